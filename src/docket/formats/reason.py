@@ -1,0 +1,89 @@
+"""Reason codes: append-only, persisted, one per cause. The prose beside a code is its `detail`.
+
+A code's text never changes once it has been written to a record.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Reason(StrEnum):
+    """Why something was refused, left out or ended."""
+
+    # documents
+    NOT_UTF8 = "not-utf8"
+    NOT_JSON = "not-json"
+    BYTE_ORDER_MARK = "byte-order-mark"
+    NOT_CANONICAL = "not-canonical"
+    LONE_SURROGATE = "lone-surrogate"
+    INTEGER_TOO_LARGE = "integer-too-large"
+    FRACTION = "fraction"
+    DUPLICATE_KEY = "duplicate-key"
+    TOO_DEEP = "too-deep"
+    TOO_LARGE = "too-large"
+    WRONG_TYPE = "wrong-type"
+    WRONG_VALUE = "wrong-value"
+    MISSING_MEMBER = "missing-member"
+    UNKNOWN_MEMBER = "unknown-member"
+    UNKNOWN_FORMAT = "unknown-format"
+    NOT_A_DIGEST = "not-a-digest"
+    NOT_AN_AMOUNT = "not-an-amount"
+    NOT_A_PATH = "not-a-path"
+    NOT_AN_INSTANT = "not-an-instant"
+
+    # ledger
+    BROKEN_CHAIN = "broken-chain"
+    TORN_TAIL = "torn-tail"
+    LEDGER_DAMAGED = "ledger-damaged"
+    LEDGER_CLOSED = "ledger-closed"
+    LEDGER_FULL = "ledger-full"
+    WRITE_FAILED = "write-failed"
+
+    # host and stores
+    IS_A_SYMLINK = "is-a-symlink"
+    NOT_A_DIRECTORY = "not-a-directory"
+    NOT_A_FILE = "not-a-file"
+    NOT_FOUND = "not-found"
+    NOT_PERMITTED = "not-permitted"
+    NO_SPACE = "no-space"
+    LOCKED = "locked"
+    UNSUPPORTED_PLATFORM = "unsupported-platform"
+
+    # omissions of a scan
+    SPECIAL_FILE = "special-file"
+    UNREADABLE = "unreadable"
+    CHANGED_WHILE_READ = "changed-while-read"
+    VANISHED = "vanished"
+    OTHER_FILE_SYSTEM = "other-file-system"
+    EXCLUDED = "excluded"
+    OBJECT_STORE = "object-store"
+    NAME_TOO_LONG = "name-too-long"
+
+    # policy and start of a run
+    POLICY_INVALID = "policy-invalid"
+    POLICY_UNTRUSTED = "policy-untrusted"
+    USAGE = "usage"
+    AGENT_UNSUPPORTED = "agent-unsupported"
+    PROGRAM_MISSING = "program-missing"
+    PROGRAM_NOT_RUNNABLE = "program-not-runnable"
+    BASE_REFUSED = "base-refused"
+
+    # boundary refusals
+    MAX_USD = "max_usd"
+    MAX_TOKENS = "max_tokens"
+    MAX_MODEL_CALLS = "max_model_calls"
+    MAX_WALL_SECONDS = "max_wall_seconds"
+    MODEL_POLICY = "model_policy"
+    UNKNOWN_MODEL = "unknown_model"
+    UNKNOWN_ENDPOINT = "unknown_endpoint"
+    UNKNOWN_PROVIDER = "unknown_provider"
+    BODY_UNREADABLE = "body_unreadable"
+    EVIDENCE_FAILED = "evidence_failed"
+    RUN_ENDING = "run_ending"
+    BAD_TOKEN = "bad_token"  # noqa: S105 - a reason code, not a secret
+
+    # boundary faults
+    UPSTREAM_UNREACHABLE = "upstream_unreachable"
+    UPSTREAM_BROKEN = "upstream_broken"
+    CLIENT_GONE = "client_gone"

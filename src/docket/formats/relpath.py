@@ -1,0 +1,103 @@
+"""A path inside a tree: bytes, relative, without `.`, `..`, empty parts or NUL.
+
+Rules (spec/tree.md): a file name is bytes; no normalisation, no case folding, no lossy decoding. A valid UTF-8
+path is written as the member `path`, any other as `path_b64`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.reason import Reason
+from docket.formats.visible import visible
+
+MAX_PATH_BYTES = 4096 * 4
+MAX_NAME_BYTES = 255
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class RelPath:
+    """A checked relative path; `raw` is its bytes with `/` between parts. Order is byte order."""
+
+    raw: bytes
+
+    @classmethod
+    def parse(cls, raw: bytes) -> RelPath:
+        """Check `raw`; raise InvalidDocumentError(NOT_A_PATH) with what is wrong."""
+        for part in raw.split(b"/"):
+            _check_part(raw, part)
+        if len(raw) > MAX_PATH_BYTES:
+            raise _refused(raw, f"is longer than {MAX_PATH_BYTES} bytes")
+        return cls(raw)
+
+    @classmethod
+    def from_members(cls, value: JsonObject) -> RelPath:
+        """Read the member `path` or `path_b64` of an object; exactly one of them, in its only spelling."""
+        text, coded = value.get("path"), value.get("path_b64")
+        if isinstance(text, str) and coded is None:
+            return cls.parse(text.encode("utf-8", "surrogatepass"))
+        if isinstance(coded, str) and text is None:
+            return cls._from_base64(coded)
+        raise InvalidDocumentError(Reason.NOT_A_PATH, "an object names its path as either path or path_b64")
+
+    @classmethod
+    def _from_base64(cls, coded: str) -> RelPath:
+        try:
+            raw = base64.b64decode(coded, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 is not base64") from error
+        if base64.b64encode(raw).decode("ascii") != coded:
+            raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 does not re-encode to itself")
+        if _is_utf8(raw):
+            raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 holds valid UTF-8, which belongs in path")
+        return cls.parse(raw)
+
+    def members(self) -> dict[str, JsonValue]:
+        """Return {"path": text} or, for bytes that are not UTF-8, {"path_b64": base64}."""
+        if _is_utf8(self.raw):
+            return {"path": self.raw.decode("utf-8")}
+        return {"path_b64": base64.b64encode(self.raw).decode("ascii")}
+
+    @property
+    def parts(self) -> tuple[bytes, ...]:
+        """The names from the top down."""
+        return tuple(self.raw.split(b"/"))
+
+    @property
+    def parent(self) -> RelPath | None:
+        """The directory that holds this path, or None at the top of the tree."""
+        head, slash, _ = self.raw.rpartition(b"/")
+        return RelPath(head) if slash else None
+
+    def child(self, name: bytes) -> RelPath:
+        """Return the path of `name` in this directory."""
+        _check_part(name, name)
+        return RelPath(self.raw + b"/" + name)
+
+    def __str__(self) -> str:
+        return visible(self.raw)
+
+
+def _check_part(raw: bytes, part: bytes) -> None:
+    if part == b"":
+        raise _refused(raw, "has an empty part")
+    if part in (b".", b".."):
+        raise _refused(raw, f"has the part {part.decode()}")
+    if b"\0" in part or b"/" in part:
+        raise _refused(raw, "has a NUL or a slash inside a name")
+
+
+def _refused(raw: bytes, why: str) -> InvalidDocumentError:
+    return InvalidDocumentError(Reason.NOT_A_PATH, f"the path {visible(raw[:200])!r} {why}")
+
+
+def _is_utf8(raw: bytes) -> bool:
+    try:
+        raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True

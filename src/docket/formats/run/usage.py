@@ -1,0 +1,74 @@
+"""What one model call used, in tokens and uses, on one scale for all providers (spec/receipt.md, Usage).
+
+`input_tokens` is the whole input: fresh, read from a cache and written to one. The cache counts are parts of it.
+`output_tokens` is the whole output; `reasoning_tokens` is a part of it. A provider whose buckets are disjoint
+(Anthropic) is added up by its parser; one whose totals already hold the parts (OpenAI) is taken as it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import StrEnum
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import JsonValue
+from docket.formats.reading import Reader
+from docket.formats.reason import Reason
+
+
+class UsageSource(StrEnum):
+    """Who counted."""
+
+    REPORTED = "reported"
+    ESTIMATED = "estimated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Counts of one call; every member is a non-negative integer, and parts never exceed their whole."""
+
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_5m_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    reasoning_tokens: int = 0
+    audio_input_tokens: int = 0
+    audio_output_tokens: int = 0
+    web_searches: int = 0
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if type(value) is not int or value < 0:
+                raise InvalidDocumentError(Reason.WRONG_VALUE, f"usage.{item.name} is not a non-negative integer")
+        if self.cached_input_tokens + self.written_tokens > self.input_tokens:
+            raise InvalidDocumentError(Reason.WRONG_VALUE, "usage: the cached parts exceed the input")
+
+    @property
+    def written_tokens(self) -> int:
+        """Input tokens written to a cache, of any lifetime."""
+        return self.cache_write_tokens + self.cache_write_5m_tokens + self.cache_write_1h_tokens
+
+    @property
+    def total_tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the three v1 members always and every other member that is not zero."""
+        always = ("input_tokens", "cached_input_tokens", "output_tokens")
+        return {
+            item.name: getattr(self, item.name)
+            for item in fields(self)
+            if item.name in always or getattr(self, item.name)
+        }
+
+    @classmethod
+    def from_json(cls, value: JsonValue, where: str = "usage") -> Usage:
+        """Read what `to_json` writes; unknown members are refused."""
+        reader = Reader(value, where)
+        counts = {item.name: reader.integer(item.name) for item in fields(cls) if reader.has(item.name)}
+        reader.close()
+        return cls(**counts)

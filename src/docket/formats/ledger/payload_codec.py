@@ -10,7 +10,6 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from enum import StrEnum
-from functools import cache
 from types import UnionType
 from typing import Any, ClassVar, TypeVar
 
@@ -83,16 +82,22 @@ def _to_json_or_none(member: Any) -> JsonValue:  # noqa: ANN401
     return None if member is None else _to_json(member)
 
 
-@cache
-def _shape(cls: Any) -> tuple[tuple[str, Any, bool], ...]:
-    hints = typing.get_type_hints(cls, include_extras=False)
+_SHAPES: dict[type, tuple[tuple[str, Any, bool], ...]] = {}
+
+
+def _shape(cls: type) -> tuple[tuple[str, Any, bool], ...]:
+    known = _SHAPES.get(cls)
+    if known is not None:
+        return known
+    hints = typing.get_type_hints(cls)
     shape = []
     for item in fields(cls):
         kind, optional = hints[item.name], False
         if typing.get_origin(kind) in (UnionType, typing.Union):
             kind, optional = next(arg for arg in typing.get_args(kind) if arg is not type(None)), True
         shape.append((item.name, kind, optional))
-    return tuple(shape)
+    _SHAPES[cls] = tuple(shape)
+    return _SHAPES[cls]
 
 
 def _path(reader: Reader, *, optional: bool) -> RelPath | None:

@@ -1,0 +1,67 @@
+"""`docket report`: what a run did and cost, from its receipt."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.canonical import JsonObject, decode_document, encode_document
+from docket.formats.reason import Reason
+from docket.surfaces.cli import console
+from docket.surfaces.cli.wiring import locate_receipt
+
+
+@click.command()
+@click.argument("receipt", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print the receipt itself.")
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request or a ticket.")
+@click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the run's evidence stands.")
+def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Path | None) -> None:
+    """Show what a run did and cost.
+
+    RECEIPT is a file or a docket number; without it, the newest run of this project.
+
+    \b
+    Examples:
+      docket report
+      docket report DKT-20260131-0A1B2C --markdown
+      docket report --json | jq .totals.cost_usd
+    """
+    if as_json and markdown:
+        raise UsageError(Reason.USAGE, "--json and --markdown do not go together")
+    document = read_receipt(locate_receipt(receipt, docket_dir))
+    if as_json:
+        sys.stdout.buffer.write(encode_document(document))
+    elif markdown:
+        from docket.surfaces.render import markdown as rendering  # noqa: PLC0415
+
+        sys.stdout.write(rendering.report(document))
+    else:
+        _on_terminal(document)
+
+
+def read_receipt(path: Path) -> JsonObject:
+    """Read a receipt as a document; InvalidDocumentError names the file."""
+    from docket.formats.run.receipt import FORMAT  # noqa: PLC0415 - shared with the verifier, not needed for --help
+
+    try:
+        value = decode_document(path.read_bytes())
+    except InvalidDocumentError as error:
+        raise InvalidDocumentError(error.reason, f"{path} is not a receipt: {error.detail}") from error
+    except OSError as error:
+        raise UsageError(Reason.NOT_FOUND, f"{path} cannot be read: {error.strerror}") from error
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"{path} is not a {FORMAT} document")
+    return value
+
+
+def _on_terminal(document: JsonObject) -> None:
+    from rich.console import Console  # noqa: PLC0415 - rich is heavy; --json and --markdown do without
+
+    from docket.surfaces.render import text  # noqa: PLC0415
+
+    colour = console.colour_for(sys.stdout)
+    text.report(document, Console(force_terminal=colour, no_color=not colour, highlight=False))

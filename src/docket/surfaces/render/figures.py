@@ -1,0 +1,116 @@
+"""Words and figures that every rendering of a receipt shares: how it ended, what it cost, in which form.
+
+Pure functions from a receipt document to text; layout belongs to `text` and `markdown`.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from docket.formats.canonical import JsonObject, JsonValue
+
+
+def part(document: JsonObject, *names: str) -> JsonValue:
+    """Return a nested member, or None where a level is missing or of another shape."""
+    value: JsonValue = document
+    for name in names:
+        if not isinstance(value, Mapping):
+            return None
+        value = value.get(name)
+    return value
+
+
+def text(document: JsonObject, *names: str, default: str = "unknown") -> str:
+    """Return a nested member as text."""
+    value = part(document, *names)
+    return default if value is None else str(value)
+
+
+def count(document: JsonObject, *names: str) -> int:
+    """Return a nested integer member, 0 where it is missing."""
+    value = part(document, *names)
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def rows(document: JsonObject, *names: str) -> tuple[JsonObject, ...]:
+    """Return a nested array of objects."""
+    value = part(document, *names)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return ()
+    return tuple(item for item in value if isinstance(item, Mapping))
+
+
+def texts(document: JsonObject, *names: str) -> tuple[str, ...]:
+    """Return a nested array as texts."""
+    value = part(document, *names)
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return ()
+    return tuple(str(item) for item in value)
+
+
+def command_line(document: JsonObject) -> str:
+    """Return the agent's command as one could type it."""
+    return shlex.join(texts(document, "session", "argv"))
+
+
+def ending(document: JsonObject) -> str:
+    """Return in a few words how the run ended."""
+    breached = part(document, "session", "breached")
+    code = part(document, "session", "exit_code")
+    if breached:
+        return f"stopped by the cap {breached}, exit {code}"
+    if part(document, "session", "interrupted"):
+        return f"interrupted, exit {code}"
+    if code is None:
+        return "no recorded end"
+    source = part(document, "session", "exit_source")
+    whose = {"agent": "the agent's own", "docket": "docket's", "signal": "a signal's"}.get(str(source), "")
+    return f"exit {code}" + (f" ({whose})" if whose and code != 0 else "")
+
+
+def spend(document: JsonObject) -> str:
+    """Return spend against its cap."""
+    cost = f"${text(document, 'totals', 'cost_usd', default='0.00')}"
+    cap = part(document, "policy", "document", "caps", "max_usd")
+    admission = part(document, "policy", "document", "budget", "admission")
+    if cap is None:
+        return f"{cost}, no cap in dollars"
+    return f"{cost} of ${cap}" + (f" ({admission})" if admission else "")
+
+
+def calls(document: JsonObject) -> str:
+    """Return how many model calls were made, refused and failed."""
+    made = count(document, "model_calls", "count")
+    refused, errors = count(document, "model_calls", "denied"), count(document, "model_calls", "errors")
+    extra = [f"{refused} refused"] * bool(refused) + [f"{errors} failed"] * bool(errors)
+    return ", ".join([plural(made, "call"), *extra])
+
+
+def files(document: JsonObject) -> str:
+    """Return how many files changed and how."""
+    changed = count(document, "files", "changed")
+    if not changed:
+        return "no file changed"
+    kinds = [
+        f"{count(document, 'files', kind)} {kind}"
+        for kind in ("added", "modified", "removed")
+        if count(document, "files", kind)
+    ]
+    line = f"{plural(changed, 'path')} changed ({', '.join(kinds)})"
+    violations = count(document, "files", "violations")
+    return line + (f", {plural(violations, 'policy violation')}" if violations else "")
+
+
+def plural(number: int, noun: str) -> str:
+    """Return `1 call` or `2 calls`, with thousands separated."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def vouching(document: JsonObject) -> str:
+    """Return whether anybody's key vouches for the receipt."""
+    if part(document, "signature"):
+        return "signed"
+    if part(document, "seal"):
+        return "sealed"
+    return "not signed: consistent at best"

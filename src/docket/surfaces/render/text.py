@@ -1,0 +1,121 @@
+"""A receipt for a terminal: a summary of a few lines after a run, and the whole report through rich."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from docket.formats.canonical import JsonObject
+from docket.surfaces.cli.console import plain
+from docket.surfaces.render import figures
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+PATHS_SHOWN = 20
+
+
+def summary(document: JsonObject) -> tuple[str, ...]:
+    """Return the lines printed after a run; plain text, no colour."""
+    return (
+        f"{figures.text(document, 'docket_number')}  {figures.ending(document)}",
+        f"spent {figures.spend(document)} in {figures.calls(document)}; {figures.files(document)}",
+    )
+
+
+def report(document: JsonObject, console: Console) -> None:
+    """Print the whole report."""
+    console.print(f"[bold]{_safe(figures.text(document, 'docket_number'))}[/bold]  {_safe(figures.ending(document))}")
+    console.print(f"[dim]{_safe(figures.command_line(document))}[/dim]")
+    console.print(f"[dim]in {_safe(figures.text(document, 'session', 'cwd'))}[/dim]")
+    console.print()
+    console.print(_facts(document))
+    by_model = figures.rows(document, "totals", "by_model")
+    if by_model:
+        console.print()
+        console.print(_by_model(by_model))
+    paths = figures.texts(document, "files", "top_paths")
+    if paths:
+        console.print()
+        console.print("[bold]Changed paths[/bold]")
+        for path in paths[:PATHS_SHOWN]:
+            console.print(f"  {_safe(path)}", soft_wrap=True)
+    console.print()
+    console.print(f"[dim]{_safe(_closing(document))}[/dim]", soft_wrap=True)
+
+
+def _facts(document: JsonObject) -> Table:
+    from rich.table import Table  # noqa: PLC0415 - rich is heavy and only the report needs it
+
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold")
+    table.add_column(overflow="fold")
+    for name, value in facts(document):
+        table.add_row(name, _safe(value))
+    return table
+
+
+def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
+    """Return the report's labelled figures, in order."""
+    tokens = (
+        f"{figures.count(document, 'totals', 'input_tokens'):,} in "
+        f"({figures.count(document, 'totals', 'cached_input_tokens'):,} from cache), "
+        f"{figures.count(document, 'totals', 'output_tokens'):,} out"
+    )
+    lines = [
+        ("Spend", figures.spend(document)),
+        ("Calls", figures.calls(document)),
+        ("Tokens", tokens),
+        ("Counted by", figures.text(document, "totals", "cost_basis")),
+        ("Time", f"{figures.text(document, 'session', 'duration_seconds', default='?')} s"),
+        ("Files", figures.files(document)),
+        ("Policy", figures.text(document, "policy", "name")),
+        ("Record", _record(document)),
+    ]  # fmt: skip
+    if figures.part(document, "latency", "measured_calls"):
+        quantiles = ", ".join(f"{q} {figures.text(document, 'latency', f'{q}_ms')} ms" for q in ("p50", "p95", "p99"))
+        lines.insert(5, ("Latency", quantiles))
+    assumed = figures.texts(document, "totals", "assumed_price_models")
+    if assumed:
+        lines.insert(1, ("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))
+    return lines
+
+
+def _record(document: JsonObject) -> str:
+    events = figures.plural(figures.count(document, "ledger", "events"), "event")
+    return f"{events}, head {figures.text(document, 'ledger', 'head')[:16]}…, {figures.vouching(document)}"
+
+
+_TOKEN_COLUMNS = ("calls", "input_tokens", "cached_input_tokens", "output_tokens")
+
+
+def _by_model(by_model: Sequence[JsonObject]) -> Table:
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("Model")
+    for name in ("Rows", "Input", "Cached", "Output", "Cost"):
+        table.add_column(name, justify="right")
+    for row in by_model:
+        table.add_row(
+            _safe(figures.text(row, "model")),
+            *(
+                f"{figures.count(row, name):,}"
+                for name in ("calls", "input_tokens", "cached_input_tokens", "output_tokens")
+            ),
+            f"${figures.text(row, 'cost_usd')}",
+        )
+    return table
+
+
+def _closing(document: JsonObject) -> str:
+    if figures.part(document, "evidence", "ledger_complete") is False:
+        return "The record has gaps: what could not be written is declared in the receipt."
+    return "Check it: docket verify RECEIPT. What docket cannot see is listed in the receipt under limits_disclosure."
+
+
+def _safe(text: str) -> str:
+    from rich.markup import escape  # noqa: PLC0415
+
+    return escape(plain(text))

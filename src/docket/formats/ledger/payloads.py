@@ -17,7 +17,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.payload_codec import Payload, from_members
 from docket.formats.relpath import RelPath
-from docket.formats.run.usage import Usage, UsageSource
+from docket.formats.run.usage import Usage, UsagePart, UsageSource
 
 FOLD = "docket/fold/v1"
 
@@ -230,7 +230,10 @@ class ModelResponse(Payload):
     usage: Usage
     usage_source: UsageSource
     usage_note: str | None = None
+    usage_parts: tuple[UsagePart, ...] | None = None
     service_tier: str | None = None
+    speed: str | None = None
+    inference_geo: str | None = None
     components: tuple[Component, ...]
     cost_usd: Usd
     cumulative_cost_usd: Usd

@@ -32,11 +32,14 @@ class Usage:
     output_tokens: int = 0
     cache_write_tokens: int = 0
     cache_write_5m_tokens: int = 0
+    cache_write_30m_tokens: int = 0
     cache_write_1h_tokens: int = 0
+    cache_write_12h_tokens: int = 0
     reasoning_tokens: int = 0
     audio_input_tokens: int = 0
     audio_output_tokens: int = 0
     web_searches: int = 0
+    file_searches: int = 0
 
     def __post_init__(self) -> None:
         for item in fields(self):
@@ -49,7 +52,13 @@ class Usage:
     @property
     def written_tokens(self) -> int:
         """Input tokens written to a cache, of any lifetime."""
-        return self.cache_write_tokens + self.cache_write_5m_tokens + self.cache_write_1h_tokens
+        return (
+            self.cache_write_tokens
+            + self.cache_write_5m_tokens
+            + self.cache_write_30m_tokens
+            + self.cache_write_1h_tokens
+            + self.cache_write_12h_tokens
+        )
 
     @property
     def total_tokens(self) -> int:
@@ -65,6 +74,9 @@ class Usage:
             if item.name in always or getattr(self, item.name)
         }
 
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)})
+
     @classmethod
     def from_json(cls, value: JsonValue, where: str = "usage") -> Usage:
         """Read what `to_json` writes; unknown members are refused."""
@@ -72,3 +84,11 @@ class Usage:
         counts = {item.name: reader.integer(item.name) for item in fields(cls) if reader.has(item.name)}
         reader.close()
         return cls(**counts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsagePart:
+    """What one model used of a call that was served by several; the parts add up to the call's usage."""
+
+    model: str
+    usage: Usage

@@ -89,7 +89,8 @@ def _shape(cls: type) -> tuple[tuple[str, Any, bool], ...]:
     known = _SHAPES.get(cls)
     if known is not None:
         return known
-    hints = typing.get_type_hints(cls)
+    # JsonValue is recursive text: its names are looked up here, not in the module of the payload.
+    hints = typing.get_type_hints(cls, localns={"Sequence": Sequence, "Mapping": Mapping, "JsonValue": JsonValue})
     shape = []
     for item in fields(cls):
         kind, optional = hints[item.name], False

@@ -1,0 +1,176 @@
+"""The fold over model calls: usage rows, totals, call counts, latency (spec/receipt.md, Usage rows and Totals).
+
+A `model.response` gives one row per component, in the event's order; rows are counted in `totals`, calls in
+`model_calls`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+
+from docket.formats.amount import ZERO, Usd
+from docket.formats.canonical import JsonValue
+from docket.formats.digest import Digest
+from docket.formats.ledger.payloads import ModelDenied, ModelError, ModelRequest, ModelResponse, OtherExchange
+from docket.formats.run.receipt import UsageRow
+from docket.formats.run.usage import Usage, UsageSource
+from docket.rules.receipt.latency import summary
+
+BASIS_REPORTED = "reported: provider usage fields"
+BASIS_ESTIMATED = "estimated: provider reported no usage"
+BASIS_MIXED = "mixed: reported and estimated usage"
+
+
+@dataclass(slots=True)
+class _ModelSum:
+    calls: int = 0
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+    micros: int = 0
+
+    def add(self, row: UsageRow) -> None:
+        self.calls += 1
+        self.input_tokens += row.input_tokens
+        self.cached_input_tokens += row.cached_input_tokens
+        self.output_tokens += row.output_tokens
+        self.micros += row.cost_usd.micros
+
+
+@dataclass(slots=True)
+class CallsFold:
+    """What the calls add up to; `rows` in ledger order."""
+
+    rows: list[UsageRow] = field(default_factory=list)
+    requests: int = 0
+    responses: int = 0
+    estimated_calls: int = 0
+    assumed_calls: int = 0
+    others: int = 0
+    providers: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    denials: Counter[str] = field(default_factory=Counter)
+    errors: Counter[str] = field(default_factory=Counter)
+    usage: Counter[str] = field(default_factory=Counter)
+    altered: int = 0
+
+    def request(self, payload: ModelRequest) -> None:
+        """Take an admitted call."""
+        self.requests += 1
+        self.altered += bool(payload.altered)
+
+    def response(self, payload: ModelResponse, seq: int, event_hash: Digest) -> None:
+        """Take a billed reply."""
+        self.responses += 1
+        self.providers[payload.provider] += 1
+        self.outcomes[str(payload.outcome)] += 1
+        self.estimated_calls += payload.usage_source is UsageSource.ESTIMATED
+        self.assumed_calls += payload.assumed_price
+        for item in fields(Usage):
+            self.usage[item.name] += getattr(payload.usage, item.name)
+        last = len(payload.components) - 1
+        for index, part in enumerate(payload.components):
+            self.rows.append(
+                UsageRow(
+                    seq=seq,
+                    model=part.model,
+                    provider=payload.provider,
+                    input_tokens=part.input_tokens,
+                    cached_input_tokens=part.cached_input_tokens,
+                    output_tokens=part.output_tokens,
+                    usage_source=payload.usage_source,
+                    cost_usd=part.cost_usd,
+                    event_hash=event_hash,
+                    latency_ms=payload.latency_ms if index == last else None,
+                )
+            )
+
+    def denied(self, payload: ModelDenied) -> None:
+        """Take a refused call."""
+        self.denials[payload.reason] += 1
+
+    def error(self, payload: ModelError) -> None:
+        """Take a call without a billable reply."""
+        self.errors[payload.reason] += 1
+
+    def other(self, _payload: OtherExchange) -> None:
+        """Take a request that is not billed."""
+        self.others += 1
+
+    @property
+    def cost(self) -> Usd:
+        """The sum over the rows."""
+        return sum((row.cost_usd for row in self.rows), ZERO)
+
+    def totals(self, assumed_models: Iterable[str]) -> dict[str, JsonValue]:
+        """Return the receipt member `totals`."""
+        by_model: dict[str, _ModelSum] = {}
+        whole = _ModelSum()
+        for row in self.rows:
+            whole.add(row)
+            by_model.setdefault(row.model, _ModelSum()).add(row)
+        estimated = sum(row.usage_source is UsageSource.ESTIMATED for row in self.rows)
+        ranked = sorted(by_model.items(), key=lambda item: (-item[1].micros, item[0]))
+        return {
+            "calls": whole.calls,
+            "input_tokens": whole.input_tokens,
+            "cached_input_tokens": whole.cached_input_tokens,
+            "output_tokens": whole.output_tokens,
+            "total_tokens": whole.input_tokens + whole.output_tokens,
+            "cost_usd": str(Usd(whole.micros)),
+            "cost_basis": cost_basis(whole.calls - estimated, estimated),
+            "usage_reported_calls": whole.calls - estimated,
+            "usage_estimated_calls": estimated,
+            "asserted_calls": 0,
+            "assumed_price_models": sorted(assumed_models),
+            "by_model": [_model_sum(model, total) for model, total in ranked],
+        }
+
+    def model_calls(self) -> dict[str, JsonValue]:
+        """Return the receipt member `model_calls`; `usage` counts each token of a call once."""
+        errors = self.errors.total()
+        return {
+            "count": self.responses,
+            "by_provider": _counted(self.providers),
+            "denied": self.denials.total(),
+            "errors": errors,
+            "admitted": self.requests,
+            "unsettled": self.requests - self.responses - errors,
+            "outcomes": _counted(self.outcomes),
+            "denied_by_reason": _counted(self.denials),
+            "errors_by_reason": _counted(self.errors),
+            "estimated": self.estimated_calls,
+            "assumed_price": self.assumed_calls,
+            "altered": self.altered,
+            "other_exchanges": self.others,
+            "usage": {item.name: self.usage[item.name] for item in fields(Usage)},
+        }
+
+    def latency(self) -> dict[str, JsonValue] | None:
+        """Return the receipt member `latency`, or None where nothing was measured."""
+        measured = [row.latency_ms for row in self.rows if row.latency_ms is not None]
+        return summary(measured, len(self.rows))
+
+
+def cost_basis(reported: int, estimated: int) -> str:
+    """Return the sentence that says who counted."""
+    if reported and estimated:
+        return BASIS_MIXED
+    return BASIS_ESTIMATED if estimated else BASIS_REPORTED
+
+
+def _model_sum(model: str, total: _ModelSum) -> dict[str, JsonValue]:
+    return {
+        "model": model,
+        "calls": total.calls,
+        "input_tokens": total.input_tokens,
+        "cached_input_tokens": total.cached_input_tokens,
+        "output_tokens": total.output_tokens,
+        "cost_usd": str(Usd(total.micros)),
+    }
+
+
+def _counted(counter: Counter[str]) -> dict[str, JsonValue]:
+    return {name: counter[name] for name in sorted(counter)}

@@ -1,0 +1,185 @@
+"""The one pure fold from a ledger's events to everything a receipt derives (`docket/fold/v1`).
+
+Rules: it reads each event once and keeps memory in proportion to the usage rows; it serves the recorder and the
+verifier alike; an event of an unknown type is counted and nothing else. A known type whose payload is mistyped is
+an InvalidDocumentError that names the event.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.disclosure import disclosure
+from docket.formats.ledger.event import Event
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payloads import (
+    Budget,
+    EvidenceGap,
+    FsChange,
+    FsSnapshot,
+    ModelDenied,
+    ModelError,
+    ModelRequest,
+    ModelResponse,
+    NetDenied,
+    Note,
+    OtherExchange,
+    PolicyApplied,
+    PolicyViolation,
+    PriceRow,
+    ProcExit,
+    ProcSpawn,
+    SessionEnd,
+    SessionStart,
+    read_payload,
+)
+from docket.formats.reason import Reason
+from docket.formats.run.receipt import UsageRow
+from docket.rules.receipt.calls import CallsFold
+from docket.rules.receipt.course import CourseFold
+from docket.rules.receipt.families import Families
+from docket.rules.receipt.limits import RunFacts, applying
+from docket.rules.receipt.prices import PricesFold, price_table
+from docket.rules.receipt.tree import TreeFold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folded:
+    """What the events add up to; `members` are the derived receipt members that need no proof."""
+
+    start: SessionStart
+    last_at: str
+    rows: tuple[UsageRow, ...]
+    members: JsonObject
+
+
+def fold(events: Iterable[Event]) -> Folded:
+    """Fold a whole ledger; InvalidDocumentError where it does not begin with a session.start of docket's."""
+    ledger = LedgerFold()
+    for event in events:
+        ledger.take(event, read_payload_at(event))
+    return ledger.result()
+
+
+def read_payload_at(event: Event) -> Payload | None:
+    """Read the typed payload; an error names the event."""
+    try:
+        return read_payload(event)
+    except InvalidDocumentError as error:
+        raise InvalidDocumentError(error.reason, f"event {event.seq}: {error.detail}") from error
+
+
+class LedgerFold:
+    """The fold, one event at a time."""
+
+    def __init__(self) -> None:
+        self.calls, self.prices, self.tree, self.course = CallsFold(), PricesFold(), TreeFold(), CourseFold()
+        self._counts: Counter[str] = Counter()
+        self._last_at = ""
+        self._takers = self._by_payload()
+        self._untyped: dict[str, Callable[[Event], None]] = {
+            "net.allowed": self.course.net_allowed,
+            "tool.call": self.course.tool_call,
+            "tool.result": self.course.tool_result,
+        }
+
+    def take(self, event: Event, payload: Payload | None) -> None:
+        """Take the next event with its payload as `read_payload` gives it."""
+        self._counts[event.type] += 1
+        self._last_at = event.ts
+        if isinstance(payload, ModelResponse):
+            self.calls.response(payload, event.seq, event.hash)
+        elif isinstance(payload, SessionStart):
+            self.course.begin(payload, event.ts)
+        elif payload is not None:
+            taker = self._takers.get(type(payload))
+            if taker is not None:
+                taker(payload)
+        elif event.type in self._untyped:
+            self._untyped[event.type](event)
+
+    def result(self) -> Folded:
+        """Return what was folded."""
+        start = self.course.start
+        if start is None:
+            raise InvalidDocumentError(Reason.MISSING_MEMBER, "the ledger has no session.start")
+        return Folded(start=start, last_at=self._last_at, rows=tuple(self.calls.rows), members=self._members(start))
+
+    def _by_payload(self) -> dict[type[Payload], Callable[..., None]]:
+        course = self.course
+        return {
+            PolicyApplied: lambda payload: setattr(course, "policy", payload),
+            ProcSpawn: lambda payload: setattr(course, "spawn", payload),
+            ProcExit: lambda payload: setattr(course, "exit", payload),
+            SessionEnd: lambda payload: setattr(course, "end", payload),
+            Budget: lambda payload: setattr(course, "budget", payload),
+            EvidenceGap: course.gaps.append,
+            Note: course.note,
+            NetDenied: course.net_denied,
+            ModelRequest: self.calls.request,
+            ModelDenied: self.calls.denied,
+            ModelError: self.calls.error,
+            OtherExchange: self.calls.other,
+            PriceRow: self.prices.row,
+            FsChange: self.tree.change,
+            FsSnapshot: self.tree.snapshot,
+            PolicyViolation: self.tree.violation,
+        }
+
+    def _members(self, start: SessionStart) -> dict[str, JsonValue]:
+        course, calls = self.course, self.calls
+        document = self.prices.document(start.prices)
+        assumed = self._assumed_models(document)
+        budget = course.budget
+        return {
+            "session": course.session(start),
+            "policy": course.policy_member(),
+            "boundary": {
+                "admission": start.admission,
+                "listener": dict(start.boundary),
+                "upstream_overrides": dict(start.upstream_overrides),
+            },
+            "totals": calls.totals(assumed),
+            "model_calls": calls.model_calls(),
+            "budget": None if budget is None else budget.to_data(),
+            "tools": {
+                "calls": self._counts["tool.call"],
+                "names": sorted(course.tool_names),
+                "failures": course.tool_failures,
+            },
+            "files": self.tree.files(),
+            "network": course.network(),
+            "caps": {"exceeded": self._counts["cap.exceeded"], "warnings": self._counts["cap.warning"]},
+            "notes": {code: course.notes[code] for code in sorted(course.notes)},
+            "event_counts": {name: self._counts[name] for name in sorted(self._counts)},
+            "price_table": price_table(document, start.prices),
+            "evidence": course.evidence(),
+            "isolation": course.isolation(),
+            "limits_disclosure": disclosure(applying(self._facts(start, assumed=bool(assumed)))),
+            "latency": calls.latency(),
+        }
+
+    def _assumed_models(self, document: JsonObject) -> set[str]:
+        families = Families.of(document)
+        found = {model: families.find(model) for model in {row.model for row in self.calls.rows}}
+        return {model for model, family in found.items() if family is not None and family.is_fallback}
+
+    def _facts(self, start: SessionStart, *, assumed: bool) -> RunFacts:
+        course = self.course
+        return RunFacts(
+            admission=start.admission,
+            policy=course.policy_document,
+            isolation=() if course.spawn is None else course.spawn.isolation,
+            upstream_overrides=bool(start.upstream_overrides),
+            both_passes=self.tree.both_passes,
+            omissions=self.tree.omissions,
+            calls=self.calls.responses,
+            estimated=self.calls.estimated_calls > 0,
+            assumed=assumed or self.calls.assumed_calls > 0,
+            gap=bool(course.gaps),
+            ended=course.end is not None,
+        )

@@ -1,0 +1,169 @@
+"""The policy of a run: what it may spend, reach and touch.
+
+Rules (docs/reference/policy.md):
+1. The effective policy, after the file in the tree and the flags, is what is digested and embedded in the record.
+2. `document` writes every key of every section; `upstreams`, `cache`, `evidence` and `workspace` stand in it only
+   when they differ from their defaults, so that a section added later moves no older digest.
+3. `from_document` accepts exactly what `document` produces.
+
+Files are read by `policy_toml`; which file wins, and what a file in the tree may say, is `rules.policy`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import JsonObject, JsonValue, encode
+from docket.formats.digest import Digest, digest_of
+from docket.formats.reading import Reader
+from docket.formats.reason import Reason
+from docket.formats.run.policy_kinds import Text
+from docket.formats.run.policy_modes import (
+    CachePolicy,
+    EvidencePolicy,
+    WorkspaceBackend,
+    WorkspacePolicy,
+    WorkspaceSettle,
+)
+from docket.formats.run.policy_reach import EgressMode, EgressPolicy, FilesPolicy, ModelsPolicy, Upstreams
+from docket.formats.run.policy_section import Key, Section
+from docket.formats.run.policy_spending import (
+    Admission,
+    BudgetMode,
+    BudgetPolicy,
+    CapsPolicy,
+    OnBreach,
+    ResiliencePolicy,
+    UnknownEndpoints,
+    UnknownModels,
+)
+
+DEFAULT_NAME = "default"
+
+SECTIONS: tuple[type[Section], ...] = (
+    BudgetPolicy,
+    CapsPolicy,
+    ModelsPolicy,
+    EgressPolicy,
+    FilesPolicy,
+    ResiliencePolicy,
+    CachePolicy,
+    EvidencePolicy,
+    WorkspacePolicy,
+)
+ALWAYS_WRITTEN = SECTIONS[:6]
+
+NAME_KEY = Key(
+    section="policy",
+    name="name",
+    kind=Text(),
+    default=DEFAULT_NAME,
+    summary="What receipts and reports call the policy.",
+)
+KEYS: tuple[Key, ...] = (NAME_KEY, *(key for section in SECTIONS for key in section.table()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """A valid policy. `stated` names the keys its file wrote (`caps.max_usd`); it is not part of its value."""
+
+    name: str = DEFAULT_NAME
+    budget: BudgetPolicy = field(default_factory=BudgetPolicy)
+    caps: CapsPolicy = field(default_factory=CapsPolicy)
+    models: ModelsPolicy = field(default_factory=ModelsPolicy)
+    egress: EgressPolicy = field(default_factory=EgressPolicy)
+    files: FilesPolicy = field(default_factory=FilesPolicy)
+    resilience: ResiliencePolicy = field(default_factory=ResiliencePolicy)
+    cache: CachePolicy = field(default_factory=CachePolicy)
+    evidence: EvidencePolicy = field(default_factory=EvidencePolicy)
+    workspace: WorkspacePolicy = field(default_factory=WorkspacePolicy)
+    upstreams: Upstreams = field(default_factory=Upstreams)
+    stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        try:
+            NAME_KEY.kind.check(self.name)
+        except InvalidDocumentError as error:
+            raise InvalidDocumentError(error.reason, f"policy.name {error.detail}") from error
+        if self.budget.mode is BudgetMode.QUOTA and self.caps.max_usd is not None:
+            raise InvalidDocumentError(
+                Reason.WRONG_VALUE,
+                'budget.mode = "quota" counts no dollars, so caps.max_usd could never hold: '
+                "cap tokens or calls instead, or count in dollars",
+            )
+
+    def document(self) -> dict[str, JsonValue]:
+        """Return the JSON document that is digested and embedded in the record."""
+        members: dict[str, JsonValue] = {"name": self.name}
+        for section in SECTIONS:
+            value: Section = getattr(self, section.NAME)
+            if section in ALWAYS_WRITTEN or value != section():
+                members[section.NAME] = value.document()
+        if self.upstreams.entries:
+            members["upstreams"] = self.upstreams.mapping()
+        return members
+
+    @property
+    def digest(self) -> Digest:
+        """The SHA-256 of the canonical document."""
+        return digest_of(self.document())
+
+    @classmethod
+    def from_document(cls, value: JsonValue) -> Policy:
+        """Read what `document` writes; InvalidDocumentError names the member that is wrong."""
+        reader = Reader(value, "policy")
+        sections = {
+            section.NAME: section.from_document(reader.object(section.NAME))
+            for section in SECTIONS
+            if section in ALWAYS_WRITTEN or reader.has(section.NAME)
+        }
+        policy = cls(
+            name=reader.text("name"),
+            upstreams=_upstreams(reader.mapping("upstreams")) if reader.has("upstreams") else Upstreams(),
+            **sections,  # type: ignore[arg-type]
+        )
+        reader.close()
+        if encode(policy.document()) != encode(value):
+            raise InvalidDocumentError(
+                Reason.NOT_CANONICAL, "policy: a section that equals its default does not stand in the document"
+            )
+        return policy
+
+
+def _upstreams(mapping: JsonObject) -> Upstreams:
+    pairs = {}
+    for name, url in mapping.items():
+        if not isinstance(url, str):
+            raise InvalidDocumentError(Reason.WRONG_TYPE, f"policy.upstreams.{name} is not a text")
+        pairs[name] = url
+    return Upstreams.of(pairs)
+
+
+__all__ = [
+    "DEFAULT_NAME",
+    "KEYS",
+    "NAME_KEY",
+    "SECTIONS",
+    "Admission",
+    "BudgetMode",
+    "BudgetPolicy",
+    "CachePolicy",
+    "CapsPolicy",
+    "EgressMode",
+    "EgressPolicy",
+    "EvidencePolicy",
+    "FilesPolicy",
+    "Key",
+    "ModelsPolicy",
+    "OnBreach",
+    "Policy",
+    "ResiliencePolicy",
+    "Section",
+    "UnknownEndpoints",
+    "UnknownModels",
+    "Upstreams",
+    "WorkspaceBackend",
+    "WorkspacePolicy",
+    "WorkspaceSettle",
+]

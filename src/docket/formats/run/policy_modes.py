@@ -1,0 +1,95 @@
+"""The policy sections that switch a way of working on: cache, evidence, workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import ClassVar
+
+from docket.formats.run.policy_kinds import MAX_SECONDS, Choice, Count, Flag, Fraction, Texts
+from docket.formats.run.policy_reach import is_tree_pattern
+from docket.formats.run.policy_section import Section, key
+
+
+class WorkspaceBackend(StrEnum):
+    """How the staged tree is made."""
+
+    AUTO = "auto"
+    COPY = "copy"
+    REFLINK = "reflink"
+    OVERLAY = "overlay"
+
+
+class WorkspaceSettle(StrEnum):
+    """What happens to a staged tree at the end."""
+
+    AUTO = "auto"
+    REVIEW = "review"
+    DISCARD = "discard"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CachePolicy(Section):
+    """Whether an identical call may be answered from an earlier reply."""
+
+    NAME: ClassVar[str] = "cache"
+    PURPOSE: ClassVar[str] = (
+        "Whether an identical call may be answered from an earlier reply. Naming any key switches it on, "
+        "unless `enabled = false` stands beside it."
+    )
+
+    enabled: bool = field(default=False, metadata=key(Flag(), "Whether the cache answers."))
+    ttl_seconds: Decimal = field(
+        default=Decimal(300),
+        metadata=key(
+            Fraction(wants="a number of seconds such as 300", minimum=Decimal(0), maximum=MAX_SECONDS),
+            "Seconds a reply may be used again; 0 is no limit.",
+        ),
+    )
+    max_entries: int = field(default=256, metadata=key(Count(minimum=1), "Replies kept at a time."))
+    max_hits: int = field(default=1000, metadata=key(Count(), "Answers from the cache in a run; 0 is no ceiling."))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidencePolicy(Section):
+    """What of a reply is kept beside its digest."""
+
+    NAME: ClassVar[str] = "evidence"
+    PURPOSE: ClassVar[str] = (
+        "What of a reply is kept beside its digest. Naming the size switches keeping on, "
+        "unless `record_responses = false` stands beside it."
+    )
+
+    record_responses: bool = field(default=False, metadata=key(Flag(), "Whether the bodies of replies are kept."))
+    record_response_max_bytes: int = field(
+        default=64 * 1024, metadata=key(Count(minimum=1), "Bytes kept of one reply.")
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspacePolicy(Section):
+    """Whether the agent works on a stage that lands only on success."""
+
+    NAME: ClassVar[str] = "workspace"
+    PURPOSE: ClassVar[str] = "Whether the agent works on a stage that lands only on success."
+
+    transaction: bool = field(default=False, metadata=key(Flag(), "Whether changes are staged."))
+    backend: WorkspaceBackend = field(
+        default=WorkspaceBackend.AUTO, metadata=key(Choice(WorkspaceBackend), "How the stage is made.")
+    )
+    settle: WorkspaceSettle = field(
+        default=WorkspaceSettle.AUTO,
+        metadata=key(
+            Choice(WorkspaceSettle),
+            "At the end: `auto` commits a success, `review` leaves it for a person, `discard` never lands it.",
+        ),
+    )
+    exclude: tuple[str, ...] = field(
+        default=(),
+        metadata=key(Texts("file patterns", is_tree_pattern), "Patterns of the paths that are never staged."),
+    )
+    protect: tuple[str, ...] = field(
+        default=(),
+        metadata=key(Texts("file patterns", is_tree_pattern), "Patterns of the paths that land only with an approval."),
+    )

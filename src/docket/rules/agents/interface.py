@@ -1,0 +1,98 @@
+"""What a launch recipe is: how one agent program is pointed at the boundary, as a plan of values.
+
+Rules (docs/reference/agents.md):
+1. A plan sets environment, arguments and files of the run alone; it never touches the person's own configuration.
+2. What the person had pointed the agent at becomes the upstream of the boundary, so that nothing is rerouted.
+3. An agent that cannot be made to reach the boundary is refused before it starts, with the reason.
+4. The run's token stands in an argument only where the agent offers no other way, and the plan says so.
+
+A recipe reads no file and no clock: what it needs to know is handed in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchRequest:
+    """What a recipe plans from.
+
+    `argv` and `environ` are the person's, surrogateescape text. `base_url` is `http://127.0.0.1:PORT/TOKEN` without
+    a slash at its end; a provider stands below it (`{base_url}/anthropic`, `{base_url}/openai/v1`). `run_dir` is the
+    absolute path of the folder in which the plan's files will be written. `inputs` holds the bytes of what
+    `Recipe.wanted_files` named, None for what does not exist or cannot be read. `token_header`, where the boundary
+    takes the token from a header, is that header's name.
+    """
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    base_url: str
+    run_dir: str
+    inputs: Mapping[str, bytes | None] = field(default_factory=dict)
+    token_header: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """A file to write into the run's folder (mode 0600) before the agent starts."""
+
+    name: str
+    data: bytes
+
+
+class RefusalShape(StrEnum):
+    """How a refusal is put so that the agent ends at once."""
+
+    STATUS = "status"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusalStyle:
+    """How the boundary refuses a call of this agent; `status` is the HTTP status of the protocol's error."""
+
+    status: int = 400
+    shape: RefusalShape = RefusalShape.STATUS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchPlan:
+    """How the agent is started.
+
+    `env_set` is put over the person's environment after `env_unset` is taken out of it. `upstreams` maps a provider
+    to the address the person had configured for it. `notes` are sentences for the person and the record; they hold no
+    secret. `tolerates_usage_injection` says whether the boundary may ask for usage in a Chat stream that does not.
+    """
+
+    argv: tuple[str, ...]
+    env_set: Mapping[str, str]
+    env_unset: tuple[str, ...] = ()
+    files: tuple[RunFile, ...] = ()
+    notes: tuple[str, ...] = ()
+    refusal: RefusalStyle = field(default_factory=RefusalStyle)
+    tolerates_usage_injection: bool = False
+    upstreams: Mapping[str, str] = field(default_factory=dict)
+
+
+class Recipe(Protocol):
+    """One agent program. `name` is what `--agent` takes and `session.start` records."""
+
+    @property
+    def name(self) -> str:
+        """The recipe's name."""
+        ...
+
+    def recognises(self, argv: tuple[str, ...]) -> bool:
+        """Whether this command line starts the agent."""
+        ...
+
+    def wanted_files(self, request: LaunchRequest) -> tuple[str, ...]:
+        """Absolute or cwd-relative paths whose bytes the plan needs in `request.inputs`."""
+        ...
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Return the plan; RefusedBeforeStartError(AGENT_UNSUPPORTED) where the boundary cannot be reached."""
+        ...

@@ -26,9 +26,12 @@ MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
 
 
-def encode(value: JsonValue) -> bytes:
-    """Return the canonical bytes of `value`; raise InvalidDocumentError for what has none."""
-    _check(value, 1)
+def encode(value: JsonValue, *, depth: int = 1) -> bytes:
+    """Return the canonical bytes of `value`; raise InvalidDocumentError for what has none.
+
+    `depth` is the level at which the value will stand where it is a part of a larger one.
+    """
+    _check(value, depth)
     return encode_trusted(value)
 
 

@@ -49,6 +49,12 @@ class Reason(StrEnum):
     NO_SPACE = "no-space"
     LOCKED = "locked"
     UNSUPPORTED_PLATFORM = "unsupported-platform"
+    ALREADY_EXISTS = "already-exists"
+    READ_ONLY = "read-only"
+    QUOTA_EXCEEDED = "quota-exceeded"
+    FILE_SIZE_LIMIT = "file-size-limit"
+    IO_ERROR = "io-error"
+    NOT_OURS = "not-ours"
 
     # omissions of a scan
     SPECIAL_FILE = "special-file"
@@ -87,3 +93,7 @@ class Reason(StrEnum):
     UPSTREAM_UNREACHABLE = "upstream_unreachable"
     UPSTREAM_BROKEN = "upstream_broken"
     CLIENT_GONE = "client_gone"
+    MALFORMED_MESSAGE = "malformed_message"
+    UPGRADE_REFUSED = "upgrade_refused"
+    UPSTREAM_STATUS = "upstream_status"
+    UPSTREAM_ERROR_EVENT = "upstream_error_event"

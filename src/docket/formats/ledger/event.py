@@ -18,6 +18,10 @@ from docket.formats.reason import Reason
 FORMAT = "docket/ledger/v1"
 GENESIS = Digest(hashlib.sha256(b"docket/genesis/v1").hexdigest())
 MAX_LINE_BYTES = 16 * 1024 * 1024
+MAX_TYPE_CHARACTERS = 128
+MAX_DATA_BYTES = MAX_LINE_BYTES - 4096  # room for the other members
+
+_HASH_MEMBER_BYTES = len(',"hash":""') + 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,23 +37,48 @@ class Event:
     line: bytes
 
 
-def seal(*, seq: int, ts: str, type_: str, data: JsonObject, prev: Digest) -> Event:
-    """Return the event with its hash computed; InvalidDocumentError if `data` has no canonical form."""
-    body: dict[str, JsonValue] = {"seq": seq, "ts": ts, "type": type_, "data": data, "prev": prev}
-    digest = Digest(hashlib.sha256(encode(body)).hexdigest())
-    line = encode_trusted({**body, "hash": digest})
-    if len(line) > MAX_LINE_BYTES:
-        raise InvalidDocumentError(Reason.TOO_LARGE, f"an event of {len(line)} bytes is over {MAX_LINE_BYTES}")
-    return Event(seq=seq, ts=ts, type=type_, data=data, prev=prev, hash=digest, line=line)
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """An event that has no place in a chain yet; `encoded` is the canonical form of `data`."""
+
+    type: str
+    data: JsonObject
+    encoded: bytes
+
+
+def draft(type_: str, data: JsonObject) -> Draft:
+    """Check and encode an event's data; InvalidDocumentError if it has no canonical form or is too large."""
+    if not 0 < len(type_) <= MAX_TYPE_CHARACTERS:
+        raise InvalidDocumentError(Reason.WRONG_VALUE, f"an event type has 1 to {MAX_TYPE_CHARACTERS} characters")
+    encoded = encode(data, depth=2)  # it stands one level down in its line
+    if len(encoded) > MAX_DATA_BYTES:
+        raise InvalidDocumentError(Reason.TOO_LARGE, f"event data of {len(encoded)} bytes is over {MAX_DATA_BYTES}")
+    return Draft(type_, data, encoded)
+
+
+def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
+    """Give a draft its place: number, instant, predecessor, and the hash over all five."""
+    # The members stand in canonical order (data, hash, prev, seq, ts, type): the line is its parts put together.
+    rest = _rest(prev, seq, ts, item.type)
+    digest = Digest(hashlib.sha256(b'{"data":%b%b' % (item.encoded, rest)).hexdigest())
+    line = b'{"data":%b,"hash":"%b"%b' % (item.encoded, digest.encode("ascii"), rest)
+    return Event(seq=seq, ts=ts, type=item.type, data=item.data, prev=prev, hash=digest, line=line)
 
 
 def read_event(value: JsonValue, line: bytes) -> Event:
-    """Read a decoded line as an event and recompute its hash; the chain is the caller's to follow."""
+    """Read the value of a canonical line as an event and recompute its hash; the chain is the caller's to follow."""
     reader = Reader(value, "event")
-    seq, ts, type_ = reader.integer("seq"), reader.text("ts"), reader.text("type")
+    seq, ts, type_ = reader.integer("seq"), reader.instant("ts"), reader.text("type")
     data, prev, stated = reader.mapping("data"), reader.digest("prev"), reader.digest("hash")
     reader.close()
-    body: dict[str, JsonValue] = {"seq": seq, "ts": ts, "type": type_, "data": data, "prev": prev}
-    if hashlib.sha256(encode_trusted(body)).hexdigest() != stated:
+    rest = _rest(prev, seq, ts, type_)
+    # `line` is canonical, so what stands before the hash is the data; the hash member itself is not hashed.
+    body = line[: len(line) - len(rest) - _HASH_MEMBER_BYTES] + rest
+    if hashlib.sha256(body).hexdigest() != stated:
         raise InvalidDocumentError(Reason.BROKEN_CHAIN, "its hash does not match its content")
     return Event(seq=seq, ts=ts, type=type_, data=data, prev=prev, hash=stated, line=line)
+
+
+def _rest(prev: Digest, seq: int, ts: str, type_: str) -> bytes:
+    texts = (prev.encode("ascii"), seq, encode_trusted(ts), encode_trusted(type_))
+    return b',"prev":"%b","seq":%d,"ts":%b,"type":%b}' % texts

@@ -1,0 +1,424 @@
+"""The disk as a port: the few operations that make something last, and nothing beside them.
+
+Rules:
+1. Whatever docket keeps (ledger, receipt, state) is created, written, synced, renamed and removed through a
+   `Folder` or a `StoredFile`; a test that stops at the n-th call stops at the n-th durable step.
+2. A file is 0600 and a folder 0700 from its creation; no name is followed if it is a symbolic link; descriptors
+   close on exec; a FIFO, socket or device is refused without blocking.
+3. Names are resolved inside an open folder, so a folder that is swapped for a link afterwards redirects nothing.
+4. Every OSError leaves as UnavailableError with a reason that names its cause.
+
+What must happen in which order to be durable is `host.durable`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from docket.errors import UnavailableError
+from docket.formats.reason import Reason
+
+FILE_MODE = 0o600
+FOLDER_MODE = 0o700
+
+_FALLOC_FL_KEEP_SIZE = 1
+_REASONS = {
+    errno.ENOSPC: (Reason.NO_SPACE, "no space is left on the disk"),
+    errno.EDQUOT: (Reason.QUOTA_EXCEEDED, "the disk quota is used up"),
+    errno.EFBIG: (Reason.FILE_SIZE_LIMIT, "the file would pass the size limit of this process or file system"),
+    errno.EROFS: (Reason.READ_ONLY, "the file system is read-only"),
+    errno.EACCES: (Reason.NOT_PERMITTED, "permission is denied"),
+    errno.EPERM: (Reason.NOT_PERMITTED, "the operation is not permitted"),
+    errno.EIO: (Reason.IO_ERROR, "the disk reported an input/output error"),
+    errno.ENOENT: (Reason.NOT_FOUND, "it does not exist"),
+    errno.EEXIST: (Reason.ALREADY_EXISTS, "it exists already"),
+    errno.ELOOP: (Reason.IS_A_SYMLINK, "it is a symbolic link"),
+    errno.ENOTDIR: (Reason.NOT_A_DIRECTORY, "it is not a folder"),
+    errno.EISDIR: (Reason.NOT_A_FILE, "it is a folder"),
+    errno.ENXIO: (Reason.NOT_A_FILE, "it is not a regular file"),
+    errno.ENAMETOOLONG: (Reason.NAME_TOO_LONG, "the name is too long"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """Which file a name or a descriptor stands for."""
+
+    device: int
+    inode: int
+
+
+class StoredFile(Protocol):
+    """An open regular file of docket's own."""
+
+    @property
+    def path(self) -> Path:
+        """Where it was opened, for messages."""
+        ...
+
+    def append(self, data: bytes) -> None:
+        """Write all of `data` at the end; on an error any part of it may stand there."""
+        ...
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes from `offset`; fewer only at the end."""
+        ...
+
+    def size(self) -> int:
+        """Return the size in bytes."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the content and the size would survive a power cut."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes; space preallocated beyond is given back."""
+        ...
+
+    def preallocate(self, size: int) -> bool:
+        """Reserve blocks up to `size` bytes without changing the file's size; False where this is unsupported."""
+        ...
+
+    def identity(self) -> FileIdentity | None:
+        """Return the identity of the open file, None once its last name is gone."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; a second call does nothing."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Folder(Protocol):
+    """An open folder; names are single path components."""
+
+    @property
+    def path(self) -> Path:
+        """Where it was opened, for messages."""
+        ...
+
+    def folder(self, name: str, *, create: bool = False) -> Folder:
+        """Open a folder inside, made first where `create` asks for it and it is missing."""
+        ...
+
+    def create(self, name: str) -> StoredFile:
+        """Create a file that must not exist (ALREADY_EXISTS)."""
+        ...
+
+    def open(self, name: str, *, writable: bool = False) -> StoredFile:
+        """Open an existing regular file."""
+        ...
+
+    def replace(self, name: str, new_name: str) -> None:
+        """Give `name` the name `new_name`, whatever stood there, in one step."""
+        ...
+
+    def claim(self, name: str, new_name: str) -> None:
+        """Give `name` the name `new_name`, which must be free (ALREADY_EXISTS)."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file's name."""
+        ...
+
+    def make_private(self) -> None:
+        """Give a folder that stood here already the mode 0700; NOT_OURS if it belongs to another user."""
+        ...
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names inside, sorted."""
+        ...
+
+    def identity(self, name: str) -> FileIdentity | None:
+        """Return what `name` stands for, not followed; None if nothing does."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the names inside would survive a power cut."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; a second call does nothing."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Disk(Protocol):
+    """Where folders are found by absolute or relative path."""
+
+    def folder(self, path: Path, *, create: bool = False) -> Folder:
+        """Open a folder; with `create`, missing ones on the way are made and synced. Its last name is not followed."""
+        ...
+
+
+def unavailable(error: OSError, action: str, path: Path | str) -> UnavailableError:
+    """Return the UnavailableError for an OSError met while doing `action` (an infinitive) to `path`."""
+    fallback = (Reason.WRITE_FAILED, (error.strerror or str(error)).lower())
+    reason, cause = _REASONS.get(error.errno or 0, fallback)
+    return UnavailableError(reason, f"cannot {action} {path}: {cause}")
+
+
+@contextmanager
+def reported(action: str, path: Path | str) -> Iterator[None]:
+    """Turn an OSError inside the block into UnavailableError."""
+    try:
+        yield
+    except OSError as error:
+        raise unavailable(error, action, path) from error
+
+
+class _Descriptor:
+    """A descriptor that is closed once."""
+
+    __slots__ = ("_descriptor", "_path")
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor = descriptor
+        self._path = path
+
+    @property
+    def path(self) -> Path:
+        """Where it was opened."""
+        return self._path
+
+    def fileno(self) -> int:
+        """The descriptor, for a lock or a poll."""
+        return self._descriptor
+
+    def close(self) -> None:
+        """Close the descriptor once."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            with reported("close", self._path):
+                os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class SystemFile(_Descriptor):
+    """A `StoredFile` of the operating system."""
+
+    __slots__ = ()
+
+    def append(self, data: bytes) -> None:
+        """Write all of `data`; the descriptor is in append mode."""
+        with reported("write to", self._path):
+            written = os.write(self._descriptor, data)
+            while written < len(data):
+                written += os.write(self._descriptor, memoryview(data)[written:])
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Read at a position."""
+        with reported("read", self._path):
+            data = os.pread(self._descriptor, size, offset)
+            while data and len(data) < size:
+                more = os.pread(self._descriptor, size - len(data), offset + len(data))
+                if not more:
+                    break
+                data += more
+            return data
+
+    def size(self) -> int:
+        """The size from fstat."""
+        with reported("look at", self._path):
+            return os.fstat(self._descriptor).st_size
+
+    def sync(self) -> None:
+        """fdatasync: it covers the size, and no other metadata matters here."""
+        with reported("sync", self._path):
+            os.fdatasync(self._descriptor)
+
+    def truncate(self, size: int) -> None:
+        """ftruncate, which also frees blocks beyond an unchanged end."""
+        with reported("truncate", self._path):
+            os.ftruncate(self._descriptor, size)
+
+    def preallocate(self, size: int) -> bool:
+        """fallocate with KEEP_SIZE; posix_fallocate would show NUL bytes at the end of the file."""
+        call = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
+        if call is None:
+            return False
+        length = ctypes.c_int64(size)
+        while call(self._descriptor, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), length) != 0:
+            code = ctypes.get_errno()
+            if code in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+                return False
+            if code != errno.EINTR:
+                raise unavailable(OSError(code, os.strerror(code)), "reserve space for", self._path)
+        return True
+
+    def identity(self) -> FileIdentity | None:
+        """Device and inode from fstat."""
+        with reported("look at", self._path):
+            status = os.fstat(self._descriptor)
+        return FileIdentity(status.st_dev, status.st_ino) if status.st_nlink else None
+
+
+class SystemFolder(_Descriptor):
+    """A `Folder` of the operating system; every call is relative to its descriptor."""
+
+    __slots__ = ()
+
+    def folder(self, name: str, *, create: bool = False) -> SystemFolder:
+        """openat with O_DIRECTORY and O_NOFOLLOW, after mkdirat if asked."""
+        path = self._path / _component(name)
+        if create and self.identity(name) is None:
+            with reported("create the folder", path):
+                try:
+                    os.mkdir(name, FOLDER_MODE, dir_fd=self._descriptor)
+                except FileExistsError:
+                    pass  # made by another run at the same moment; opening it says what it is
+                else:
+                    self.sync()
+        return SystemFolder(_open_folder(name, path, self._descriptor), path)
+
+    def create(self, name: str) -> SystemFile:
+        """openat with O_CREAT and O_EXCL; readable too, so that it can be checked afterwards."""
+        path = self._path / _component(name)
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        with reported("create", path):
+            return SystemFile(os.open(name, flags, FILE_MODE, dir_fd=self._descriptor), path)
+
+    def open(self, name: str, *, writable: bool = False) -> SystemFile:
+        """openat without following and without waiting for a FIFO's other end."""
+        path = self._path / _component(name)
+        return open_file(path, name, dir_fd=self._descriptor, writable=writable, follow=False)
+
+    def replace(self, name: str, new_name: str) -> None:
+        """renameat."""
+        with reported("rename", self._path / _component(new_name)):
+            os.rename(_component(name), new_name, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+
+    def claim(self, name: str, new_name: str) -> None:
+        """linkat and unlinkat: rename has no portable way to refuse an existing name."""
+        with reported("create", self._path / _component(new_name)):
+            here = self._descriptor
+            try:
+                os.link(_component(name), new_name, src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+            except OSError as error:
+                if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
+                    raise
+                if self.identity(new_name) is not None:
+                    raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST)) from error
+                os.rename(name, new_name, src_dir_fd=here, dst_dir_fd=here)
+            else:
+                os.unlink(name, dir_fd=here)
+
+    def remove(self, name: str) -> None:
+        """unlinkat."""
+        with reported("remove", self._path / _component(name)):
+            os.unlink(name, dir_fd=self._descriptor)
+
+    def make_private(self) -> None:
+        """fstat and fchmod."""
+        with reported("restrict", self._path):
+            status = os.fstat(self._descriptor)
+            if status.st_uid != os.geteuid():
+                raise UnavailableError(Reason.NOT_OURS, f"cannot use {self._path}: it belongs to user {status.st_uid}")
+            if stat.S_IMODE(status.st_mode) != FOLDER_MODE:
+                os.fchmod(self._descriptor, FOLDER_MODE)
+
+    def names(self) -> tuple[str, ...]:
+        """listdir on the descriptor."""
+        with reported("list", self._path):
+            return tuple(sorted(os.listdir(self._descriptor)))  # noqa: PTH208 - a path could be swapped, this cannot
+
+    def identity(self, name: str) -> FileIdentity | None:
+        """lstat."""
+        try:
+            with reported("look at", self._path / _component(name)):
+                status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return None
+            raise
+        return FileIdentity(status.st_dev, status.st_ino)
+
+    def sync(self) -> None:
+        """fsync of the directory."""
+        with reported("sync", self._path):
+            os.fsync(self._descriptor)
+
+
+class SystemDisk:
+    """The machine's file systems."""
+
+    def folder(self, path: Path, *, create: bool = False) -> SystemFolder:
+        """Open `path`; what stands above it may be reached through links, it may not be one itself."""
+        if create and path.parent != path and not path.parent.is_dir():
+            self.folder(path.parent, create=True).close()
+        if not create or not path.name:
+            return SystemFolder(_open_folder(path, path, None), path)
+        with reported("open the folder", path.parent):
+            above = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        with SystemFolder(above, path.parent) as parent:
+            return parent.folder(path.name, create=True)
+
+
+SYSTEM_DISK = SystemDisk()
+
+
+def open_file(
+    path: Path, name: str | Path, *, dir_fd: int | None = None, writable: bool = False, follow: bool = True
+) -> SystemFile:
+    """Open the existing regular file `name` (in `dir_fd`); NOT_A_FILE for anything else, without blocking."""
+    flags = (os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK
+    with reported("open", path):
+        descriptor = os.open(name, flags if follow else flags | os.O_NOFOLLOW, dir_fd=dir_fd)
+    opened = SystemFile(descriptor, path)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        opened.close()
+        raise UnavailableError(Reason.NOT_A_FILE, f"cannot open {path}: it is not a regular file")
+    return opened
+
+
+def _open_folder(name: str | Path, path: Path, dir_fd: int | None) -> int:
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        return os.open(name, flags, dir_fd=dir_fd)
+    except NotADirectoryError as error:
+        # With O_DIRECTORY Linux says ENOTDIR of a link too, and the person needs to know which it is.
+        code = errno.ELOOP if _is_link(name, dir_fd) else errno.ENOTDIR
+        raise unavailable(OSError(code, os.strerror(code)), "open the folder", path) from error
+    except OSError as error:
+        raise unavailable(error, "open the folder", path) from error
+
+
+def _is_link(name: str | Path, dir_fd: int | None) -> bool:
+    try:
+        return stat.S_ISLNK(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+def _component(name: str) -> str:
+    if not name or "/" in name or "\0" in name or name in (".", ".."):
+        raise UnavailableError(Reason.NOT_A_PATH, f"{name!r} is not the name of one file")
+    return name

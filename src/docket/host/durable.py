@@ -1,0 +1,84 @@
+"""Files that are wholly there or not there at all, after a crash too.
+
+Rules:
+1. Publish: a file of a unique name in the same folder, all bytes, sync, rename, sync of the folder. A reader sees
+   the old file or the new one; a power cut leaves one of them.
+2. A publication that fails leaves the old file and removes what it had begun, if the disk still lets it.
+3. A failed sync is never tried again: what it did not write is lost to the page cache, so the operation fails.
+
+It decides nothing about names and places (`stores.layout`) and holds no descriptor when a call is over.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from docket.errors import DocketError, UnavailableError
+from docket.formats.reason import Reason
+from docket.host.disk import Folder, StoredFile, open_file
+
+CHUNK_BYTES = 1024 * 1024
+TEMPORARY_SUFFIX = ".tmp"
+
+
+def publish(folder: Folder, name: str, data: bytes, *, overwrite: bool = True) -> None:
+    """Make `data` the durable content of `name`; ALREADY_EXISTS if it is taken and may not be overwritten."""
+    _publish(folder, name, lambda target: target.append(data), overwrite=overwrite)
+
+
+def publish_copy(folder: Folder, name: str, source: StoredFile, *, overwrite: bool = True) -> None:
+    """Make the whole content of `source` the durable content of `name`, in flat memory."""
+    _publish(folder, name, lambda target: copy_range(source, target, 0), overwrite=overwrite)
+
+
+def copy_range(source: StoredFile, target: StoredFile, start: int) -> None:
+    """Append the bytes of `source` from `start` to its end to `target`."""
+    for chunk in chunks(source, start):
+        target.append(chunk)
+
+
+def chunks(source: StoredFile, start: int = 0) -> Iterator[bytes]:
+    """Yield the bytes of `source` from `start`, at most CHUNK_BYTES at a time."""
+    offset = start
+    while chunk := source.read(offset, CHUNK_BYTES):
+        yield chunk
+        offset += len(chunk)
+
+
+def temporary_name(name: str) -> str:
+    """Return a fresh hidden name beside `name`; no run before this one can have left a file there."""
+    return f".{name[:200]}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+
+
+def settle(folder: Folder, temporary: str, name: str, *, overwrite: bool) -> None:
+    """Give a written and synced temporary file its name, durably."""
+    if overwrite:
+        folder.replace(temporary, name)
+    else:
+        folder.claim(temporary, name)
+    folder.sync()
+
+
+def read_whole(path: Path, limit_bytes: int) -> bytes:
+    """Return a regular file's content, links followed; TOO_LARGE over the limit, NOT_A_FILE for a FIFO or folder."""
+    with open_file(path, path) as source:
+        data = source.read(0, limit_bytes + 1)
+    if len(data) > limit_bytes:
+        raise UnavailableError(Reason.TOO_LARGE, f"cannot read {path}: it is larger than {limit_bytes} bytes")
+    return data
+
+
+def _publish(folder: Folder, name: str, write: Callable[[StoredFile], None], *, overwrite: bool) -> None:
+    temporary = temporary_name(name)
+    try:
+        with folder.create(temporary) as target:
+            write(target)
+            target.sync()
+        settle(folder, temporary, name, overwrite=overwrite)
+    except DocketError:
+        with suppress(DocketError):
+            folder.remove(temporary)
+        raise

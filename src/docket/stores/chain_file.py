@@ -1,0 +1,119 @@
+"""The file of one ledger: a chain that grows by whole batches and is known up to its last durable byte.
+
+Rules (spec/ledger.md):
+1. `seq`, `prev`, `hash` and `ts` are given here, in the order of the batch; `ts` never runs backwards, a clock
+   that stepped back repeats the last instant.
+2. A batch is one write and one sync. If either fails, `roll_back` cuts the file to the last durable byte and the
+   chain goes on from the last durable event.
+3. Space for the last events is reserved beyond the end of the file without changing its size, before ordinary
+   events may use what lies in front of it. A full disk refuses an ordinary batch and still takes the final one.
+
+Single-threaded; who may call when is `stores.ledger`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from contextlib import suppress
+
+from docket.errors import UnavailableError
+from docket.formats.digest import Digest
+from docket.formats.ledger.event import GENESIS, Draft, Event, seal
+from docket.host.disk import StoredFile
+
+RESERVE_BYTES = 256 * 1024
+_GROWTH_BYTES = 1024 * 1024
+
+
+class ChainFile:
+    """The open file and what is known of it in memory: the hash of every event, the digest of all bytes."""
+
+    def __init__(self, file: StoredFile) -> None:
+        self.file = file
+        self.hashes: list[Digest] = []
+        self.size_bytes = 0
+        self.reserves = True
+        self._ts = ""
+        self._digest = hashlib.sha256()
+        self._pending: list[Event] = []
+        self._pending_bytes = b""
+        self._allocated_bytes = 0
+        self._is_dirty = False
+
+    @property
+    def head(self) -> Digest:
+        """The hash of the last durable event, or GENESIS."""
+        return self.hashes[-1] if self.hashes else GENESIS
+
+    @property
+    def file_sha256(self) -> Digest:
+        """The SHA-256 of all durable bytes."""
+        return Digest(self._digest.hexdigest())
+
+    def adopt(self, event: Event) -> None:
+        """Take over the next event that a checked file holds already."""
+        self._digest.update(event.line + b"\n")
+        self.size_bytes += len(event.line) + 1
+        self.hashes.append(event.hash)
+        self._ts = event.ts
+
+    def write(self, drafts: Sequence[Draft], now: str, *, final: bool = False) -> list[Event]:
+        """Seal the drafts and write them at the end, the final ones into the reserve; not durable before `sync`."""
+        prev, seq, ts = self.head, len(self.hashes), max(now, self._ts)
+        events = []
+        for draft in drafts:
+            event = seal(draft, seq=seq, ts=ts, prev=prev)
+            events.append(event)
+            prev, seq = event.hash, seq + 1
+        data = b"\n".join([event.line for event in events]) + b"\n"
+        if not final:
+            self.reserve(len(data))
+        self._pending, self._pending_bytes = events, data
+        self._is_dirty = True
+        self.file.append(data)
+        return events
+
+    def sync(self) -> None:
+        """Make the written batch durable and part of what is known."""
+        self.file.sync()
+        self._digest.update(self._pending_bytes)
+        self.size_bytes += len(self._pending_bytes)
+        self.hashes += [event.hash for event in self._pending]
+        self._ts = self._pending[-1].ts
+        self._pending, self._pending_bytes, self._is_dirty = [], b"", False
+
+    def roll_back(self) -> None:
+        """Cut off a batch that was begun and not synced; UnavailableError if the disk refuses even that."""
+        if not self._is_dirty:
+            return  # what another program added is evidence and stays
+        self._pending, self._pending_bytes = [], b""
+        self.file.truncate(self.size_bytes)
+        self.file.sync()
+        self._is_dirty = False
+        self._allocated_bytes = 0  # truncating gave the reserve back
+        with suppress(UnavailableError):
+            self.reserve(0)
+
+    def reserve(self, batch_bytes: int) -> None:
+        """Have blocks for a batch of that size and for the final events behind it, or raise (NO_SPACE)."""
+        if not self.reserves:
+            return
+        needed = self.size_bytes + batch_bytes + RESERVE_BYTES
+        if needed <= self._allocated_bytes:
+            return
+        for size in (needed + _GROWTH_BYTES, needed):
+            try:
+                self.reserves = self.file.preallocate(size)
+            except UnavailableError:
+                if size == needed:
+                    raise
+            else:
+                self._allocated_bytes = size
+                return
+
+    def trim(self) -> None:
+        """Give back what was reserved and not used."""
+        if self._allocated_bytes > self.size_bytes and self.file.size() == self.size_bytes:
+            self.file.truncate(self.size_bytes)
+        self._allocated_bytes = 0

@@ -1,0 +1,391 @@
+"""The ledger of a run: one writer, many appenders, group commit.
+
+Rules (spec/ledger.md):
+1. One thread writes. It takes everything that was appended meanwhile as one batch: one write, then every `written`
+   is resolved, one sync, then every `durable` is.
+2. An error of the disk fails the batch and everything behind it, cuts the file to the last durable byte and closes
+   admission for good (`failure`); only `append_final` still writes, into space that was reserved for it.
+3. The ceilings refuse ordinary events and never a control event: the record must be able to say why a run stopped.
+4. A ledger is created where nothing stood, never through a symbolic link, and held under a lock.
+5. The hash of every durable event stays in memory, and `recheck` compares the file with it.
+
+It does not know what an event means. Reading and quarantine are `stores.ledger_reader`, exported here too.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.canonical import JsonObject
+from docket.formats.digest import Digest
+from docket.formats.ledger.event import Draft, Event, draft
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payloads import CapExceeded, CapWarning, EvidenceGap, PolicyViolation, ProcExit, SessionEnd
+from docket.formats.reason import Reason
+from docket.host.clock import Clock
+from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
+from docket.host.durable import publish_copy
+from docket.host.locks import FileLock
+from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written, refused
+from docket.stores.chain_file import ChainFile
+from docket.stores.ledger_reader import (
+    LOCK_SUFFIX,
+    AcquireLock,
+    Lock,
+    Recheck,
+    compare,
+    existing_events,
+    quarantine_torn_tail,
+    read_ledger,
+)
+
+CONTROL_TYPES = frozenset(
+    cls.TYPE for cls in (CapExceeded, CapWarning, EvidenceGap, PolicyViolation, ProcExit, SessionEnd)
+)
+
+_BATCH_EVENTS = 2048
+_BATCH_BYTES = 8 * 1024 * 1024
+_LINE_OVERHEAD_BYTES = 280  # the members around `data`, with room for a long seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerOptions:
+    """How a ledger is kept.
+
+    `max_events` and `max_bytes` bound it for ordinary events, None is no bound. `on_failure` is called once, from
+    the writer's thread, when the disk has refused; it must return soon and may not call `append_final`.
+    """
+
+    max_events: int | None = None
+    max_bytes: int | None = None
+    on_failure: Callable[[DocketError], None] | None = None
+    disk: Disk = SYSTEM_DISK
+    acquire_lock: AcquireLock = FileLock.acquire
+
+
+@dataclass(slots=True)
+class _Final:
+    drafts: list[Draft]
+    done: Future[tuple[Event, ...]] = field(default_factory=Future)
+
+
+class LedgerWriter:
+    """The one writer of a ledger file; every method may be called from any thread but its own."""
+
+    def __init__(self, chain: ChainFile, folder: Folder, lock: Lock, clock: Clock, options: LedgerOptions) -> None:
+        """Start the writer's thread; use `create` or `resume`."""
+        self.path = chain.file.path
+        self._chain, self._folder, self._file_lock = chain, folder, lock
+        self._clock, self._options = clock, options
+        self._lock = threading.Lock()
+        self._bell = threading.Lock()
+        self._bell.acquire()
+        self._sleeping = False
+        self._queue: deque[Appended] = deque()
+        self._last: Appended | None = None
+        self._final: _Final | None = None
+        self._refusal: DocketError | None = None
+        self._failure: DocketError | None = None
+        self._closing = False
+        self._admitted_events, self._admitted_bytes = len(chain.hashes), chain.size_bytes
+        self._lost_events = 0
+        self._failed_seq: int | None = None
+        self._thread = threading.Thread(target=self._run, name="docket-ledger", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def create(cls, path: Path, *, clock: Clock, options: LedgerOptions | None = None) -> LedgerWriter:
+        """Begin a ledger where nothing stands; UnavailableError (ALREADY_EXISTS, LOCKED, IS_A_SYMLINK, NO_SPACE …)."""
+        return _open(cls, path, clock, options or LedgerOptions(), _create)
+
+    @classmethod
+    def resume(cls, path: Path, *, clock: Clock, options: LedgerOptions | None = None) -> LedgerWriter:
+        """Continue a ledger that its writer left without an end.
+
+        InvalidDocumentError where it is damaged (LEDGER_DAMAGED), torn (TORN_TAIL) or ended (LEDGER_CLOSED).
+        """
+        return _open(cls, path, clock, options or LedgerOptions(), _resume)
+
+    def append(self, payload: Payload, *, control: bool = False) -> Appended:
+        """Queue an event; control events (by type, or as asked) pass the ceilings.
+
+        A payload without a canonical form raises InvalidDocumentError; a ledger that is closed, full or failed is
+        told by the futures (LEDGER_CLOSED, LEDGER_FULL, or the failure's own reason).
+        """
+        return self.append_data(payload.TYPE, payload.to_data(), control=control)
+
+    def append_data(self, type_: str, data: JsonObject, *, control: bool = False) -> Appended:
+        """Queue an event of any type."""
+        drafted = draft(type_, data)
+        with self._lock:
+            refusal = self._refusal or self._over_ceiling(drafted, exempt=control or type_ in CONTROL_TYPES)
+            if refusal is not None:
+                self._lost_events += 1
+                return refused(drafted, self._lock, refusal)
+            item = self._last = Appended(drafted, self._lock)
+            self._queue.append(item)
+            ring, self._sleeping = self._sleeping, False
+        if ring:
+            self._bell.release()
+        return item
+
+    def append_final(self, payloads: Sequence[Payload]) -> tuple[Event, ...]:
+        """Close admission and write the last events durably, into the reserve if the disk is full.
+
+        Works after a failure too; UnavailableError if not even this can be written. It may be tried again with
+        less, and called again with more.
+        """
+        final = _Final([draft(payload.TYPE, payload.to_data()) for payload in payloads])
+        with self._lock:
+            if self._closing or self._final is not None:
+                raise self._no_more()
+            self._refusal = self._refusal or self._no_more()
+            self._final = final
+            ring, self._sleeping = self._sleeping, False
+        if ring:
+            self._bell.release()
+        return final.done.result()
+
+    def flush(self) -> None:
+        """Return when everything appended so far is durable; raise the failure if there was one."""
+        with self._lock:
+            last = self._last
+        if last is not None:
+            last.durable.result()
+        if self._failure is not None:
+            raise self._failure
+
+    def recheck(self) -> Recheck:
+        """Read the file again and compare it with memory; call it when nothing is being appended, before `close`.
+
+        A difference is evidence that something else wrote, cut or replaced the file.
+        """
+        with suppress(DocketError):
+            self.flush()
+        if self._folder.identity(self.path.name) != self._chain.file.identity():
+            return Recheck(0, Reason.VANISHED, f"{self.path} is gone or another file stands in its place")
+        return compare(self._folder, self.path.name, self._chain.hashes, self._chain.file_sha256)
+
+    def reinstate(self) -> None:
+        """Write the ledger's bytes, which an unlinked file still holds, to its name again (after `append_final`).
+
+        ALREADY_EXISTS if another file stands there.
+        """
+        publish_copy(self._folder, self.path.name, self._chain.file, overwrite=False)
+
+    def close(self) -> None:
+        """Wait for what was appended, then give back file, unused space and lock; a second call does nothing."""
+        with self._lock:
+            if self._closing:
+                return
+            self._closing = True
+            self._refusal = self._refusal or self._no_more()
+            ring, self._sleeping = self._sleeping, False
+        if ring:
+            self._bell.release()
+        self._thread.join()
+        with ExitStack() as last:
+            last.callback(self._file_lock.release)
+            last.callback(self._folder.close)
+            last.callback(self._chain.file.close)
+            with suppress(DocketError):
+                self._chain.trim()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def failure(self) -> DocketError | None:
+        """The disk's refusal that closed admission, if any."""
+        return self._failure
+
+    @property
+    def failed_seq(self) -> int | None:
+        """The number the first event that failed would have had."""
+        return self._failed_seq
+
+    @property
+    def lost_events(self) -> int:
+        """How many appended events are not in the ledger: refused, or failed with their batch."""
+        return self._lost_events
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a ceiling refuses ordinary events now."""
+        return self._at_ceiling(0)
+
+    @property
+    def hashes(self) -> tuple[Digest, ...]:
+        """The hashes of all durable events, in order."""
+        return tuple(self._chain.hashes)
+
+    @property
+    def head(self) -> Digest:
+        """The hash of the last durable event; GENESIS before the first."""
+        return self._chain.head
+
+    @property
+    def file_sha256(self) -> Digest:
+        """The SHA-256 of the durable bytes."""
+        return self._chain.file_sha256
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes are durable."""
+        return self._chain.size_bytes
+
+    @property
+    def has_reserve(self) -> bool:
+        """Whether space for the last events is set aside; False where the file system cannot."""
+        return self._chain.reserves
+
+    def _over_ceiling(self, drafted: Draft, *, exempt: bool) -> DocketError | None:
+        size = len(drafted.encoded) + len(drafted.type) + _LINE_OVERHEAD_BYTES
+        if not exempt and self._at_ceiling(size):
+            return UnavailableError(Reason.LEDGER_FULL, f"{self.path} has reached the size it may grow to")
+        self._admitted_events += 1
+        self._admitted_bytes += size
+        return None
+
+    def _at_ceiling(self, size: int) -> bool:
+        events, limit = self._options.max_events, self._options.max_bytes
+        if events is not None and self._admitted_events >= events:
+            return True
+        return limit is not None and self._admitted_bytes + size > limit
+
+    def _no_more(self) -> UnavailableError:
+        return UnavailableError(Reason.LEDGER_CLOSED, f"{self.path} takes no more events")
+
+    def _run(self) -> None:
+        while True:
+            batch, final, closing = self._take()
+            if batch:
+                self._commit(batch)
+            elif final is not None:
+                self._commit_final(final)
+            elif closing:
+                return
+
+    def _take(self) -> tuple[list[Appended], _Final | None, bool]:
+        while True:
+            with self._lock:
+                if self._queue or self._final is not None or self._closing:
+                    return self._next_batch(), self._final, self._closing
+                self._sleeping = True
+            self._bell.acquire()
+
+    def _next_batch(self) -> list[Appended]:
+        batch: list[Appended] = []
+        size = 0
+        while self._queue and len(batch) < _BATCH_EVENTS and size < _BATCH_BYTES:
+            item = self._queue.popleft()
+            size += len(item.draft.encoded)
+            batch.append(item)
+        return batch
+
+    def _commit(self, batch: list[Appended]) -> None:
+        try:
+            events = self._chain.write([item.draft for item in batch], self._clock.now())
+            mark_written(batch, events, self._lock)
+            self._chain.sync()
+        except Exception as error:  # noqa: BLE001 - a fault of any kind must not leave appenders waiting for ever
+            self._fail(batch, _as_failure(error))
+        else:
+            mark_durable(batch, self._lock)
+
+    def _fail(self, batch: list[Appended], failure: DocketError) -> None:
+        with suppress(DocketError):
+            self._chain.roll_back()
+        with self._lock:
+            lost = [*batch, *self._queue]
+            self._queue.clear()
+            self._failure = self._refusal = failure
+            self._failed_seq = len(self._chain.hashes)
+            self._lost_events += len(lost)
+        mark_failed(lost, failure, self._lock)
+        if self._options.on_failure is not None:
+            self._options.on_failure(failure)
+
+    def _commit_final(self, final: _Final) -> None:
+        try:
+            self._chain.roll_back()
+            events = self._chain.write(final.drafts, self._clock.now(), final=True)
+            self._chain.sync()
+        except Exception as error:  # noqa: BLE001 - as above
+            with suppress(DocketError):
+                self._chain.roll_back()
+            self._final = None
+            final.done.set_exception(_as_failure(error))
+        else:
+            self._final = None
+            final.done.set_result(tuple(events))
+
+
+def _as_failure(error: Exception) -> DocketError:
+    return error if isinstance(error, DocketError) else UnavailableError(Reason.WRITE_FAILED, f"{error!r}")
+
+
+def _open(cls: type[LedgerWriter], path: Path, clock: Clock, options: LedgerOptions, prepare: _Prepare) -> LedgerWriter:
+    with ExitStack() as undo:
+        folder = undo.enter_context(options.disk.folder(path.parent, create=True))
+        lock = options.acquire_lock(path.with_name(path.name + LOCK_SUFFIX))
+        undo.callback(lock.release)
+        chain = prepare(folder, path.name, undo)
+        writer = cls(chain, folder, lock, clock, options)
+        undo.pop_all()
+    return writer
+
+
+_Prepare = Callable[[Folder, str, ExitStack], ChainFile]
+
+
+def _create(folder: Folder, name: str, undo: ExitStack) -> ChainFile:
+    file = folder.create(name)
+    undo.callback(_discard, folder, name, file)
+    folder.sync()
+    chain = ChainFile(file)
+    chain.reserve(0)
+    return chain
+
+
+def _resume(folder: Folder, name: str, undo: ExitStack) -> ChainFile:
+    file = undo.enter_context(folder.open(name, writable=True))
+    chain, last = ChainFile(file), ""
+    for event in existing_events(file):
+        chain.adopt(event)
+        last = event.type
+    if last == SessionEnd.TYPE:
+        raise InvalidDocumentError(Reason.LEDGER_CLOSED, f"{file.path} has ended")
+    chain.reserve(0)
+    return chain
+
+
+def _discard(folder: Folder, name: str, file: StoredFile) -> None:
+    file.close()
+    with suppress(DocketError):
+        folder.remove(name)
+
+
+__all__ = [
+    "CONTROL_TYPES",
+    "LOCK_SUFFIX",
+    "LedgerOptions",
+    "LedgerWriter",
+    "Recheck",
+    "quarantine_torn_tail",
+    "read_ledger",
+]

@@ -40,6 +40,7 @@ class Hidden(StrEnum):
     REMOTE_INPUT = "remote-input"
     BACKGROUND = "background"
     SEVERAL_MODELS = "several-models"
+    ITERATIONS = "iterations"
     UNREADABLE = "unreadable"
 
 
@@ -49,7 +50,8 @@ class RequestFacts:
 
     `model` is fit for a record (`model_text`); `model_raw` holds the exact UTF-8 bytes where they differ from it.
     `max_output_tokens` bounds the whole output, thinking included; None where the request sets no bound.
-    `input_tokens_hidden` says that the body's size does not bound the input (`hidden` names why).
+    `hidden` holds members of `Hidden`. `choices` is how many answers were asked for, each with its own output bound.
+    `web_search_limit` is the most searches the request allows, None where it allows any number or has no such tool.
     `fingerprint` is 16 hexadecimal digits, equal for bodies that ask the same thing again.
     """
 
@@ -59,7 +61,7 @@ class RequestFacts:
     max_output_tokens: int | None = None
     thinking_tokens: int | None = None
     choices: int = 1
-    hidden: tuple[str, ...] = ()
+    hidden: tuple[Hidden, ...] = ()
     fingerprint: str = ""
     include_usage: bool | None = None
     service_tier: str | None = None

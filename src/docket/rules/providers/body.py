@@ -1,0 +1,169 @@
+"""The meter of one reply: a body that is server-sent events or one JSON value, told apart by its first byte.
+
+Rules:
+1. An upstream's content type is not believed where the body contradicts it: an error may come as JSON under
+   `text/event-stream`, a stream under `application/json`.
+2. A JSON body is kept up to 1 MiB; a longer one is read member by member as it passes.
+3. What was sent but not ended (no blank line, no newline, no closing bracket) is read as far as it goes.
+
+What the events mean is a `ReplyState` of the wire format.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, Self
+
+from docket.rules.providers.interface import Reading
+from docket.rules.providers.json_scan import JsonMap, MemberScan, loads_lenient
+from docket.rules.providers.sse import EventStream
+
+Paths = tuple[tuple[str, ...], ...]
+
+MAX_JSON_BYTES = 1024 * 1024
+_BEFORE_FIRST = b"\xef\xbb\xbf \t\r\n"
+_DONE = b"[DONE]"
+_OPAQUE_TYPES = ("image/", "audio/", "video/", "font/", "application/octet-stream", "application/zip")
+
+
+class ReplyState(Protocol):
+    """What a wire format has understood so far."""
+
+    @property
+    def visible_output_bytes(self) -> int:
+        """UTF-8 bytes of model output seen so far."""
+        ...
+
+    def event(self, event: JsonMap) -> None:
+        """Take one event of a stream."""
+        ...
+
+    def done(self) -> None:
+        """Take the `[DONE]` mark."""
+        ...
+
+    def body(self, body: JsonMap) -> None:
+        """Take a whole JSON reply."""
+        ...
+
+    def reading(self) -> Reading:
+        """Return what has been understood."""
+        ...
+
+    def copy(self) -> Self:
+        """Return an independent copy."""
+        ...
+
+
+class BodyMeter:
+    """A meter over a wire format's state; `wanted` are the members to keep of an event, of a body, too long to hold."""
+
+    __slots__ = ("_answer", "_bytes", "_events", "_held", "_scan", "_state", "_stream", "_wanted")
+
+    def __init__(self, state: ReplyState, *, events: Paths, body: Paths) -> None:
+        self._state = state
+        self._events = EventStream(events)
+        self._wanted = body
+        self._stream: bool | None = None
+        self._held = bytearray()
+        self._scan: MemberScan | None = None
+        self._bytes = 0
+        self._answer: Reading | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes of the body."""
+        if self._stream is None:
+            data = data.lstrip(_BEFORE_FIRST)
+            if not data:
+                return
+            self._stream = data[:1] not in b"{["
+        self._answer = None
+        self._bytes += len(data)
+        if self._stream:
+            for event in self._events.feed(data):
+                _take(self._state, event)
+        elif self._scan is not None:
+            self._scan.feed(data)
+        else:
+            self._held += data
+            if len(self._held) > MAX_JSON_BYTES:
+                self._scan = MemberScan(self._wanted)
+                self._scan.feed(bytes(self._held))
+                self._held.clear()
+
+    @property
+    def visible_output_bytes(self) -> int:
+        """Bytes of model output seen; of a JSON body that cannot be read to its end, all its bytes."""
+        if self._stream is not False:
+            return self._state.visible_output_bytes
+        if self._scan is not None or bytes(self._held[-64:]).rstrip()[-1:] not in (b"}", b"]"):
+            return self._bytes
+        value = self._whole()
+        return self._bytes if value is None else self._read_body(value).visible_output_bytes
+
+    def reading(self) -> Reading:
+        """Return what has been read so far."""
+        if self._answer is None:
+            self._answer = self._read()
+        return self._answer
+
+    def _read(self) -> Reading:
+        if self._stream is not False:
+            pending = self._events.pending()
+            if pending is None:
+                return self._state.reading()
+            state = self._state.copy()
+            _take(state, pending)
+            return state.reading()
+        if self._scan is not None:
+            return self._read_body(self._scan.result()).reading()
+        value = self._whole()
+        return Reading() if value is None else self._read_body(value).reading()
+
+    def _whole(self) -> JsonMap | None:
+        value = loads_lenient(bytes(self._held))
+        if isinstance(value, list) and value:
+            value = value[-1]
+        return value if isinstance(value, dict) else None
+
+    def _read_body(self, value: JsonMap) -> ReplyState:
+        state = self._state.copy()
+        state.body(value)
+        return state
+
+
+def _take(state: ReplyState, event: bytes | MemberScan) -> None:
+    if isinstance(event, MemberScan):
+        state.event(event.result())
+    elif event.strip() == _DONE:
+        state.done()
+    else:
+        value = loads_lenient(event)
+        if isinstance(value, dict):
+            state.event(value)
+
+
+class OpaqueMeter:
+    """The meter of a body that is no text: it counts bytes and reads nothing."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self) -> None:
+        self._bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Count the bytes."""
+        self._bytes += len(data)
+
+    @property
+    def visible_output_bytes(self) -> int:
+        """All bytes of the body."""
+        return self._bytes
+
+    def reading(self) -> Reading:
+        """Return that nothing can be read."""
+        return Reading(note="the reply is not text; its usage cannot be read")
+
+
+def is_opaque(content_type: str) -> bool:
+    """Whether a content type announces a body that carries no JSON and no events."""
+    return content_type.strip().lower().startswith(_OPAQUE_TYPES)

@@ -1,0 +1,33 @@
+"""What all refusals share: the headers that tell a client not to try again, and the body's encoding."""
+
+from __future__ import annotations
+
+import json
+
+from docket.rules.providers.interface import Refusal, RefusalReply
+
+JSON_TYPE = "application/json"
+EVENT_TYPE = "text/event-stream"
+
+
+def reply(refusal: Refusal, body: object) -> RefusalReply:
+    """Return the refusal with `body` as JSON; a client that heeds `x-should-retry` does not come back."""
+    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    return RefusalReply(refusal.status, headers(refusal, JSON_TYPE), data)
+
+
+def headers(refusal: Refusal, content_type: str) -> tuple[tuple[str, str], ...]:
+    """Return the end-to-end headers of a refusal; `Retry-After` only where waiting helps."""
+    fixed = (
+        ("content-type", content_type),
+        ("x-docket-reason", str(refusal.reason)),
+        ("x-docket-number", refusal.docket_number),
+    )
+    if refusal.retry_after_seconds is None:
+        return (*fixed, ("x-should-retry", "false"))
+    return (*fixed, ("retry-after", str(refusal.retry_after_seconds)))
+
+
+def members(refusal: Refusal) -> dict[str, str]:
+    """Return the members by which a program tells docket's refusal from the provider's."""
+    return {"reason": str(refusal.reason), "docket_number": refusal.docket_number}

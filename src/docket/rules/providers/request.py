@@ -1,0 +1,92 @@
+"""What the request bodies of all wire formats have in common: reading them and telling repetitions.
+
+Rules:
+1. Reading never changes a byte: the facts come from a parsed copy.
+2. A body that is no JSON object has no model and is `Hidden.UNREADABLE`.
+3. The fingerprint is the first 16 hexadecimal digits of the SHA-256 of the body without what changes from one
+   attempt to the next: ids of the request and the user, stream flags, and Claude Code's billing line.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+
+from docket.rules.providers.counts import count
+from docket.rules.providers.interface import Hidden, RequestFacts
+from docket.rules.providers.json_scan import JsonMap, MemberScan, as_items, as_map, loads_lenient
+
+MAX_PARSED_BYTES = 32 * 1024 * 1024
+BILLING_LINE = "x-anthropic-billing-header:"
+_CHANGING = frozenset(
+    {
+        "metadata", "request_id", "idempotency_key", "stream", "stream_options", "user", "user_id",
+        "safety_identifier", "prompt_cache_key", "client_metadata",
+    }
+)  # fmt: skip
+_LARGE_BODY_MEMBERS = (
+    ("model",), ("stream",), ("max_tokens",), ("max_completion_tokens",), ("max_output_tokens",), ("n",),
+    ("service_tier",), ("thinking",), ("reasoning",), ("stream_options",), ("tools",), ("previous_response_id",),
+    ("background",), ("conversation",), ("speed",), ("inference_geo",),
+)  # fmt: skip
+
+
+def parse_request(body: bytes) -> JsonMap | None:
+    """Return the object a request body holds, of a very large one its small members; None if it is no object."""
+    if len(body) > MAX_PARSED_BYTES:
+        scan = MemberScan(_LARGE_BODY_MEMBERS)
+        scan.feed(body)
+        return scan.result()
+    value = loads_lenient(body)
+    return value if isinstance(value, dict) else None
+
+
+def unreadable_request(body: bytes) -> RequestFacts:
+    """Return the facts of a body that is no JSON object."""
+    note = "the request body is empty" if not body else "the request body is not a JSON object"
+    return RequestFacts(hidden=(Hidden.UNREADABLE,), fingerprint=_digest(body), note=note)
+
+
+def fingerprint(body: bytes, parsed: JsonMap) -> str:
+    """Return 16 hexadecimal digits that are equal for two bodies which ask the same thing again."""
+    if len(body) > MAX_PARSED_BYTES:
+        return _digest(body)
+    kept = {name: value for name, value in parsed.items() if name not in _CHANGING}
+    if BILLING_LINE.encode() in body:
+        kept["system"] = _without_billing_line(kept.get("system"))
+    try:
+        return _digest(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode("ascii"))
+    except (RecursionError, ValueError):
+        return _digest(body)
+
+
+def largest(parsed: JsonMap, *names: str) -> int | None:
+    """Return the largest count among members, None if none is a count."""
+    found = [number for number in (count(parsed.get(name)) for name in names) if number is not None]
+    return max(found, default=None)
+
+
+def flag(value: object) -> bool:
+    """Return whether a JSON value is `true`."""
+    return value is True
+
+
+def sources(parsed: JsonMap, member: str) -> Iterator[JsonMap]:
+    """Yield every content block of the messages in `member`, one level of tool results included."""
+    for message in as_items(parsed.get(member)):
+        yield as_map(message)
+        for block in as_items(as_map(message).get("content")):
+            yield as_map(block)
+            for inner in as_items(as_map(block).get("content")):
+                yield as_map(inner)
+
+
+def _without_billing_line(system: object) -> object:
+    if not isinstance(system, list):
+        return system
+    return [block for block in system if not str(as_map(block).get("text", "")).lstrip().startswith(BILLING_LINE)]
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]

@@ -173,7 +173,8 @@ def _to_json(member: Any) -> JsonValue:  # noqa: ANN401 - the annotations of the
 
 def _read(cls: type[T], value: JsonValue, where: str) -> T:
     reader = Reader(value, where)
-    hints = typing.get_type_hints(cls)
+    # A JSON value is taken as it stands; its recursive alias cannot be resolved outside its own module.
+    hints = typing.get_type_hints(cls, localns={"JsonValue": object})
     arguments: dict[str, Any] = {}
     for item in fields(cls):  # type: ignore[arg-type]
         if reader.has(item.name):

@@ -1,0 +1,182 @@
+"""docket's own price book: what every model of every provider costs, by date, tier and length.
+
+Rules:
+1. The book is one JSON document with one provider a line (`docket/price-book/v1`); a line is parsed when its
+   provider is first asked for. A `docket/prices/v1` table may stand in for it: it holds for all providers.
+2. A model is found by its own name, then without a vendor's prefix, then with a compact date spelled out; at last
+   in the section of the provider that makes it, which is an assumption about what the reseller asks.
+3. Prices are exact: integers of micro-dollars per million tokens, or per million uses.
+
+Turning a usage into components is `rules.spending.pricing`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import JsonObject, JsonValue, decode_document
+from docket.formats.reason import Reason
+from docket.formats.run.price_table import SCHEMA as TABLE_SCHEMA
+from docket.formats.run.price_table import PriceTable, read_price_table
+
+SCHEMA = "docket/price-book/v1"
+_COMPACT_DATE = re.compile(r"-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)")
+_MAX_REMEMBERED = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A model's entry in a section; `assumed` where the section is not the asked provider's own."""
+
+    section: str
+    entry: Mapping[str, Any]
+    assumed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownModel:
+    """The book has no price for this model; `nearest` are names it might have meant."""
+
+    provider: str
+    model: str
+    nearest: tuple[str, ...]
+
+
+class PriceBook:
+    """A price book over its bytes. It remembers what it has looked up and is otherwise immutable."""
+
+    def __init__(self, *, meta: JsonObject, digest: str, lines: Mapping[str, bytes], table: PriceTable | None) -> None:
+        self.meta = meta
+        self.digest = digest
+        self.table = table
+        self._lines = lines
+        self._sections: dict[str, Mapping[str, Any]] = {}
+        self._found: dict[tuple[str, str], Found | UnknownModel] = {}
+
+    @classmethod
+    def parse(cls, data: bytes) -> PriceBook:
+        """Read a book, or a `docket/prices/v1` table in its place; InvalidDocumentError if it is neither."""
+        digest = hashlib.sha256(data).hexdigest()
+        head, newline, rest = data.partition(b"\n")
+        if newline and head.startswith(b'{"_meta":') and head.endswith(b',"providers":{'):
+            meta = _load(head.removesuffix(b',"providers":{') + b"}", "price book").get("_meta")
+            lines = {_name(line): line for line in rest.split(b"\n") if line.startswith(b'"')}
+            if not isinstance(meta, dict) or meta.get("schema") != SCHEMA or not lines:
+                raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"price book._meta.schema is not {SCHEMA!r}")
+            return cls(meta=meta, digest=digest, lines=lines, table=None)
+        table = read_price_table(decode_document(data))
+        return cls(meta=table.meta, digest=digest, lines={}, table=table)
+
+    @property
+    def as_of(self) -> str:
+        """The date the prices were collected."""
+        return str(self.meta.get("as_of", "unknown"))
+
+    @property
+    def schema(self) -> str:
+        """The schema of the document."""
+        return TABLE_SCHEMA if self.table is not None else SCHEMA
+
+    def session_members(self) -> dict[str, JsonValue]:
+        """Return what the start of a session records of the book."""
+        return {"schema": self.schema, "as_of": self.as_of, "digest": self.digest}
+
+    def providers(self) -> tuple[str, ...]:
+        """Return the names of the sections."""
+        return tuple(self._lines)
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """Return a provider's section, empty where the book has none; InvalidDocumentError if it cannot be read."""
+        known = self._sections.get(name)
+        if known is None:
+            line = self._lines.get(name)
+            known = {} if line is None else _load(b"{" + line.rstrip(b",") + b"}", f"price book.{name}")[name]
+            if not isinstance(known, dict):
+                raise InvalidDocumentError(Reason.WRONG_TYPE, f"price book.{name} is not an object")
+            self._sections[name] = known
+        return known
+
+    def find(self, provider: str, model: str) -> Found | UnknownModel:
+        """Return the entry of a model at a provider."""
+        key = (provider, model)
+        found = self._found.get(key)
+        if found is None:
+            if len(self._found) >= _MAX_REMEMBERED:
+                self._found.clear()
+            found = self._found[key] = self._find(provider, model)
+        return found
+
+    def _find(self, provider: str, model: str) -> Found | UnknownModel:
+        names = _spellings(model)
+        own = self._entry(provider, names)
+        if own is not None:
+            return Found(provider, own, assumed=False)
+        for other in self._lines:
+            serves = self.section(other).get("serves")
+            if other != provider and serves is not None and any(_fits(serves, name) for name in names):
+                entry = self._entry(other, names)
+                if entry is not None:
+                    return Found(other, entry, assumed=True)
+        return UnknownModel(provider, model, self._nearest(provider, names[-1]))
+
+    def _entry(self, section: str, names: Sequence[str]) -> Mapping[str, Any] | None:
+        entries: Sequence[Mapping[str, Any]] = self.section(section).get("models", ())
+        for name in names:
+            for entry in entries:
+                if _fits(entry["match"], name):
+                    return entry
+        return None
+
+    def _nearest(self, provider: str, name: str) -> tuple[str, ...]:
+        section = provider if provider in self._lines else next(iter(self._lines), provider)
+        known = [str(entry["id"]) for entry in self.section(section).get("models", ())]
+        return tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.6))
+
+
+def _spellings(model: str) -> tuple[str, ...]:
+    lowered = model.lower().strip()
+    names = [lowered]
+    if "/" in lowered:
+        names.append(lowered.rpartition("/")[2])
+    names += [_COMPACT_DATE.sub(r"-\1-\2-\3", name) for name in names]
+    return tuple(dict.fromkeys(names))
+
+
+def _fits(clause: Sequence[Any], name: str) -> bool:
+    operator, operand = clause
+    check = _OPERATORS.get(operator)
+    if check is None:
+        raise InvalidDocumentError(Reason.WRONG_VALUE, f"price book: a match has the unknown operator {operator!r}")
+    return check(operand, name)
+
+
+_OPERATORS: Mapping[str, Callable[[Any, str], bool]] = {
+    "is": lambda operand, name: name == operand,
+    "starts": lambda operand, name: name.startswith(operand),
+    "ends": lambda operand, name: name.endswith(operand),
+    "has": lambda operand, name: operand in name,
+    "re": lambda operand, name: re.search(operand, name) is not None,
+    "or": lambda operand, name: any(_fits(clause, name) for clause in operand),
+    "and": lambda operand, name: all(_fits(clause, name) for clause in operand),
+}
+
+
+def _name(line: bytes) -> str:
+    return line[1 : line.index(b'"', 1)].decode("utf-8", "replace")
+
+
+def _load(data: bytes, where: str) -> dict[str, Any]:
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise InvalidDocumentError(Reason.NOT_JSON, f"{where} is not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise InvalidDocumentError(Reason.WRONG_TYPE, f"{where} is not an object")
+    return value

@@ -1,0 +1,238 @@
+"""What a call costs: its components, their rows of the embedded table, and their sum.
+
+Rules:
+1. A call's cost is the sum of its components', each rounded once; the table of its rows alone recomputes it.
+2. Several samplings of one call are priced each at its own model and length; equal families are added up before
+   they are rounded. The base component of the reply's model stands last.
+3. A call always has a cost: an unknown model is priced at the dearest and marked as assumed, never at zero.
+4. A search is priced by the use: its row's input price is the fee of a million searches.
+
+Which prices hold is `rules.spending.tariff`; how a usage falls apart is `rules.spending.components`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from docket.formats.amount import ZERO, Usd
+from docket.formats.ledger.payloads import Component, PriceRow
+from docket.formats.run.price_table import FALLBACK_PATTERN, Family, cost_row, literal_pattern, spell_price
+from docket.formats.run.usage import Usage, UsagePart
+from docket.rules.spending.components import AUDIO, BASE, FILE_SEARCH, WEB_SEARCH, Share, split
+from docket.rules.spending.price_book import Found, PriceBook
+from docket.rules.spending.tariff import (
+    STANDARD_TIERS,
+    Asked,
+    Limits,
+    Rates,
+    Tariff,
+    Waiver,
+    dearest,
+    limits,
+    lookup,
+    resolve,
+)
+
+__all__ = [
+    "CallFacts", "Limits", "PriceBook", "Priced", "Waiver", "WorstCase", "fallback_row", "known", "limits",
+    "live_rates", "price_call", "worst_case",
+]  # fmt: skip
+
+_SCALE = 1_000_000
+_DEFAULT_SEARCH_FEE = 10_000 * _SCALE
+# Each row of a call is rounded by itself, by at most half a micro-dollar; no call has more rows than this.
+_MOST_ROWS = 8
+_LONG_WRITES = ("+cache-write-1h", "+cache-write-12h")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallFacts:
+    """A call to be priced. `model` is the reply's if it named one; `section` the book's, where not the provider's."""
+
+    provider: str
+    model: str
+    usage: Usage
+    at: str
+    parts: tuple[UsagePart, ...] = ()
+    requested_model: str | None = None
+    service_tier: str | None = None
+    speed: str | None = None
+    inference_geo: str | None = None
+    section: str | None = None
+    waiver: Waiver | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priced:
+    """A priced call; `rows` hold one family for every component, in the same order."""
+
+    components: tuple[Component, ...]
+    rows: tuple[PriceRow, ...]
+    cost: Usd
+    assumed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorstCase:
+    """The most a call may come to; `output_tokens` None stands for the model's limit, for all choices together."""
+
+    provider: str
+    model: str
+    at: str
+    input_tokens: int
+    output_tokens: int | None = None
+    searches: int = 0
+    service_tier: str | None = None
+    speed: str | None = None
+    inference_geo: str | None = None
+    section: str | None = None
+    waiver: Waiver | None = None
+
+
+def price_call(book: PriceBook, facts: CallFacts) -> Priced:
+    """Return the components, rows and cost of a call."""
+    lines: dict[str, tuple[PriceRow, Share]] = {}
+    assumed = False
+    last = ""
+    for part in facts.parts or (UsagePart(model=facts.model, usage=facts.usage),):
+        tariff = resolve(book, _asked(facts, part))
+        assumed = assumed or tariff.assumed
+        for share in split(part.usage, audio_apart=tariff.rates.audio_apart):
+            name = tariff.name + share.suffix
+            row = _row(tariff, share.suffix)
+            known_line = lines.get(name)
+            lines[name] = (row, share if known_line is None else _added(known_line[1], share))
+        last = tariff.name if part.model == facts.model or not last else last
+    lines[last] = lines.pop(last)
+    components = tuple(_component(name, row, share) for name, (row, share) in lines.items())
+    cost = ZERO
+    for component in components:
+        cost += component.cost_usd
+    return Priced(components=components, rows=tuple(row for row, _ in lines.values()), cost=cost, assumed=assumed)
+
+
+def known(book: PriceBook, provider: str, model: str, section: str | None = None) -> bool:
+    """Return whether the book prices a model at a provider, be it by what its maker asks."""
+    if book.table is not None:
+        match = book.table.match(model)
+        return match is not None and not match.assumed
+    return isinstance(lookup(book, Asked(provider=provider, model=model, at="", section=section)), Found)
+
+
+def worst_case(book: PriceBook, case: WorstCase) -> Usd:
+    """Return an amount that no such call exceeds: all input at its dearest, all output, every search."""
+    output = case.output_tokens
+    if output is None:
+        output = limits(book, case.section or case.provider, case.model).max_output_tokens
+    most = 0
+    for rates in _possible(book, case):
+        searches = case.searches * (_DEFAULT_SEARCH_FEE if rates.web_search is None else rates.web_search)
+        most = max(most, case.input_tokens * rates.dearest_input + output * rates.dearest_output + searches)
+    return Usd(-(-most // _SCALE) + _MOST_ROWS // 2 if most else 0)
+
+
+def live_rates(book: PriceBook, case: WorstCase) -> tuple[int, int]:
+    """Return (input, output) prices in micro-dollars per million tokens, the dearest that could apply to a call."""
+    possible = _possible(book, case)
+    return max(rates.dearest_input for rates in possible), max(rates.dearest_output for rates in possible)
+
+
+def fallback_row(book: PriceBook) -> PriceRow:
+    """Return the row for a table that must hold one though no call was priced."""
+    rates = dearest(book, "anthropic")
+    return _price_row(FALLBACK_PATTERN, rates, f"assumed: the dearest known, as of {book.as_of}")
+
+
+def _possible(book: PriceBook, case: WorstCase) -> list[Rates]:
+    asked = Asked(
+        provider=case.provider,
+        model=case.model,
+        at=case.at,
+        section=case.section,
+        service_tier=case.service_tier,
+        speed=case.speed,
+        inference_geo=case.inference_geo,
+        input_tokens=case.input_tokens,
+        waiver=case.waiver,
+    )
+    found = [resolve(book, asked).rates]
+    if (case.service_tier or "").lower() in STANDARD_TIERS and _has_priority(book, asked):
+        # A project's own setting may serve `auto` at the priority tier.
+        found.append(resolve(book, replace(asked, service_tier="priority")).rates)
+    return found
+
+
+def _has_priority(book: PriceBook, asked: Asked) -> bool:
+    entry = None if book.table is not None or asked.waiver is not None else lookup(book, asked)
+    variants = entry.entry.get("variants", ()) if isinstance(entry, Found) else ()
+    return any(item["served"] == {"service_tier": "priority"} for item in variants)
+
+
+def _asked(facts: CallFacts, part: UsagePart) -> Asked:
+    return Asked(
+        provider=facts.provider,
+        model=part.model,
+        at=facts.at,
+        section=facts.section,
+        requested_model=facts.requested_model,
+        service_tier=facts.service_tier,
+        speed=facts.speed,
+        inference_geo=facts.inference_geo,
+        input_tokens=part.usage.input_tokens,
+        waiver=facts.waiver,
+    )
+
+
+def _added(share: Share, other: Share) -> Share:
+    return Share(
+        share.suffix,
+        share.input_tokens + other.input_tokens,
+        share.cached_input_tokens + other.cached_input_tokens,
+        share.output_tokens + other.output_tokens,
+    )
+
+
+def _row(tariff: Tariff, suffix: str) -> PriceRow:
+    return _price_row(literal_pattern(tariff.name + suffix), _component_rates(tariff.rates, suffix), tariff.source)
+
+
+def _price_row(pattern: str, rates: Rates, source: str) -> PriceRow:
+    return PriceRow(
+        pattern=pattern,
+        input=spell_price(rates.input),
+        cached_input=None if rates.cached_input is None else spell_price(rates.cached_input),
+        output=spell_price(rates.output),
+        source=source,
+    )
+
+
+def _component_rates(rates: Rates, suffix: str) -> Rates:
+    """Return the rates of one component; a price that the model does not have is the one it is a kind of."""
+    if suffix == BASE:
+        return rates
+    if suffix == AUDIO:
+        return Rates(
+            input=rates.input if rates.audio_input is None else rates.audio_input,
+            output=rates.output if rates.audio_output is None else rates.audio_output,
+        )
+    if suffix == WEB_SEARCH:
+        return Rates(input=_DEFAULT_SEARCH_FEE if rates.web_search is None else rates.web_search)
+    if suffix == FILE_SEARCH:
+        return Rates(input=_DEFAULT_SEARCH_FEE if rates.file_search is None else rates.file_search)
+    write = rates.input if rates.cache_write is None else rates.cache_write
+    if suffix not in _LONG_WRITES:
+        return Rates(input=write)
+    if rates.cache_write_1h is not None:
+        return Rates(input=rates.cache_write_1h)
+    return Rates(input=write if rates.cache_write is None else 2 * rates.input)
+
+
+def _component(name: str, row: PriceRow, share: Share) -> Component:
+    family = Family(pattern=row.pattern, input=row.input, cached_input=row.cached_input, output=row.output)
+    return Component(
+        model=name,
+        input_tokens=share.input_tokens,
+        cached_input_tokens=share.cached_input_tokens,
+        output_tokens=share.output_tokens,
+        cost_usd=cost_row(family, share.input_tokens, share.cached_input_tokens, share.output_tokens),
+    )

@@ -74,6 +74,7 @@ class Reason(StrEnum):
     PROGRAM_MISSING = "program-missing"
     PROGRAM_NOT_RUNNABLE = "program-not-runnable"
     BASE_REFUSED = "base-refused"
+    LAUNCHER_LOST = "launcher-lost"
 
     # boundary refusals
     MAX_USD = "max_usd"

@@ -1,0 +1,135 @@
+"""The agent's first moments: a fork, what is set before its program runs, and the exec.
+
+Rules:
+1. The program gets exactly the environment given, descriptors 0, 1 and 2 and no other, a process group of its
+   own, default signal dispositions (a SIGHUP that was ignored stays ignored, which is what nohup asks) and an
+   empty signal mask.
+2. It is killed when the launcher dies (PDEATHSIG), so that no death of the launcher leaves an unmetered agent.
+3. A failure is told as the stage and the errno; a program that exists but whose interpreter does not is not
+   called missing.
+
+Imported by the launcher: no imports that cost.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from docket.host import launch_protocol, prctl
+from docket.host.light_signal import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from docket.host.foreground import Foreground
+    from docket.host.launch_protocol import LaunchRequest
+
+_ABSENT = (errno.ENOENT, errno.ENOTDIR)
+# POSIX leaves the search without PATH to the system; these are the folders every Linux has.
+_PATH_WITHOUT_PATH = b"/usr/local/bin:/usr/bin:/bin"
+
+
+class StartFailure:
+    """Why the program does not run: the stage of `launch_protocol` and the kernel's errno."""
+
+    __slots__ = ("error", "stage")
+
+    def __init__(self, stage: str, error: int) -> None:
+        self.stage = stage
+        self.error = error
+
+
+def start(request: LaunchRequest, foreground: Foreground, *, keep_hangup_ignored: bool) -> int | StartFailure:
+    """Fork and exec the agent; return its pid once its program runs, or why it does not."""
+    reader, writer = os.pipe2(os.O_CLOEXEC)
+    launcher = os.getpid()
+    try:
+        pid = os.fork()
+    except OSError as failure:
+        os.close(reader)
+        os.close(writer)
+        return StartFailure(launch_protocol.STAGE_FORK, failure.errno or 0)
+    if pid == 0:
+        _become_agent(request, foreground, launcher, writer, keep_hangup_ignored=keep_hangup_ignored)
+    os.close(writer)
+    told = _read_all(reader)
+    os.close(reader)
+    if not told:
+        return pid
+    os.waitpid(pid, 0)
+    stage, error = told.decode("ascii").split()
+    return StartFailure(stage, int(error))
+
+
+def _read_all(descriptor: int) -> bytes:
+    parts = []
+    while part := os.read(descriptor, 256):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def _become_agent(
+    request: LaunchRequest, foreground: Foreground, launcher: int, writer: int, *, keep_hangup_ignored: bool
+) -> None:
+    """Turn this forked process into the agent. Does not return."""
+    try:
+        os.setpgid(0, 0)
+        prctl.die_with_parent(signal.SIGKILL)
+        if os.getppid() != launcher:
+            os._exit(1)
+        if request.take_terminal:
+            foreground.give(os.getpid())
+        failure = _enter(request.cwd)
+        if failure is None:
+            _clear(writer, keep_hangup_ignored=keep_hangup_ignored)
+            failure = _execute(request)
+        os.write(writer, f"{failure.stage} {failure.error}".encode("ascii"))
+    except OSError as error:
+        os.write(writer, f"{launch_protocol.STAGE_FORK} {error.errno or 0}".encode("ascii"))
+    finally:
+        os._exit(1)
+
+
+def _enter(cwd: bytes) -> StartFailure | None:
+    try:
+        os.chdir(cwd)
+    except OSError as failure:
+        return StartFailure(launch_protocol.STAGE_CWD, failure.errno or 0)
+    return None
+
+
+def _clear(writer: int, *, keep_hangup_ignored: bool) -> None:
+    """Close what is not the agent's and give signals back their defaults."""
+    os.closerange(3, writer)
+    os.closerange(writer + 1, os.sysconf("SC_OPEN_MAX"))
+    kept = {signal.SIGKILL, signal.SIGSTOP, *((signal.SIGHUP,) if keep_hangup_ignored else ())}
+    for number in signal.valid_signals():
+        if number not in kept:
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+
+
+def _execute(request: LaunchRequest) -> StartFailure:
+    """Run the program in place of this process; return why that could not be done."""
+    environment = dict(item.split(b"=", 1) for item in request.environment)
+    missing = StartFailure(launch_protocol.STAGE_PROGRAM, errno.ENOENT)
+    refused = None
+    for path in _candidates(request.argv[0], environment.get(b"PATH", _PATH_WITHOUT_PATH)):
+        try:
+            os.execve(path, request.argv, environment)  # noqa: S606 - no shell is wanted
+        except OSError as failure:
+            error = failure.errno or 0
+        if error not in _ABSENT:
+            refused = refused or StartFailure(launch_protocol.STAGE_PROGRAM, error)
+        elif error == errno.ENOENT and os.path.exists(path):  # noqa: PTH110 - a path of bytes
+            refused = refused or StartFailure(launch_protocol.STAGE_INTERPRETER, error)
+    return refused or missing
+
+
+def _candidates(program: bytes, path: bytes) -> list[bytes]:
+    """Return where the program may be, in the order in which execvp looks."""
+    if not program:
+        return []
+    if b"/" in program:
+        return [program]
+    return [(folder or b".") + b"/" + program for folder in path.split(b":")]

@@ -1,0 +1,370 @@
+"""The program between docket and the agent: it starts the agent, tells how it ended, and ends all it started.
+
+docket runs it in a fresh interpreter (`host/process`), so that neither docket's threads nor its memory are
+forked. It runs as two processes: the *guard* and, as its child, the *launcher*. Both are subreapers and both see
+docket's end of the socket close, so killing any one of docket, guard and launcher leaves another to end the rest.
+
+Rules:
+1. When docket's end closes, every descendant is killed at once: nobody would meter or record it.
+2. When the agent has ended, what it left behind is asked to end (SIGTERM) and after a grace killed, and counted.
+3. A stop is SIGINT to the agent's group (as Ctrl-C is), a grace, SIGTERM to everything, a grace, SIGKILL to
+   everything; a later stop can only shorten what is left. Nothing is waited for without a bound.
+4. No signal but SIGKILL and SIGSTOP has an effect on guard or launcher.
+5. The agent stays unreaped until the last stage, so its pid, which is also its group's number, is nobody else's.
+
+Decides nothing about budget or policy. No traceback: both write to the socket only.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+
+from docket.host import agent_start, descendants, foreground, launch_protocol, prctl
+from docket.host.light_signal import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from docket.host.launch_protocol import LaunchRequest
+
+KILL_ALLOWED_SECONDS = 10.0
+# A child that is about to end by itself when the agent does is not a leftover.
+_SETTLE_SECONDS = 0.05
+_LAUNCHER_ALLOWED_SECONDS = KILL_ALLOWED_SECONDS + 5.0
+
+
+def main(control: int) -> NoReturn:
+    """Run guard and launcher over the socket `control`; the process ends here."""
+    os.set_inheritable(control, False)  # noqa: FBT003 - has no keyword
+    hangup_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    _shut_signals_out()
+    prctl.become_subreaper()
+    pid = os.fork()
+    code = 1
+    try:
+        if pid:
+            _guard(control, pid)
+        else:
+            _launch(control, hangup_ignored=hangup_ignored)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _shut_signals_out() -> None:
+    """Block every signal but SIGCHLD; what is blocked here stays blocked in the forked launcher."""
+    signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - {signal.SIGCHLD})
+    # Job control stops a process by signals that cannot be left pending for ever without effect on its group.
+    signal.signal(signal.SIGCHLD, _noted)
+
+
+def _noted(_number: int, _frame: object) -> None:
+    """Take a SIGCHLD whose arrival the wakeup pipe tells."""
+
+
+class Waker:
+    """A pipe that becomes readable when a child changed state."""
+
+    __slots__ = ("descriptor", "poll")
+
+    def __init__(self) -> None:
+        self.descriptor, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        self.poll = select.poll()
+        self.poll.register(self.descriptor, select.POLLIN)
+
+    def wait(self, seconds: float | None) -> list[int]:
+        """Wait for any registered descriptor, at most so long; return which are ready besides the pipe's."""
+        ready = self.poll.poll(None if seconds is None else max(0, int(seconds * 1000) + 1))
+        found = [descriptor for descriptor, _ in ready]
+        if self.descriptor in found:
+            os.read(self.descriptor, 65536)
+            found.remove(self.descriptor)
+        return found
+
+
+def _silence() -> None:
+    """Let go of docket's input and outputs, so that their readers see the end when agent and docket are done."""
+    null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    if null > 2:
+        os.close(null)
+
+
+def _tell(control: int, text: str) -> None:
+    """Send one report; docket may be gone."""
+    try:
+        os.write(control, text.encode("ascii") + b"\n")
+    except OSError:
+        return
+
+
+def _told_status(info: os.waitid_result) -> str:
+    if info.si_code == os.CLD_EXITED:
+        return f"exited {info.si_status}"
+    return f"killed {info.si_status}"
+
+
+def _guard(control: int, launcher: int) -> None:
+    """Wait until the launcher ended; end all it left if it was killed, or if it does not end after docket did."""
+    prctl.set_name(b"docket-guard")
+    _silence()
+    waker = Waker()
+    waker.poll.register(control, 0)
+    ends_at: float | None = None
+    while not _has_exited(launcher):
+        seconds = None if ends_at is None else ends_at - time.monotonic()
+        if seconds is not None and seconds <= 0:
+            break
+        if control in waker.wait(seconds):
+            waker.poll.unregister(control)
+            ends_at = time.monotonic() + _LAUNCHER_ALLOWED_SECONDS
+    if _ended_well(launcher):
+        return
+    _tell(control, "lost")
+    statuses: dict[int, str] = {}
+    killed, survivors = descendants.end_all(
+        os.getpid(), lambda: _reap_into(statuses), _pause(waker), KILL_ALLOWED_SECONDS
+    )
+    for pid, status in statuses.items():
+        _tell(control, f"reaped {pid} {status}")
+    _tell(control, f"ended 0 0 {len(killed)} {len(killed)} {survivors}")
+
+
+def _has_exited(pid: int) -> bool:
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
+def _ended_well(launcher: int) -> bool:
+    """Whether the launcher did its work to the end and left no process behind."""
+    info = os.waitid(os.P_PID, launcher, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    if info is None or info.si_code != os.CLD_EXITED or info.si_status != 0:
+        return False
+    os.waitpid(launcher, 0)
+    return _reap_into({})
+
+
+def _reap_into(statuses: dict[int, str]) -> bool:
+    """Reap all dead children; True if no child is left."""
+    while True:
+        try:
+            info = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)
+        except ChildProcessError:
+            return True
+        if info is None:
+            return False
+        statuses[info.si_pid] = _told_status(info)
+
+
+def _pause(waker: Waker) -> Callable[[float], None]:
+    def pause(seconds: float) -> None:
+        waker.wait(seconds)
+
+    return pause
+
+
+def _launch(control: int, *, hangup_ignored: bool) -> None:
+    """Start the agent that docket asks for and see the run to its end."""
+    os.setpgid(0, 0)
+    prctl.become_subreaper()
+    prctl.set_name(b"docket-launcher")
+    request = launch_protocol.read_request(control)
+    if request is None:
+        return
+    terminal = foreground.Foreground(request.docket_group)
+    started = agent_start.start(request, terminal, keep_hangup_ignored=hangup_ignored)
+    _silence()
+    if isinstance(started, agent_start.StartFailure):
+        _tell(control, f"failed {started.stage} {started.error}")
+        _tell(control, "ended 0 0 0 0 0")
+        return
+    run = Run(control, started, request, terminal)
+    run.announce()
+    run.see_to_its_end()
+
+
+class Run:
+    """One agent from its start until nothing of it is left."""
+
+    __slots__ = (
+        "_agent",
+        "_control",
+        "_ends_at",
+        "_exited",
+        "_gone",
+        "_leftovers",
+        "_lines",
+        "_request",
+        "_running",
+        "_stop_grace",
+        "_terminal",
+        "_waker",
+    )
+
+    def __init__(self, control: int, agent: int, request: LaunchRequest, terminal: foreground.Foreground) -> None:
+        self._control = control
+        self._agent = agent
+        self._request = request
+        self._terminal = terminal
+        self._lines = launch_protocol.LineReader()
+        self._waker = Waker()
+        self._waker.poll.register(control, select.POLLIN)
+        self._gone = False
+        self._exited = False
+        self._stop_grace: float | None = None
+        self._ends_at: float | None = None
+        self._running: list[descendants.Process] = []
+        self._leftovers: int | None = None
+
+    def announce(self) -> None:
+        """Tell docket that the agent runs."""
+        rows = [descendants.read_process(pid) for pid in (self._agent, os.getpid())]
+        starts = [0 if row is None else row.started for row in rows]
+        _tell(self._control, f"started {self._agent} {starts[0]} {os.getpid()} {starts[1]}")
+
+    def see_to_its_end(self) -> None:
+        """Wait for the agent or for a wish to stop it, then end what is left, stage by stage."""
+        self._reap()  # a child that died before the waker existed woke nobody
+        self._wait(lambda: self._exited or self._stop_grace is not None, None)
+        interrupted = self._interrupt()
+        terminated = self._terminate()
+        killed, survivors = self._kill()
+        _tell(self._control, f"ended {interrupted} {terminated} {killed} {self._leftovers or 0} {survivors}")
+
+    def _interrupt(self) -> int:
+        """Ask the agent to end as Ctrl-C would; return how many processes ended within the grace."""
+        if self._exited or self._gone:
+            return 0
+        before = self._look()
+        self._signal_agent(signal.SIGINT)
+        self._signal_agent(signal.SIGCONT)
+        self._wait(lambda: self._exited, self._stop_grace)
+        return self._count_ended(before)
+
+    def _terminate(self) -> int:
+        """Ask everything left to end; return how many processes did within the grace."""
+        if self._gone:
+            return 0
+        if self._exited:
+            self._wait(self._nothing_runs, _SETTLE_SECONDS)
+        before = self._look()
+        self._count_leftovers()
+        if not before:
+            return 0
+        for process in before:
+            descendants.send(process, signal.SIGTERM)
+            descendants.send(process, signal.SIGCONT)
+        leftover_grace = self._request.leftover_grace_ms / 1000
+        self._wait(self._nothing_runs, leftover_grace if self._stop_grace is None else self._stop_grace)
+        ended = self._count_ended(before)
+        self._count_leftovers()
+        return ended
+
+    def _kill(self) -> tuple[int, int]:
+        """End everything; return how many processes were killed and how many could not be."""
+        if self._terminal.stand_in is not None:
+            os.kill(self._terminal.stand_in, signal.SIGKILL)
+        before = {process.identity for process in self._running}
+        # One call that no fork outruns. The number is the agent's as long as the agent is not reaped.
+        _kill_group(self._agent)
+        killed, survivors = descendants.end_all(os.getpid(), self._reap_everything, self._pause, KILL_ALLOWED_SECONDS)
+        return len(killed | before), survivors
+
+    def _look(self) -> list[descendants.Process]:
+        """Return what runs now."""
+        stand_in = self._terminal.stand_in
+        self._running = descendants.living(os.getpid(), frozenset(() if stand_in is None else (stand_in,)))
+        return self._running
+
+    def _count_leftovers(self) -> None:
+        """Remember how much ran when it was first looked for after the agent's exit."""
+        if self._exited and self._leftovers is None:
+            self._leftovers = len(self._running)
+
+    def _nothing_runs(self) -> bool:
+        return not self._look()
+
+    def _count_ended(self, before: list[descendants.Process]) -> int:
+        now = {process.identity for process in self._look()}
+        return sum(process.identity not in now for process in before)
+
+    def _signal_agent(self, signum: int) -> None:
+        """Signal the agent's group, and the agent itself if it moved to another."""
+        try:
+            os.killpg(self._agent, signum)
+        except OSError:
+            return
+        row = descendants.read_process(self._agent)
+        if row is not None and row.group != self._agent:
+            descendants.send(row, signum)
+
+    def _wait(self, done: Callable[[], bool], grace: float | None) -> None:
+        """Wait until `done`, until docket is gone, or until the grace (None: no bound) is over."""
+        self._ends_at = None if grace is None else time.monotonic() + grace
+        while not self._gone and not done():
+            seconds = None if self._ends_at is None else self._ends_at - time.monotonic()
+            if seconds is not None and seconds <= 0:
+                return
+            self._pause(seconds)
+            self._reap()
+
+    def _pause(self, seconds: float | None) -> None:
+        if self._control in self._waker.wait(seconds):
+            self._obey()
+
+    def _obey(self) -> None:
+        """Take the commands that arrived."""
+        for name, number in self._lines.read(self._control):
+            if name == "stop":
+                self._shorten(int(number) / 1000)
+            elif name == "signal" and not self._exited:
+                self._signal_agent(int(number))
+        if self._lines.closed:
+            self._gone = True
+            self._waker.poll.unregister(self._control)
+
+    def _shorten(self, grace: float) -> None:
+        self._stop_grace = grace if self._stop_grace is None else min(grace, self._stop_grace)
+        if self._ends_at is not None:
+            self._ends_at = min(self._ends_at, time.monotonic() + self._stop_grace)
+
+    def _reap(self) -> None:
+        """Take note of the agent's exit or stop, and reap every other dead child."""
+        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        while (info := os.waitid(os.P_ALL, 0, options)) is not None and info.si_pid != self._agent:
+            os.waitpid(info.si_pid, 0)
+            if info.si_pid == self._terminal.stand_in:
+                self._terminal.continued(self._agent)
+        if self._exited:
+            return
+        info = os.waitid(os.P_PID, self._agent, options)
+        if info is not None:
+            self._note_exit(_told_status(info))
+            return
+        stop = os.waitid(os.P_PID, self._agent, os.WSTOPPED | os.WNOHANG)
+        if stop is not None:
+            self._terminal.stopped(self._agent, stop.si_status)
+
+    def _reap_everything(self) -> bool:
+        """Reap all dead children, the agent too; True if no child is left."""
+        statuses: dict[int, str] = {}
+        none_left = _reap_into(statuses)
+        if self._agent in statuses and not self._exited:
+            self._note_exit(statuses[self._agent])
+        return none_left
+
+    def _note_exit(self, status: str) -> None:
+        self._exited = True
+        _tell(self._control, status)
+
+
+def _kill_group(group: int) -> None:
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        return  # nothing of it is left, or nothing that may be signalled

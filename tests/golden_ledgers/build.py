@@ -5,7 +5,7 @@ from __future__ import annotations
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest, digest_of
-from docket.formats.ledger.event import GENESIS, Event, seal
+from docket.formats.ledger.event import GENESIS, Event, draft, seal
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import (
     FOLD,
@@ -56,7 +56,7 @@ class LedgerBuilder:
         seq = len(self.events)
         prev = self.events[-1].hash if self.events else GENESIS
         ts = f"2026-10-01T12:{seq // 60:02d}:{seq % 60:02d}.250Z"
-        event = seal(seq=seq, ts=ts, type_=type_, data=data, prev=prev)
+        event = seal(draft(type_, data), seq=seq, ts=ts, prev=prev)
         self.events.append(event)
         return event
 

@@ -1,12 +1,13 @@
 """The fold over `x-docket.price` events: the table a receipt embeds (spec/receipt.md, Price table).
 
-Families keep the order of their events, except that the fallback `*` stands last: a literal pattern matches one
-name only, so the order among literals decides nothing.
+Families keep the order of their events, except that a pattern in which `?` stands for a slash comes after those
+that name one model exactly, and the fallback `*` comes last: the first family that matches is the one meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonValue
@@ -21,6 +22,7 @@ _PLACEHOLDER: dict[str, JsonValue] = {
     "output": "0.00",
     "source": "placeholder",
 }
+_ESCAPED = re.compile(r"\[[*?\[]\]")
 _NOTE = "The families this run was priced by, in dollars per million tokens; `*` prices what has no known price."
 
 
@@ -36,7 +38,6 @@ class PricesFold:
 
     def document(self, source: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
         """Return the embedded document; `source` is session.start.prices, the whole table's identity."""
-        ordered = sorted(self.rows, key=lambda row: row.pattern == FALLBACK_PATTERN)
         return {
             "_meta": {
                 "schema": PRICE_SCHEMA,
@@ -46,8 +47,13 @@ class PricesFold:
                 "from": dict(source),
                 "note": _NOTE,
             },
-            "families": [row.to_data() for row in ordered] or [_PLACEHOLDER],
+            "families": [row.to_data() for row in ordered(self.rows)] or [_PLACEHOLDER],
         }
+
+
+def ordered(rows: Sequence[PriceRow]) -> list[PriceRow]:
+    """Return the rows most specific first."""
+    return sorted(rows, key=lambda row: (row.pattern == FALLBACK_PATTERN, "?" in _ESCAPED.sub("", row.pattern)))
 
 
 def price_table(document: dict[str, JsonValue], source: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

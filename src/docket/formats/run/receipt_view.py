@@ -1,0 +1,109 @@
+"""A receipt document whose shape was checked, with the members that checks compute with as typed values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.ledger.payloads import FOLD
+from docket.formats.merkle import Sibling, Side
+from docket.formats.reading import Reader
+from docket.formats.reason import Reason
+from docket.formats.run.receipt import UsageRow
+from docket.formats.run.receipt_shape import check_shape
+from docket.formats.run.usage import UsageSource
+
+MAX_PATH_STEPS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowView:
+    """A row of `appendix.usage`: its figures, its path, and what v1 allows beside them."""
+
+    row: UsageRow
+    path: tuple[Sibling, ...]
+    asserted_by: str | None = None
+    cache_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptView:
+    """`document` is the whole receipt; `ours` says whether it names this version's fold."""
+
+    document: JsonObject
+    ours: bool
+    rows: tuple[RowView, ...]
+
+    def part(self, *names: str) -> JsonValue:
+        """Return a nested member; None where a level is missing."""
+        value: JsonValue = self.document
+        for name in names:
+            if not isinstance(value, Mapping):
+                return None
+            value = value.get(name)
+        return value
+
+    def mapping(self, *names: str) -> JsonObject:
+        """Return a nested object, empty where it is missing or null."""
+        value = self.part(*names)
+        return value if isinstance(value, Mapping) else {}
+
+
+def is_ours(document: JsonObject) -> bool:
+    """Whether the document says that it derives by `docket/fold/v1`."""
+    tool = document.get("tool")
+    return isinstance(tool, Mapping) and tool.get("fold") == FOLD
+
+
+def view(document: JsonObject, *, ours: bool) -> ReceiptView:
+    """Check the shape and return the view; InvalidDocumentError names the member."""
+    check_shape(document, ours=ours)
+    usage = document["appendix"]
+    items = usage["usage"] if isinstance(usage, Mapping) else ()
+    rows = tuple(_row(item, f"appendix.usage[{index}]", ours=ours) for index, item in enumerate(_sequence(items)))
+    return ReceiptView(document=document, ours=ours, rows=rows)
+
+
+def _sequence(value: JsonValue) -> Sequence[JsonValue]:
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
+    reader = Reader(item, where)
+    row = UsageRow(
+        seq=reader.integer("seq"),
+        model=reader.text("model"),
+        provider=reader.text("provider"),
+        input_tokens=reader.integer("input_tokens"),
+        cached_input_tokens=reader.integer("cached_input_tokens"),
+        output_tokens=reader.integer("output_tokens"),
+        usage_source=UsageSource(reader.choice("usage_source", tuple(UsageSource))),
+        cost_usd=reader.usd("cost_usd"),
+        event_hash=reader.digest("event_hash"),
+        latency_ms=reader.optional("latency_ms", reader.integer),
+    )
+    path = _path(reader.items("merkle_path"), where) if ours or reader.has("merkle_path") else ()
+    asserted = cache_key = None
+    if not ours:
+        asserted = reader.optional("asserted_by", reader.text)
+        cache_key = reader.optional("cache_key", reader.text)
+    elif reader.has("latency_ms") and row.latency_ms is None:
+        raise InvalidDocumentError(Reason.WRONG_TYPE, f"{where}.latency_ms is null")
+    if ours:
+        reader.close()
+    return RowView(row=row, path=path, asserted_by=asserted, cache_key=cache_key)
+
+
+def _path(steps: Sequence[JsonValue], where: str) -> tuple[Sibling, ...]:
+    if len(steps) > MAX_PATH_STEPS:
+        raise InvalidDocumentError(Reason.TOO_LARGE, f"{where}.merkle_path has more than {MAX_PATH_STEPS} steps")
+    return tuple(_step(step, f"{where}.merkle_path[{index}]") for index, step in enumerate(steps))
+
+
+def _step(item: JsonValue, where: str) -> Sibling:
+    reader = Reader(item, where)
+    step = Sibling(Side(reader.choice("side", tuple(Side))), reader.digest("hash"))
+    reader.close()
+    return step

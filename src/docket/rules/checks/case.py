@@ -1,0 +1,53 @@
+"""What a check is given, and how it answers.
+
+A check is a function of a `Case` that returns an `Answer`; the registry gives it its name. A check never raises
+for what a document holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from docket.formats.run.receipt_view import ReceiptView
+from docket.formats.run.verdict import Status
+from docket.rules.checks.ledger_pass import LedgerReading
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A receipt and, where there was one, the reading of its ledger."""
+
+    receipt: ReceiptView
+    ledger: LedgerReading | None
+
+    @property
+    def ours(self) -> bool:
+        """Whether docket's own fold governs: the receipt or the ledger names it."""
+        return self.receipt.ours or (self.ledger is not None and self.ledger.ours)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a check ended and why."""
+
+    status: Status
+    detail: str
+
+
+def held(detail: str) -> Answer:
+    """The check held."""
+    return Answer(Status.PASS, detail)
+
+
+def broken(detail: str) -> Answer:
+    """The check did not hold; `detail` names what differs."""
+    return Answer(Status.FAIL, detail)
+
+
+def skipped(detail: str) -> Answer:
+    """The check could not run."""
+    return Answer(Status.SKIP, detail)
+
+
+NO_LEDGER = "no ledger was given"
+DAMAGED = "the ledger could not be read to its end"

@@ -1,0 +1,121 @@
+"""The course of a ledger of docket's own: which events stand once and where, and in which order calls go.
+
+Rules (spec/ledger.md, Course):
+1. `session.start` is event 0 and stands nowhere else; `session.end` is the last event.
+2. `policy.applied`, `proc.spawn`, `proc.exit` and each pass of `fs.snapshot` stand at most once; the policy before
+   any process or call, the exit after the spawn, the pass after behind the pass before.
+3. Calls are numbered from 1 in the order of their `model.request`; each is settled at most once, by a
+   `model.response` or a `model.error` that agrees with its request.
+4. No event's instant lies before that of the event before it.
+5. `cumulative_cost_usd` is the running sum; `x-docket.budget` and `session.end` state the final one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from docket.formats.amount import ZERO, Usd
+from docket.formats.ledger.event import Event
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payloads import (
+    Budget,
+    FsSnapshot,
+    ModelError,
+    ModelRequest,
+    ModelResponse,
+    Phase,
+    PolicyApplied,
+    ProcExit,
+    ProcSpawn,
+    SessionEnd,
+    SessionStart,
+)
+
+
+@dataclass(slots=True)
+class SessionShape:
+    """Rules 1 and 2."""
+
+    seen: set[str] = field(default_factory=set)
+
+    def take(self, event: Event, payload: Payload | None) -> str | None:
+        """Return what is wrong with the next event, or None."""
+        if "session.end" in self.seen:
+            return "it stands after session.end"
+        if isinstance(payload, SessionStart) and event.seq != 0:
+            return "a second session.start"
+        if isinstance(payload, (ProcSpawn, ModelRequest)) and "policy.applied" not in self.seen:
+            return "it stands before policy.applied"
+        if isinstance(payload, ProcExit) and "proc.spawn" not in self.seen:
+            return "it stands without proc.spawn"
+        return self._once(payload)
+
+    def _once(self, payload: Payload | None) -> str | None:
+        if isinstance(payload, FsSnapshot):
+            key = f"{payload.TYPE} {payload.phase}"
+            if payload.phase is Phase.AFTER and f"{payload.TYPE} {Phase.BEFORE}" not in self.seen:
+                return "the pass after stands without the pass before"
+        elif isinstance(payload, (PolicyApplied, ProcSpawn, ProcExit, Budget, SessionEnd)):
+            key = payload.TYPE
+        else:
+            return None
+        if key in self.seen:
+            return "it stands twice"
+        self.seen.add(key)
+        return None
+
+
+@dataclass(slots=True)
+class EventOrder:
+    """Rules 3 to 5; memory is proportional to the calls in flight."""
+
+    last_at: str = ""
+    requested: int = 0
+    open: dict[int, ModelRequest] = field(default_factory=dict)
+    spent: Usd = ZERO
+
+    def take(self, event: Event, payload: Payload | None) -> str | None:
+        """Return what is wrong with the next event, or None."""
+        before, self.last_at = self.last_at, event.ts
+        return self._calls(payload) or (
+            "its instant lies before that of the event before it" if event.ts < before else None
+        )
+
+    def _calls(self, payload: Payload | None) -> str | None:
+        if isinstance(payload, ModelRequest):
+            return self._request(payload)
+        if isinstance(payload, ModelResponse):
+            return self._response(payload)
+        if isinstance(payload, ModelError):
+            return self._settle(payload, payload.model)
+        if isinstance(payload, Budget) and payload.spent_usd != self.spent:
+            return f"spent_usd is {payload.spent_usd}, the calls add up to {self.spent}"
+        if isinstance(payload, SessionEnd) and payload.cost_usd != self.spent:
+            return f"cost_usd is {payload.cost_usd}, the calls add up to {self.spent}"
+        return None
+
+    def _request(self, payload: ModelRequest) -> str | None:
+        self.requested += 1
+        if payload.call != self.requested:
+            return f"call is {payload.call}, the next number is {self.requested}"
+        self.open[payload.call] = payload
+        return None
+
+    def _response(self, payload: ModelResponse) -> str | None:
+        fault = self._settle(payload, payload.requested_model)
+        self.spent += payload.cost_usd
+        if fault is None and payload.cumulative_cost_usd != self.spent:
+            fault = f"cumulative_cost_usd is {payload.cumulative_cost_usd}, the calls add up to {self.spent}"
+        return fault
+
+    def _settle(self, payload: ModelResponse | ModelError, asked: str | None) -> str | None:
+        request = self.open.pop(payload.call, None)
+        if request is None:
+            return f"call {payload.call} is not in flight"
+        if payload.provider != request.provider:
+            return f"provider differs from that of the request of call {payload.call}"
+        if asked is not None and asked != request.model:
+            return f"the model asked for differs from that of the request of call {payload.call}"
+        if isinstance(payload, ModelResponse) and payload.streaming is not request.streaming:
+            return f"streaming differs from that of the request of call {payload.call}"
+        return None

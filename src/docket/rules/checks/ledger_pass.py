@@ -1,0 +1,150 @@
+"""One pass over a ledger: what the checks compare a receipt with.
+
+Rules: each event is read once; a ledger of docket's own is folded by `docket/fold/v1` and watched for its shape,
+order and arithmetic, any other by the public fold; memory is proportional to the usage rows and the event hashes.
+The first thing wrong of each kind is kept as a sentence that names its event, and the pass goes on where it can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import JsonValue
+from docket.formats.digest import Digest
+from docket.formats.ledger.event import Event
+from docket.formats.ledger.lines import TornTail
+from docket.formats.ledger.payloads import FOLD
+from docket.formats.merkle import MerkleTree
+from docket.rules.checks.arithmetic import Arithmetic
+from docket.rules.checks.course import EventOrder, SessionShape
+from docket.rules.checks.typed import typed
+from docket.rules.receipt.assemble import LedgerFigures, assemble
+from docket.rules.receipt.fold import Folded, LedgerFold
+from docket.rules.receipt.public_fold import PublicFold, PublicRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerReading:
+    """What a ledger was found to be.
+
+    `fold` is what its session.start names; `damage` why reading stopped before the end; `torn` what stands after the
+    last LF; `faults` holds, by check, the first fault found. `folded` is the fold of docket's own, None for others and
+    where a payload was refused. `cache_hits` gives, by the number and hash of the event that was replayed, how many
+    hits there were and the numbers of the first and last.
+    """
+
+    ours: bool
+    fold: JsonValue
+    events: int
+    head: Digest | None
+    tree: MerkleTree
+    hashes: list[Digest]
+    file_sha256: Digest
+    damage: str | None
+    torn: TornTail | None
+    ended: bool
+    faults: dict[str, str]
+    folded: Folded | None
+    rows: tuple[PublicRow, ...] | None
+    public: dict[str, JsonValue] | None
+    cache_hits: Mapping[tuple[int, str], tuple[int, int, int]]
+
+    @property
+    def sound(self) -> bool:
+        """Whether every event could be read."""
+        return self.damage is None and self.torn is None
+
+    def rebuilt(self) -> dict[str, JsonValue] | None:
+        """Return the receipt that this ledger gives by docket's own fold, without usage rows; None if it gives none."""
+        if self.folded is None or self.head is None:
+            return None
+        figures = LedgerFigures(events=self.events, head=self.head, tree=self.tree, file_sha256=self.file_sha256)
+        return assemble(
+            Folded(start=self.folded.start, last_at=self.folded.last_at, rows=(), members=self.folded.members), figures
+        )
+
+
+@dataclass(slots=True)
+class LedgerPass:
+    """Takes events in order; `finish` gives the reading."""
+
+    ours: bool = False
+    named_fold: JsonValue = None
+    hashes: list[Digest] = field(default_factory=list)
+    faults: dict[str, str] = field(default_factory=dict)
+    torn: TornTail | None = None
+    last_type: str = ""
+    fold: LedgerFold = field(default_factory=LedgerFold)
+    public: PublicFold = field(default_factory=PublicFold)
+    shape: SessionShape = field(default_factory=SessionShape)
+    order: EventOrder = field(default_factory=EventOrder)
+    arithmetic: Arithmetic = field(default_factory=Arithmetic)
+
+    def take(self, item: Event | TornTail) -> None:
+        """Take the next event, or the torn tail."""
+        if isinstance(item, TornTail):
+            self.torn = item
+            return
+        if item.seq == 0:
+            self.named_fold = item.data.get("fold") if item.type == "session.start" else None
+            self.ours = self.named_fold == FOLD
+        self.hashes.append(item.hash)
+        self.last_type = item.type
+        if self.ours:
+            self._take_ours(item)
+        else:
+            self._take_public(item)
+
+    def _take_ours(self, event: Event) -> None:
+        try:
+            payload = typed(event)
+        except InvalidDocumentError as error:
+            self.faults.setdefault("ledger-payloads", error.detail)
+            return
+        self.fold.take(event, payload)
+        for name, watch in (
+            ("session-shape", self.shape),
+            ("event-order", self.order),
+            ("components", self.arithmetic),
+        ):
+            fault = watch.take(event, payload)
+            if fault is not None:
+                self.faults.setdefault(name, f"event {event.seq} ({event.type}): {fault}")
+
+    def _take_public(self, event: Event) -> None:
+        try:
+            self.public.take(event)
+        except InvalidDocumentError as error:
+            self.faults.setdefault("public-rows", error.detail)
+
+    def finish(self, *, file_sha256: Digest, damage: str | None) -> LedgerReading:
+        """Return the reading; `damage` is why the events ended early, if they did."""
+        folded = self._folded()
+        if self.ours:
+            rows = None if folded is None else tuple(PublicRow(row=row, asserted_by=None) for row in folded.rows)
+        else:
+            rows = None if "public-rows" in self.faults else tuple(self.public.rows)
+        return LedgerReading(
+            ours=self.ours,
+            fold=self.named_fold,
+            events=len(self.hashes),
+            head=self.hashes[-1] if self.hashes else None,
+            tree=MerkleTree(self.hashes),
+            hashes=self.hashes,
+            file_sha256=file_sha256,
+            damage=damage,
+            torn=self.torn,
+            ended=self.last_type == "session.end",
+            faults=self.faults,
+            folded=folded,
+            rows=rows,
+            public=None if self.ours else self.public.members(),
+            cache_hits=self.public.hits,
+        )
+
+    def _folded(self) -> Folded | None:
+        if not self.ours or "ledger-payloads" in self.faults:
+            return None
+        return self.fold.result()

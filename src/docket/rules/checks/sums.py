@@ -1,0 +1,135 @@
+"""Checks of the receipt's sums against its own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from docket.formats.amount import Usd
+from docket.formats.canonical import JsonValue
+from docket.formats.run.receipt_view import ReceiptView, RowView
+from docket.formats.run.usage import UsageSource
+from docket.formats.shown import shown
+from docket.rules.checks.case import Answer, Case, broken, held, skipped
+from docket.rules.checks.rows import table
+from docket.rules.receipt.latency import summary
+
+
+def totals(case: Case) -> Answer:
+    """The stated number of rows and their cost."""
+    rows = case.receipt.rows
+    cost = Usd(sum(item.row.cost_usd.micros for item in rows))
+    return _compare(case.receipt, {"calls": len(rows), "cost_usd": str(cost)})
+
+
+def token_totals(case: Case) -> Answer:
+    """The stated input, output and total tokens."""
+    rows = case.receipt.rows
+    input_, output = sum(item.row.input_tokens for item in rows), sum(item.row.output_tokens for item in rows)
+    return _compare(case.receipt, {"input_tokens": input_, "output_tokens": output, "total_tokens": input_ + output})
+
+
+def cached_totals(case: Case) -> Answer:
+    """The stated cached input tokens."""
+    cached = sum(item.row.cached_input_tokens for item in case.receipt.rows)
+    return _compare(case.receipt, {"cached_input_tokens": cached})
+
+
+def assumed_prices(case: Case) -> Answer:
+    """The models named as assumed are those the table prices by its fallback."""
+    families, fault = table(case.receipt)
+    if families is None:
+        return broken(fault)
+    models = {item.row.model for item in case.receipt.rows}
+    found = {model: families.find(model) for model in models}
+    assumed = sorted(model for model, family in found.items() if family is not None and family.is_fallback)
+    stated = case.receipt.part("totals", "assumed_price_models")
+    if sorted(_texts(stated)) != assumed:
+        return broken(f"totals.assumed_price_models is {shown(stated)}, the table gives {shown(assumed)}")
+    return held(f"{len(assumed)} models priced by the fallback")
+
+
+def by_model_totals(case: Case) -> Answer:
+    """The sums by model."""
+    sums: dict[str, dict[str, JsonValue]] = {}
+    for model, rows in _by_model(case.receipt.rows).items():
+        sums[model] = {
+            "model": model,
+            "calls": len(rows),
+            "input_tokens": sum(item.row.input_tokens for item in rows),
+            "cached_input_tokens": sum(item.row.cached_input_tokens for item in rows),
+            "output_tokens": sum(item.row.output_tokens for item in rows),
+            "cost_usd": str(Usd(sum(item.row.cost_usd.micros for item in rows))),
+        }
+    stated = case.receipt.part("totals", "by_model")
+    for index, entry in enumerate(stated if isinstance(stated, Sequence) else ()):
+        named = entry.get("model") if isinstance(entry, Mapping) else None
+        wanted = sums.pop(str(named), None)
+        if wanted is None:
+            return broken(f"totals.by_model[{index}]: no row is left for {shown(named)}")
+        if entry != wanted:
+            return broken(f"totals.by_model[{index}] of {shown(named)} differs from the sum of its rows")
+    if sums:
+        return broken(f"totals.by_model has no entry for {shown(min(sums))}")
+    return held("every model's sum equals its rows")
+
+
+def usage_source_counts(case: Case) -> Answer:
+    """How many rows were reported, estimated and asserted."""
+    estimated, asserted = _sources(case.receipt.rows)
+    return _compare(
+        case.receipt,
+        {
+            "usage_reported_calls": len(case.receipt.rows) - estimated,
+            "usage_estimated_calls": estimated,
+            "asserted_calls": asserted,
+        },
+    )
+
+
+def cost_basis(case: Case) -> Answer:
+    """The basis begins with the word that fits the rows: reported, estimated or mixed."""
+    estimated, asserted = _sources(case.receipt.rows)
+    reported = len(case.receipt.rows) - estimated
+    word = "mixed" if reported and estimated else "estimated" if estimated else "reported"
+    stated = str(case.receipt.part("totals", "cost_basis"))
+    if stated.partition(":")[0] != word:
+        return broken(f"totals.cost_basis is {shown(stated)}, the rows are {word}")
+    if ("asserted" in stated) is not bool(asserted):
+        return broken(f"totals.cost_basis is {shown(stated)}, {asserted} rows were asserted by the agent")
+    return held(f"the rows are {word}")
+
+
+def latency_summary(case: Case) -> Answer:
+    """The percentiles follow from the rows' latencies by nearest rank."""
+    stated = case.receipt.part("latency")
+    measured = [item.row.latency_ms for item in case.receipt.rows if item.row.latency_ms is not None]
+    found = summary(measured, len(case.receipt.rows))
+    if stated is None and found is None:
+        return skipped("no latency was measured")
+    if stated != found:
+        return broken(f"latency is {shown(stated)}, the rows give {shown(found)}")
+    return held(f"{len(measured)} rows measured")
+
+
+def _compare(receipt: ReceiptView, wanted: Mapping[str, JsonValue]) -> Answer:
+    for name, value in wanted.items():
+        stated = receipt.part("totals", name)
+        if stated != value:
+            return broken(f"totals.{name} is {shown(stated)}, the rows give {shown(value)}")
+    return held(", ".join(f"{name} {shown(value)}" for name, value in wanted.items()))
+
+
+def _by_model(rows: Sequence[RowView]) -> dict[str, list[RowView]]:
+    grouped: dict[str, list[RowView]] = {}
+    for item in rows:
+        grouped.setdefault(item.row.model, []).append(item)
+    return grouped
+
+
+def _sources(rows: Sequence[RowView]) -> tuple[int, int]:
+    estimated = sum(item.row.usage_source is UsageSource.ESTIMATED for item in rows)
+    return estimated, sum(item.asserted_by is not None for item in rows)
+
+
+def _texts(value: JsonValue) -> list[str]:
+    return [str(item) for item in value] if isinstance(value, Sequence) else []

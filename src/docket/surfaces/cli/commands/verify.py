@@ -1,0 +1,86 @@
+"""`docket verify`: check a receipt, and the ledger it came from, offline."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import click
+
+from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
+from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.canonical import decode_document
+from docket.formats.reason import Reason
+from docket.formats.run.verdict import Word
+from docket.surfaces.cli import console, exits
+from docket.surfaces.render.verdict import established, lines
+
+_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@click.command()
+@click.argument("receipt", type=click.Path(path_type=Path))
+@click.option(
+    "--ledger",
+    type=click.Path(path_type=Path),
+    help="The ledger it came from; without it, the one that stands beside the receipt, if any.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
+@click.option(
+    "--require",
+    type=click.Choice([str(Word.VERIFIED), str(Word.CONSISTENT)]),
+    default=str(Word.CONSISTENT),
+    show_default=True,
+    help="What exit code 0 asks for.",
+)
+def verify(receipt: Path, *, ledger: Path | None, as_json: bool, require: str) -> int:
+    """Check a receipt offline.
+
+    Every figure is recomputed. With the ledger, every member of the receipt is made again and compared.
+
+    \b
+    Examples:
+      docket verify .docket/latest.receipt.json
+      docket verify receipt.json --ledger run.jsonl --json
+    """
+    try:
+        data = read_receipt(receipt)
+    except InvalidDocumentError as error:
+        raise InvalidDocumentError(error.reason, f"{receipt}: {error.detail}") from error
+    if ledger is not None and not ledger.exists():
+        raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
+    chosen = ledger or ledger_beside(receipt, data)
+    verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=chosen, required=Word(require)))
+    if verdict.word is Word.UNREADABLE:
+        raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
+    if as_json:
+        sys.stdout.write(json.dumps(verdict.to_json(), ensure_ascii=True, indent=2) + "\n")
+        return exits.OK if verdict.ok else exits.FAILED
+    for status, colour, rest in lines(verdict):
+        console.result(f"{click.style(status, fg=colour)}  {rest}")
+    used = "no ledger" if chosen is None else f"the ledger {chosen}"
+    console.result(
+        f"\n{console.plain(verdict.docket_number or '?')}  {verdict.word}, checked with {console.plain(used)}"
+    )
+    console.result(established(verdict, chosen))
+    return exits.OK if verdict.ok else exits.FAILED
+
+
+def ledger_beside(receipt: Path, data: bytes) -> Path | None:
+    """Return the ledger that stands in the folder of the receipt's evidence, or None."""
+    try:
+        document = decode_document(data)
+    except InvalidDocumentError:
+        return None
+    session = document.get("session") if isinstance(document, dict) else None
+    name = session.get("id") if isinstance(session, dict) else None
+    if not isinstance(name, str) or not _SESSION_ID.fullmatch(name):
+        return None
+    real = receipt.resolve()
+    for folder in (real.parent.parent, real.parent):
+        path = folder / "runs" / f"{name}.jsonl"
+        if path.is_file():
+            return path
+    return None

@@ -1,0 +1,53 @@
+"""A verdict for a terminal: one aligned line a check, then what was and what was not established."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from docket.formats.run.verdict import Status, Verdict, Word
+from docket.surfaces.cli.console import plain
+
+_COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "yellow"}
+
+
+def lines(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
+    """Yield (status, colour, rest of the line) for each check; the rest is aligned and free of control characters."""
+    width = max((len(check.name) for check in verdict.checks), default=0)
+    for check in verdict.checks:
+        yield (
+            str(check.status).upper(),
+            _COLOURS[check.status],
+            f"{check.name.ljust(width)}  {plain(check.detail)}",
+        )
+
+
+def established(verdict: Verdict, ledger: Path | None) -> str:
+    """Return in words what the verdict stands for."""
+    match verdict.word:
+        case Word.FAILED:
+            first = next((check.name for check in verdict.checks if check.status is Status.FAIL), "none")
+            return f"Not to be relied on: {_failed(verdict)}, the first is {first}."
+        case Word.INCOMPLETE:
+            return (
+                "What is recorded holds together, and the record itself says that it is not whole: "
+                "nothing is established about what is missing."
+            )
+        case Word.VERIFIED:
+            return "The receipt is what its ledger gives, and a key you named vouches for it."
+        case Word.UNREADABLE:
+            return f"Nothing was checked: {verdict.detail}"
+    if ledger is None:
+        return (
+            "The receipt agrees with itself. Not established: that a ledger bears it out (none was given), "
+            "or who wrote it (no key vouches for it)."
+        )
+    return (
+        "The receipt is what its ledger gives. Not established: who wrote the two (no key vouches for them), "
+        "or that nothing happened outside the record."
+    )
+
+
+def _failed(verdict: Verdict) -> str:
+    number = len(verdict.failures)
+    return "one check failed" if number == 1 else f"{number} checks failed"

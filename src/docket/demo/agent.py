@@ -26,6 +26,7 @@ from docket.demo.client import Broken, Conversation, ModelClient, Refused, Said,
 EXIT_DONE, EXIT_REFUSED, EXIT_BROKEN, EXIT_USAGE = 0, 1, 3, 2
 DEFAULT_MODELS = {Wire.MESSAGES: "claude-sonnet-4-6", Wire.CHAT: "gpt-4o", Wire.RESPONSES: "gpt-5.2"}
 REMEMBERED_STEPS = 3
+TASK = "Fix the spelling mistake in notes.md and keep going until the tests pass."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,7 @@ class AgentOptions:
     streaming: bool
     max_calls: int
     pause_ms: int
+    context_bytes: int = 0
 
 
 def run(options: AgentOptions, folder: Path) -> int:
@@ -65,7 +67,7 @@ def _work(options: AgentOptions, client: ModelClient, folder: Path, calls: int) 
         if not isinstance(said, Said):
             return _ended(said)
         _tell(f"call {number}: {said.text or '(no words)'}")
-        if options.mode != "cheap" and not said.tools and options.mode != "loop":
+        if not said.tools and options.mode not in ("cheap", "loop"):
             _tell("done")
             return EXIT_DONE
         results = tuple(_use(tool, folder) for tool in said.tools)
@@ -105,10 +107,16 @@ def _client(options: AgentOptions) -> ModelClient:
 def _conversation(options: AgentOptions) -> Conversation:
     return Conversation(
         model=options.model,
-        task="Fix the spelling mistake in notes.md and keep going until the tests pass.",
+        task=TASK + _context(options.context_bytes),
         tools=() if options.mode == "cheap" else ("write_file", "append_file"),
         streaming=options.streaming,
     )
+
+
+def _context(size_bytes: int) -> str:
+    """Return text as long as what a real agent sends along with every request."""
+    line = "\n- a rule of the project that goes along with every request"
+    return (line * (size_bytes // len(line) + 1))[:size_bytes]
 
 
 def _ended(answer: Refused | Broken) -> int:
@@ -152,6 +160,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Ag
     parser.add_argument("--no-stream", action="store_true")
     parser.add_argument("--max-calls", type=int, default=1000)
     parser.add_argument("--pause-ms", type=int, default=0)
+    parser.add_argument("--context-bytes", type=int, default=0, help="text sent along with every request")
     asked = parser.parse_args(arguments)
     wire = {"messages": Wire.MESSAGES, "chat": Wire.CHAT, "responses": Wire.RESPONSES, None: None}[asked.wire]
     if wire is None:
@@ -169,6 +178,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Ag
         streaming=not asked.no_stream,
         max_calls=asked.max_calls,
         pause_ms=asked.pause_ms,
+        context_bytes=asked.context_bytes,
     )
 
 

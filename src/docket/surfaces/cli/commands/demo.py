@@ -1,0 +1,89 @@
+"""`docket demo`: a runaway agent stopped by a cap, its record verified, a forgery found. No key, no network."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.amount import Usd
+from docket.formats.reason import Reason
+from docket.surfaces.cli import console, exits
+
+if TYPE_CHECKING:
+    from docket.demo.show import DemoResult, Told
+
+
+@click.command()
+@click.option("--max-usd", default="0.05", show_default=True, metavar="USD", help="The cap of the demo's run.")
+@click.option("--keep", is_flag=True, help="Leave the demo's folder behind, to look around.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON instead of the steps.")
+def demo(max_usd: str, *, keep: bool, as_json: bool) -> int:
+    """See a runaway agent stopped, without keys or network.
+
+    A scripted agent asks a scripted provider without end until the cap stops it; then its receipt is verified, one
+    byte of the record is changed, and verification names the event. Exit 0 only if all of it happened.
+
+    \b
+    Examples:
+      docket demo
+      docket demo --max-usd 0.10 --keep
+      docket demo --json
+    """
+    from docket.demo.show import DemoOptions, run_demo  # noqa: PLC0415 - not needed for --help
+
+    options = DemoOptions(max_usd=_amount(max_usd), keep=keep)
+    steps = _Steps(silent=as_json)
+    result = run_demo(options, steps.show)
+    if as_json:
+        console.result(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
+    else:
+        _sum_up(result)
+    return exits.FAILED if result.problems else exits.OK
+
+
+def _amount(text: str) -> Usd:
+    try:
+        return Usd.parse(text)
+    except InvalidDocumentError as error:
+        raise UsageError(Reason.USAGE, f"--max-usd: {error.detail}") from error
+
+
+class _Steps:
+    """Shows what the demo tells: numbered steps, and the run's own output behind a bar."""
+
+    def __init__(self, *, silent: bool) -> None:
+        self._silent = silent
+        self._number = 0
+
+    def show(self, told: Told) -> None:
+        """Show one thing."""
+        if self._silent:
+            return
+        if told.title:
+            self._number += 1
+            console.result(
+                ("" if self._number == 1 else "\n") + click.style(f"{self._number}. {told.title}", bold=True)
+            )
+        for line in told.lines:
+            bar = "   " if told.title else "   | "
+            console.result(f"{bar}{console.plain(line)}".rstrip())
+
+
+def _sum_up(result: DemoResult) -> None:
+    console.result("")
+    if result.problems:
+        console.result(click.style("The demo did not go as it should:", fg="red", bold=True))
+        for problem in result.problems:
+            console.result(f"  - {console.plain(problem)}")
+    else:
+        console.result(click.style("All of it held.", fg="green", bold=True))
+        console.result(f"  stopped    after ${result.spent_usd} of ${result.cap_usd}; the agent was told why")
+        console.result(f"  recorded   {result.calls} calls and {len(result.changed)} changed paths, in a receipt")
+        console.result(f"  checked    {result.verdict}; with one byte changed: {result.forged_verdict}")
+    if result.kept:
+        console.result(f"  kept       {console.plain(result.folder)}")
+    else:
+        console.result("  next       docket run --max-usd 2 -- <your agent>   (docket demo --keep leaves the files)")

@@ -38,7 +38,7 @@ def anthropic() -> LedgerBuilder:
         )
     )
     ledger.add(request(2, "anthropic", "claude-sonnet-4-5"))
-    ledger.add(price("claude-sonnet-4-5+web-search", "10000.00", "10000.00", "0.00"))
+    ledger.add(price("claude-sonnet-4-5+web-search", "10000", None, "0"))
     ledger.add(
         response(
             2,

@@ -16,14 +16,12 @@ from docket.formats.merkle import Sibling
 from docket.formats.run.usage import UsageSource
 
 FORMAT = "docket/receipt/v1"
-PRICE_SCHEMA = "docket/prices/v1"
 CHAIN = "hash = sha256(canonical {data, prev, seq, ts, type}); prev = hash of the event before"
 PROOF_NOTE = (
     "Each row names its ledger event by number and hash and leads to ledger.merkle_root by its path. Its cost is "
     "recomputed from its tokens and the embedded price table alone."
 )
 LATENCY_METHOD = "nearest-rank"
-FALLBACK_PATTERN = "*"
 TOP_PATHS = 25
 
 

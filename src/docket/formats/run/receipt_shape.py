@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from docket.formats.canonical import JsonObject
 from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
-from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PRICE_SCHEMA, PROOF_NOTE
+from docket.formats.run.price_table import SCHEMA
+from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PROOF_NOTE
 from docket.formats.run.usage import Usage
 from docket.formats.shape import (
     amount,
@@ -109,7 +110,7 @@ _OURS = record(
                 "denied_by_reason": _COUNTS,
                 "errors_by_reason": _COUNTS,
                 "estimated": count,
-                "assumed_price": count,
+                "assumed_models": _COUNTS,
                 "altered": count,
                 "other_exchanges": count,
                 "usage": record(dict.fromkeys(Usage.__dataclass_fields__, count)),
@@ -147,7 +148,7 @@ _OURS = record(
         ),
         "price_table": record(
             {
-                "schema": constant(PRICE_SCHEMA),
+                "schema": constant(SCHEMA),
                 "as_of": nullable(text),
                 "digest": digest,
                 "document": record(

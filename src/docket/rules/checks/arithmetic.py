@@ -1,118 +1,105 @@
-"""The arithmetic of priced calls in a ledger of docket's own (spec/receipt.md, Components).
+"""The arithmetic of priced calls in a ledger of docket's own (spec/receipt.md, Component rows).
 
 Rules:
-1. A family is written once, before the first reply it prices; patterns name one model, or are the fallback.
-2. A reply's components sum to its cost; each costs what the embedded table says of its tokens.
-3. Components account for the usage: token components add up to input, cached input and output; a component with a
-   kind (`model+kind`) carries exactly the count that the usage states for it. The base component stands last.
-4. A reply is marked as assumed exactly when a component of it is priced by the fallback.
+1. A family is written once, before the first reply it prices.
+2. A reply's components sum to its cost; each costs what the table so far says of its tokens.
+3. Components account for the usage: without the fees, they add up to its input, cached input and output; what was
+   written to a cache and what was searched equals the usage's own counts. The base component stands last.
+4. A reply with a component that the fallback prices is marked as assumed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from docket.errors import InvalidDocumentError
 from docket.formats.amount import ZERO
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import Component, ModelResponse, PriceRow
+from docket.formats.run.price_table import Family, specific_first
 from docket.formats.run.usage import Usage
+from docket.formats.shown import shown
 from docket.rules.receipt.families import Families
-from docket.rules.receipt.prices import ordered
+from docket.rules.receipt.prices import family_of
+from docket.rules.spending.components import AUDIO, FILE_SEARCH, WEB_SEARCH, WRITES
 
-_INPUT_KINDS: Mapping[str, str] = {
-    "cache-write": "cache_write_tokens",
-    "cache-write-5m": "cache_write_5m_tokens",
-    "cache-write-1h": "cache_write_1h_tokens",
-    "audio-input": "audio_input_tokens",
-}
-_OUTPUT_KINDS: Mapping[str, str] = {"audio-output": "audio_output_tokens", "reasoning": "reasoning_tokens"}
-_FEE_KINDS: Mapping[str, str] = {"web-search": "web_searches"}
+_FEES: Mapping[str, str] = {WEB_SEARCH: "web_searches", FILE_SEARCH: "file_searches"}
+_COUNTED: Mapping[str, str] = {**WRITES, **_FEES}
+_TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
 
 
 @dataclass(slots=True)
 class Arithmetic:
     """The families so far."""
 
-    rows: list[PriceRow] = field(default_factory=list)
-    families: Families = field(default_factory=lambda: Families(()))
+    known: dict[str, Family] = field(default_factory=dict)
+    families: Families = field(default_factory=Families)
 
     def take(self, _event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
         if isinstance(payload, PriceRow):
             return self._family(payload)
         if isinstance(payload, ModelResponse):
-            return self._sum(payload) or self._prices(payload) or _accounts(payload)
+            return _sum(payload) or self._prices(payload) or _accounts(payload)
         return None
 
     def _family(self, row: PriceRow) -> str | None:
-        if any(known.pattern == row.pattern for known in self.rows):
-            return f"the family {row.pattern!r} is written twice"
-        self.rows.append(row)
-        try:
-            self.families = Families.of({"families": [item.to_data() for item in ordered(self.rows)]})
-        except InvalidDocumentError as error:
-            self.rows.pop()
-            return error.detail
-        return None
-
-    def _sum(self, payload: ModelResponse) -> str | None:
-        if not payload.components:
-            return "it has no component"
-        total = sum((part.cost_usd for part in payload.components), ZERO)
-        if total != payload.cost_usd:
-            return f"the components add up to {total}, cost_usd is {payload.cost_usd}"
+        if row.pattern in self.known:
+            return f"the family {shown(row.pattern)} is written twice"
+        self.known[row.pattern] = family_of(row)
+        self.families = Families(specific_first(self.known.values()))
         return None
 
     def _prices(self, payload: ModelResponse) -> str | None:
-        assumed = False
         for index, part in enumerate(payload.components):
-            family = self.families.find(part.model)
-            if family is None:
-                return f"components[{index}]: no family of the table prices {part.model!r}"
-            cost = family.cost(
-                input_tokens=part.input_tokens,
-                cached_input_tokens=part.cached_input_tokens,
-                output_tokens=part.output_tokens,
-            )
+            cost = self.families.cost(part.model, _tokens(part))
+            if cost is None:
+                return f"components[{index}]: no family of the table prices {shown(part.model)}"
             if cost != part.cost_usd:
                 return f"components[{index}]: its tokens cost {cost}, cost_usd is {part.cost_usd}"
-            assumed = assumed or family.is_fallback
-        if assumed is not payload.assumed_price:
-            return f"assumed_price is {payload.assumed_price}, the table says {assumed}"
+        if self.families.assumed(part.model for part in payload.components) and not payload.assumed_price:
+            return "assumed_price is false, the fallback prices a component"
         return None
 
 
-def _accounts(payload: ModelResponse) -> str | None:
-    *extra, base = payload.components
-    tokens = [base]
-    for part in extra:
-        kind = part.model.removeprefix(f"{base.model}+")
-        if kind in _FEE_KINDS:
-            fault = _carries(part, payload.usage, _FEE_KINDS[kind], part.input_tokens)
-        elif kind in _INPUT_KINDS:
-            fault = _carries(part, payload.usage, _INPUT_KINDS[kind], part.input_tokens)
-            tokens.append(part)
-        elif kind in _OUTPUT_KINDS:
-            fault = _carries(part, payload.usage, _OUTPUT_KINDS[kind], part.output_tokens)
-            tokens.append(part)
-        else:
-            fault = f"{part.model!r} is no known component of {base.model!r}"
-        if fault is not None:
-            return fault
-    return _whole(tokens, payload.usage)
-
-
-def _carries(part: Component, usage: Usage, member: str, count: int) -> str | None:
-    wanted = getattr(usage, member)
-    return None if count == wanted else f"{part.model!r} carries {count}, usage.{member} is {wanted}"
-
-
-def _whole(tokens: Sequence[Component], usage: Usage) -> str | None:
-    for member in ("input_tokens", "cached_input_tokens", "output_tokens"):
-        total, wanted = sum(getattr(part, member) for part in tokens), getattr(usage, member)
-        if total != wanted:
-            return f"the components' {member} add up to {total}, usage says {wanted}"
+def _sum(payload: ModelResponse) -> str | None:
+    if not payload.components:
+        return "it has no component"
+    total = sum((part.cost_usd for part in payload.components), ZERO)
+    if total != payload.cost_usd:
+        return f"the components add up to {total}, cost_usd is {payload.cost_usd}"
     return None
+
+
+def _accounts(payload: ModelResponse) -> str | None:
+    counted: Counter[str] = Counter()
+    for part in payload.components:
+        kind = _kind(part)
+        if kind in _COUNTED:
+            counted[_COUNTED[kind]] += part.input_tokens
+        if kind not in _FEES:
+            counted.update(dict(zip(_TOKENS, _tokens(part), strict=True)))
+    if _kind(payload.components[-1]):
+        return f"the last component is {shown(payload.components[-1].model)}, not the base"
+    return _unequal(counted, payload.usage)
+
+
+def _unequal(counted: Counter[str], usage: Usage) -> str | None:
+    for member in (*_TOKENS, *_COUNTED.values()):
+        wanted = getattr(usage, member)
+        if counted[member] != wanted:
+            return f"the components' {member} add up to {counted[member]}, usage says {wanted}"
+    return None
+
+
+def _kind(part: Component) -> str:
+    """Return the suffix of a component that is no base, else nothing; a model's own `+` is escaped in its name."""
+    _, plus, label = part.model.rpartition("+")
+    suffix = plus + label
+    return suffix if suffix in _COUNTED or suffix == AUDIO else ""
+
+
+def _tokens(part: Component) -> tuple[int, int, int]:
+    return part.input_tokens, part.cached_input_tokens, part.output_tokens

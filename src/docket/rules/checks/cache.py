@@ -69,11 +69,9 @@ def _savings(cache: JsonValue, families: Families) -> Answer:
     saved = Usd(sum(origin.total.micros for origin in origins))
     avoided = sum(origin.hits * (origin.tokens[0] + origin.tokens[2]) for origin in origins)
     for origin in origins:
-        family = families.find(origin.model)
-        if family is None:
+        cost = families.cost(origin.model, origin.tokens)
+        if cost is None:
             return broken(f"{origin.where}: no family of the table prices {shown(origin.model)}")
-        input_, cached, output = origin.tokens
-        cost = family.cost(input_tokens=input_, cached_input_tokens=cached, output_tokens=output)
         if cost != origin.per_hit:
             return broken(f"{origin.where}.avoided_usd_per_hit is {origin.per_hit}, its tokens cost {cost}")
         if origin.total.micros != cost.micros * origin.hits:

@@ -100,10 +100,10 @@ class LedgerPass:
     def _take_ours(self, event: Event) -> None:
         try:
             payload = typed(event)
+            self.fold.take(event, payload)
         except InvalidDocumentError as error:
             self.faults.setdefault("ledger-payloads", error.detail)
             return
-        self.fold.take(event, payload)
         for name, watch in (
             ("session-shape", self.shape),
             ("event-order", self.order),

@@ -52,14 +52,9 @@ def cost_recomputation(case: Case) -> Answer:
         return broken(fault)
     for index, item in enumerate(case.receipt.rows):
         row = item.row
-        family = families.find(row.model)
-        if family is None:
+        cost = families.cost(row.model, (row.input_tokens, row.cached_input_tokens, row.output_tokens))
+        if cost is None:
             return broken(f"{_name(index, item)}: no family of the table prices {shown(row.model)}")
-        cost = family.cost(
-            input_tokens=row.input_tokens,
-            cached_input_tokens=row.cached_input_tokens,
-            output_tokens=row.output_tokens,
-        )
         if cost != row.cost_usd:
             return broken(f"{_name(index, item)}: cost_usd is {row.cost_usd}, its tokens cost {cost}")
     return held(f"{len(case.receipt.rows)} rows priced from the embedded table")

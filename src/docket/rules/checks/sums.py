@@ -39,9 +39,7 @@ def assumed_prices(case: Case) -> Answer:
     families, fault = table(case.receipt)
     if families is None:
         return broken(fault)
-    models = {item.row.model for item in case.receipt.rows}
-    found = {model: families.find(model) for model in models}
-    assumed = sorted(model for model, family in found.items() if family is not None and family.is_fallback)
+    assumed = families.assumed({item.row.model for item in case.receipt.rows})
     stated = case.receipt.part("totals", "assumed_price_models")
     if sorted(_texts(stated)) != assumed:
         return broken(f"totals.assumed_price_models is {shown(stated)}, the table gives {shown(assumed)}")

@@ -47,13 +47,13 @@ class CallsFold:
     requests: int = 0
     responses: int = 0
     estimated_calls: int = 0
-    assumed_calls: int = 0
     others: int = 0
     providers: Counter[str] = field(default_factory=Counter)
     outcomes: Counter[str] = field(default_factory=Counter)
     denials: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     usage: Counter[str] = field(default_factory=Counter)
+    assumed_models: Counter[str] = field(default_factory=Counter)
     altered: int = 0
 
     def request(self, payload: ModelRequest) -> None:
@@ -67,7 +67,7 @@ class CallsFold:
         self.providers[payload.provider] += 1
         self.outcomes[str(payload.outcome)] += 1
         self.estimated_calls += payload.usage_source is UsageSource.ESTIMATED
-        self.assumed_calls += payload.assumed_price
+        self.assumed_models[payload.model] += payload.assumed_price
         for item in fields(Usage):
             self.usage[item.name] += getattr(payload.usage, item.name)
         last = len(payload.components) - 1
@@ -142,7 +142,7 @@ class CallsFold:
             "denied_by_reason": _counted(self.denials),
             "errors_by_reason": _counted(self.errors),
             "estimated": self.estimated_calls,
-            "assumed_price": self.assumed_calls,
+            "assumed_models": _counted(+self.assumed_models),
             "altered": self.altered,
             "other_exchanges": self.others,
             "usage": {item.name: self.usage[item.name] for item in fields(Usage)},

@@ -88,7 +88,13 @@ class LedgerFold:
         }
 
     def take(self, event: Event, payload: Payload | None) -> None:
-        """Take the next event with its payload as `read_payload` gives it."""
+        """Take the next event with its payload as `read_payload` gives it; InvalidDocumentError names the event."""
+        try:
+            self._take(event, payload)
+        except InvalidDocumentError as error:
+            raise InvalidDocumentError(error.reason, f"event {event.seq}: {error.detail}") from error
+
+    def _take(self, event: Event, payload: Payload | None) -> None:
         self._counts[event.type] += 1
         self._last_at = event.ts
         if isinstance(payload, ModelResponse):
@@ -133,7 +139,7 @@ class LedgerFold:
     def _members(self, start: SessionStart) -> dict[str, JsonValue]:
         course, calls = self.course, self.calls
         document = self.prices.document(start.prices)
-        assumed = self._assumed_models(document)
+        assumed = Families.of(document).assumed({row.model for row in calls.rows})
         budget = course.budget
         return {
             "session": course.session(start),
@@ -159,16 +165,11 @@ class LedgerFold:
             "price_table": price_table(document, start.prices),
             "evidence": course.evidence(),
             "isolation": course.isolation(),
-            "limits_disclosure": disclosure(applying(self._facts(start, assumed=bool(assumed)))),
+            "limits_disclosure": disclosure(applying(self._facts(start))),
             "latency": calls.latency(),
         }
 
-    def _assumed_models(self, document: JsonObject) -> set[str]:
-        families = Families.of(document)
-        found = {model: families.find(model) for model in {row.model for row in self.calls.rows}}
-        return {model for model, family in found.items() if family is not None and family.is_fallback}
-
-    def _facts(self, start: SessionStart, *, assumed: bool) -> RunFacts:
+    def _facts(self, start: SessionStart) -> RunFacts:
         course = self.course
         return RunFacts(
             admission=start.admission,
@@ -179,7 +180,7 @@ class LedgerFold:
             omissions=self.tree.omissions,
             calls=self.calls.responses,
             estimated=self.calls.estimated_calls > 0,
-            assumed=assumed or self.calls.assumed_calls > 0,
+            assumed=bool(self.calls.assumed_models),
             gap=bool(course.gaps),
             ended=course.end is not None,
         )

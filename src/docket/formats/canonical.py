@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, TypeAlias
+from decimal import Decimal, InvalidOperation
+from json.encoder import encode_basestring as _quoted
+from typing import Any, NoReturn, TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.reason import Reason
@@ -31,15 +33,8 @@ def encode(value: JsonValue, *, depth: int = 1) -> bytes:
 
     `depth` is the level at which the value will stand where it is a part of a larger one.
     """
-    _check(value, depth)
-    return encode_trusted(value)
-
-
-def encode_trusted(value: JsonValue) -> bytes:
-    """Return the canonical bytes of a value whose types and integers have already been checked."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
     try:
-        return text.encode("utf-8")
+        return _text(value, depth).encode("utf-8")
     except UnicodeEncodeError as error:
         raise InvalidDocumentError(
             Reason.LONE_SURROGATE, "a text holds half of a surrogate pair and has no UTF-8 form"
@@ -48,28 +43,27 @@ def encode_trusted(value: JsonValue) -> bytes:
 
 def decode(data: bytes) -> JsonValue:
     """Return the value whose canonical bytes are exactly `data`; raise InvalidDocumentError otherwise."""
-    value = _parse(data, _refuse_float)
-    _check(value, 1)
+    value = _parse(data, _CANONICAL)
     # Re-encoding catches blanks, key order, duplicate keys, other escapes and other spellings of a number.
-    if encode_trusted(value) != data:
+    if encode(value) != data:
         raise InvalidDocumentError(Reason.NOT_CANONICAL, "the bytes are JSON but not in canonical form")
     return value
 
 
 def decode_document(data: bytes) -> JsonValue:
     """Return the value of a document written for people; strict but for blanks, key order and `1.0`."""
-    value = _parse(data, _integral, pairs_hook=_unique)
-    _check(value, 1)
+    value = _parse(data, _FOR_PEOPLE)
+    encode(value)
     return value
 
 
 def encode_document(value: JsonValue) -> bytes:
     """Return `value` indented for people, checked as `encode` checks it, with a final newline."""
-    _check(value, 1)
-    return (json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n").encode("utf-8")
+    encode(value)
+    return (json.dumps(_plain(value), ensure_ascii=False, indent=2) + "\n").encode("utf-8")
 
 
-def _parse(data: bytes, float_hook: object, pairs_hook: object = None) -> JsonValue:
+def _parse(data: bytes, decoder: json.JSONDecoder) -> JsonValue:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -77,56 +71,66 @@ def _parse(data: bytes, float_hook: object, pairs_hook: object = None) -> JsonVa
     if text.startswith("\ufeff"):
         raise InvalidDocumentError(Reason.BYTE_ORDER_MARK, "the document begins with a byte order mark")
     try:
-        value: JsonValue = json.loads(
-            text,
-            parse_float=float_hook,  # type: ignore[arg-type]
-            parse_constant=_refuse_constant,
-            object_pairs_hook=pairs_hook,  # type: ignore[arg-type]
-        )
+        value: JsonValue = decoder.decode(text)
     except RecursionError as error:
-        raise InvalidDocumentError(Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels") from error
+        raise _too_deep() from error
     except ValueError as error:
         raise InvalidDocumentError(Reason.NOT_JSON, f"not JSON: {error}") from error
     return value
 
 
-def _check(value: object, depth: int) -> None:
+def _text(value: object, depth: int) -> str:
+    """Write and check in one pass: whatever is not exactly a value of the model is refused where it stands."""
     kind = type(value)
     if kind is str:
-        if not value.isascii():  # type: ignore[attr-defined]
-            _check_text(value)  # type: ignore[arg-type]
-    elif kind is int:
-        if not -MAX_INTEGER <= value <= MAX_INTEGER:  # type: ignore[operator]
-            raise InvalidDocumentError(Reason.INTEGER_TOO_LARGE, "an integer lies outside +-(2^53-1)")
-    elif value is None or kind is bool:
-        return
-    elif isinstance(value, Mapping):
-        _check_depth(depth)
-        for key, member in value.items():
-            if type(key) is not str:
-                raise InvalidDocumentError(Reason.WRONG_TYPE, f"an object key is {type(key).__name__}, not text")
-            _check_text(key)
-            _check(member, depth + 1)
-    elif isinstance(value, (list, tuple)):
-        _check_depth(depth)
-        for member in value:
-            _check(member, depth + 1)
-    else:
-        raise InvalidDocumentError(Reason.WRONG_TYPE, f"{kind.__name__} has no canonical form")
-
-
-def _check_text(text: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidDocumentError(
-            Reason.LONE_SURROGATE, "a text holds half of a surrogate pair and has no UTF-8 form"
-        ) from error
-
-
-def _check_depth(depth: int) -> None:
+        return _quoted(value)  # type: ignore[arg-type]
+    if kind is int:
+        return _integer(value)  # type: ignore[arg-type]
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
     if depth > MAX_DEPTH:
-        raise InvalidDocumentError(Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels")
+        raise _too_deep()
+    if kind is dict or isinstance(value, Mapping):
+        return _object(value, depth)  # type: ignore[arg-type]
+    if isinstance(value, (list, tuple)):
+        return f"[{','.join([_text(member, depth + 1) for member in value])}]"
+    raise InvalidDocumentError(Reason.WRONG_TYPE, f"{kind.__name__} has no canonical form")
+
+
+def _object(value: Mapping[Any, object], depth: int) -> str:
+    try:
+        keys = sorted(value)
+    except TypeError as error:
+        raise InvalidDocumentError(Reason.WRONG_TYPE, "an object has keys that are not text") from error
+    parts = []
+    for key in keys:
+        if type(key) is not str:
+            raise InvalidDocumentError(Reason.WRONG_TYPE, f"an object key is {type(key).__name__}, not text")
+        member = value[key]
+        # Most members are texts: one call less for each is a quarter of the time an event takes.
+        shown = _quoted(member) if type(member) is str else _text(member, depth + 1)
+        parts.append(f"{_quoted(key)}:{shown}")
+    return f"{{{','.join(parts)}}}"
+
+
+def _plain(value: Any) -> Any:  # noqa: ANN401 - of the model, as `encode` has checked
+    if isinstance(value, Mapping):
+        return {key: _plain(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(member) for member in value]
+    return value
+
+
+def _integer(value: int) -> str:
+    if not -MAX_INTEGER <= value <= MAX_INTEGER:
+        raise InvalidDocumentError(Reason.INTEGER_TOO_LARGE, "an integer lies outside +-(2^53-1)")
+    return str(value)
+
+
+def _too_deep() -> InvalidDocumentError:
+    return InvalidDocumentError(Reason.TOO_DEEP, f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _refuse_float(text: str) -> NoReturn:
@@ -138,8 +142,11 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 def _integral(text: str) -> int:
-    number = float(text)
-    if not abs(number) <= MAX_INTEGER or number != int(number):
+    try:
+        number = Decimal(text)  # a float would round 0.99999999999999999999 to 1
+    except InvalidOperation:
+        _refuse_float(text)
+    if abs(number) > MAX_INTEGER or number != number.to_integral_value():
         _refuse_float(text)
     return int(number)
 
@@ -151,3 +158,7 @@ def _unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
         raise InvalidDocumentError(Reason.DUPLICATE_KEY, f"the key {twice!r} stands twice in one object")
     return members
+
+
+_CANONICAL = json.JSONDecoder(parse_float=_refuse_float, parse_constant=_refuse_constant)
+_FOR_PEOPLE = json.JSONDecoder(parse_float=_integral, parse_constant=_refuse_constant, object_pairs_hook=_unique)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import JsonObject, JsonValue, encode, encode_trusted
+from docket.formats.canonical import JsonObject, JsonValue, encode
 from docket.formats.digest import Digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -37,8 +39,7 @@ class Event:
     line: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
     """An event that has no place in a chain yet; `encoded` is the canonical form of `data`."""
 
     type: str
@@ -68,11 +69,12 @@ def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
 def read_event(value: JsonValue, line: bytes) -> Event:
     """Read the value of a canonical line as an event and recompute its hash; the chain is the caller's to follow."""
     reader = Reader(value, "event")
-    seq, ts, type_ = reader.integer("seq"), reader.instant("ts"), reader.text("type")
+    # Foreign writers put other texts into `ts`; the checks hold docket's own to an instant.
+    seq, ts, type_ = reader.integer("seq"), reader.text("ts"), reader.text("type")
     data, prev, stated = reader.mapping("data"), reader.digest("prev"), reader.digest("hash")
     reader.close()
     rest = _rest(prev, seq, ts, type_)
-    # `line` is canonical, so what stands before the hash is the data; the hash member itself is not hashed.
+    # What stands before the hash in a canonical line is the data; the hash member itself is not hashed.
     body = line[: len(line) - len(rest) - _HASH_MEMBER_BYTES] + rest
     if hashlib.sha256(body).hexdigest() != stated:
         raise InvalidDocumentError(Reason.BROKEN_CHAIN, "its hash does not match its content")
@@ -80,5 +82,10 @@ def read_event(value: JsonValue, line: bytes) -> Event:
 
 
 def _rest(prev: Digest, seq: int, ts: str, type_: str) -> bytes:
-    texts = (prev.encode("ascii"), seq, encode_trusted(ts), encode_trusted(type_))
-    return b',"prev":"%b","seq":%d,"ts":%b,"type":%b}' % texts
+    return b',"prev":"%b","seq":%d,"ts":%b,"type":%b}' % (prev.encode("ascii"), seq, _quoted(ts), _quoted(type_))
+
+
+@lru_cache(maxsize=256)
+def _quoted(text: str) -> bytes:
+    # Types are few, and the events of a batch share their instant.
+    return encode(text)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
+from functools import cache
+from operator import attrgetter
 from types import UnionType
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
-from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue
 from docket.formats.digest import Digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -39,13 +41,15 @@ P = TypeVar("P")
 
 def to_members(value: object) -> dict[str, JsonValue]:
     """Return the JSON members of a dataclass value."""
+    names, members_of = _getter(type(value))  # type: ignore[arg-type] # mypy doubts that a class can be hashed
     members: dict[str, JsonValue] = {}
-    for item in fields(value):  # type: ignore[arg-type]
-        member = getattr(value, item.name)
-        if isinstance(member, RelPath):
+    for name, member in zip(names, members_of(value), strict=True):
+        if type(member) in _PLAIN:
+            members[name] = member
+        elif isinstance(member, RelPath):
             members.update(member.members())
         elif member is not None:
-            members[item.name] = _to_json(member)
+            members[name] = _to_json(member)
     return members
 
 
@@ -53,15 +57,26 @@ def from_members(cls: type[P], value: JsonValue, where: str) -> P:
     """Read an object as `cls`; InvalidDocumentError names the member that is wrong."""
     reader = Reader(value, where)
     arguments: dict[str, Any] = {}
-    for name, kind, optional in _shape(cls):
-        if kind is RelPath:
-            arguments[name] = _path(reader, optional=optional)
-        elif reader.has(name):
-            arguments[name] = _member(reader, name, kind)
-        elif not optional:
-            raise InvalidDocumentError(Reason.MISSING_MEMBER, f"{where} has no member {name!r}")
+    for item in _shape(cls):  # type: ignore[arg-type] # as above
+        if item.kind is RelPath:
+            arguments[item.name] = _path(reader, optional=item.optional)
+        elif reader.has(item.name):
+            arguments[item.name] = item.read(reader, item.name)
+        elif not item.optional:
+            raise InvalidDocumentError(Reason.MISSING_MEMBER, f"{where} has no member {item.name!r}")
     reader.close()
     return cls(**arguments)
+
+
+_PLAIN = frozenset((str, int, bool))
+
+
+@cache
+def _getter(cls: type) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
+    names = tuple(item.name for item in fields(cls))
+    if len(names) == 1:
+        return names, lambda value: (getattr(value, names[0]),)
+    return names, attrgetter(*names)
 
 
 def _to_json(member: Any) -> JsonValue:  # noqa: ANN401 - the annotations of the payload classes say which types come
@@ -69,26 +84,28 @@ def _to_json(member: Any) -> JsonValue:  # noqa: ANN401 - the annotations of the
         return str(member)
     if isinstance(member, Usage):
         return member.to_json()
-    if isinstance(member, (bool, int, str)):
-        return member
     if isinstance(member, Mapping):
-        return {str(key): _to_json_or_none(inner) for key, inner in member.items()}
+        return {key: _to_json(inner) for key, inner in member.items()}
     if isinstance(member, (tuple, list)):
-        return [_to_json_or_none(inner) for inner in member]
-    return to_members(member)
+        return [_to_json(inner) for inner in member]
+    if is_dataclass(member):
+        return to_members(member)
+    return member  # type: ignore[no-any-return] # a plain value, or one that the encoder refuses
 
 
-def _to_json_or_none(member: Any) -> JsonValue:  # noqa: ANN401
-    return None if member is None else _to_json(member)
+_Read: TypeAlias = Callable[[Reader, str], Any]
 
 
-_SHAPES: dict[type, tuple[tuple[str, Any, bool], ...]] = {}
+@dataclass(frozen=True, slots=True)
+class _Member:
+    name: str
+    kind: Any
+    optional: bool
+    read: _Read
 
 
-def _shape(cls: type) -> tuple[tuple[str, Any, bool], ...]:
-    known = _SHAPES.get(cls)
-    if known is not None:
-        return known
+@cache
+def _shape(cls: type) -> tuple[_Member, ...]:
     # JsonValue is recursive text: its names are looked up here, not in the module of the payload.
     hints = typing.get_type_hints(cls, localns={"Sequence": Sequence, "Mapping": Mapping, "JsonValue": JsonValue})
     shape = []
@@ -96,9 +113,8 @@ def _shape(cls: type) -> tuple[tuple[str, Any, bool], ...]:
         kind, optional = hints[item.name], False
         if typing.get_origin(kind) in (UnionType, typing.Union):
             kind, optional = next(arg for arg in typing.get_args(kind) if arg is not type(None)), True
-        shape.append((item.name, kind, optional))
-    _SHAPES[cls] = tuple(shape)
-    return _SHAPES[cls]
+        shape.append(_Member(item.name, kind, optional, _reading(kind)))
+    return tuple(shape)
 
 
 def _path(reader: Reader, *, optional: bool) -> RelPath | None:
@@ -108,31 +124,34 @@ def _path(reader: Reader, *, optional: bool) -> RelPath | None:
     return RelPath.from_members(members)
 
 
-_READERS: dict[Any, Callable[[Reader, str], Any]] = {
-    str: lambda reader, name: reader.text(name),
-    bool: lambda reader, name: reader.flag(name),
-    int: lambda reader, name: reader.integer(name, minimum=-(2**53) + 1),
-    Usd: lambda reader, name: reader.usd(name),
-    Digest: lambda reader, name: reader.digest(name),
+_READERS: dict[Any, _Read] = {
+    str: Reader.text,
+    bool: Reader.flag,
+    int: lambda reader, name: reader.integer(name, minimum=-MAX_INTEGER),
+    Usd: Reader.usd,
+    Digest: Reader.digest,
     Usage: lambda reader, name: Usage.from_json(reader.any(name), f"{reader.where}.{name}"),
-    tuple[str, ...]: lambda reader, name: reader.texts(name),
+    tuple[str, ...]: Reader.texts,
 }
 
 
-def _member(reader: Reader, name: str, kind: Any) -> Any:  # noqa: ANN401
-    read = _READERS.get(kind)
-    if read is not None:
-        return read(reader, name)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return kind(reader.choice(name, tuple(str(item) for item in kind)))
+def _reading(kind: Any) -> _Read:  # noqa: ANN401 - an annotation
+    known = _READERS.get(kind)
+    if known is not None:
+        return known
     origin = typing.get_origin(kind)
     if origin is tuple:
         inner = typing.get_args(kind)[0]
-        items: Sequence[JsonValue] = reader.items(name)
-        return tuple(from_members(inner, item, f"{reader.where}.{name}[{i}]") for i, item in enumerate(items))
-    if origin is not None and issubclass(origin, Mapping):
-        return reader.mapping(name)
-    return from_members(kind, reader.any(name), f"{reader.where}.{name}")
+        return lambda reader, name: tuple(
+            from_members(inner, item, f"{reader.where}.{name}[{place}]")
+            for place, item in enumerate(reader.items(name))
+        )
+    if origin is not None:
+        return Reader.mapping
+    if issubclass(kind, StrEnum):
+        choices = tuple(str(item) for item in kind)
+        return lambda reader, name: kind(reader.choice(name, choices))
+    return lambda reader, name: from_members(kind, reader.any(name), f"{reader.where}.{name}")
 
 
 __all__ = ["JsonObject", "Payload", "from_members", "to_members"]

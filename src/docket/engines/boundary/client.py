@@ -1,0 +1,283 @@
+"""The agent's side: one connection, its requests one after another.
+
+Rules:
+1. Loopback TCP without delay; bytes are read as far as the exchange takes them, then reading stops.
+2. `100 Continue` is sent once, when the body is wanted and none of it has come.
+3. A reply that must not be taken for whole ends in a reset, never in a close.
+4. After a reply that left a part of the request's body unread, the rest is read and dropped within bounds before
+   the connection closes, so that the reply is not lost to a reset.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from collections import deque
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+from docket.errors import InvalidDocumentError
+from docket.rules.boundary.http1 import (
+    CONTINUE,
+    LAST_CHUNK,
+    BodyReader,
+    Framing,
+    RequestHead,
+    ResponseHead,
+    elements,
+    encode_chunk,
+    encode_response,
+    head_end,
+    keeps_alive,
+    parse_request,
+    request_framing,
+)
+from docket.rules.boundary.protocol import BodyChunk, BodyEnded, Event, Refuse
+
+_MAX_UNREAD_BYTES = 1024 * 1024
+_MAX_DROPPED_BYTES = 64 * 1024 * 1024
+_DROP_SECONDS = 5.0
+_HARD_CLOSE = struct.pack("ii", 1, 0)
+
+
+class ClientConnection(asyncio.Protocol):
+    """One connection of the agent. `serve` is run as a task for it; `gone` says that the agent has closed it."""
+
+    def __init__(self, serve: Callable[[ClientConnection], Awaitable[None]]) -> None:
+        self.gone = False
+        self.can_write = True
+        self.task: asyncio.Task[None] | None = None
+        self._serve = serve
+        self._transport: asyncio.Transport | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._unread: deque[bytes] = deque()
+        self._unread_bytes = 0
+        self._paused = False
+        self._buffer = bytearray()
+        self._body: BodyReader | None = None
+        self._expects = False
+        self._keep = True
+        self._method = ""
+        self._minor = 1
+        self._chunks = False
+        self._out: list[bytes] = []
+
+    # ---- the loop's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport and begin to serve."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio's own type for a stream
+        self._transport = transport
+        self.task = asyncio.get_running_loop().create_task(self._run())
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what has come until the exchange takes it."""
+        self._unread.append(data)
+        self._unread_bytes += len(data)
+        if self._unread_bytes > _MAX_UNREAD_BYTES and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self.wake()
+
+    def eof_received(self) -> bool:
+        """Take the end of the agent's side for its going away; the task closes the connection."""
+        self.gone = True
+        self.wake()
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - gone is gone
+        """Note the loss."""
+        self.gone = True
+        self._transport = None
+        self.wake()
+
+    def pause_writing(self) -> None:
+        """Note that the agent takes bytes slower than they come."""
+        self.can_write = False
+
+    def resume_writing(self) -> None:
+        """Note that it keeps up again."""
+        self.can_write = True
+        self.wake()
+
+    async def _run(self) -> None:
+        try:
+            await self._serve(self)
+        finally:
+            if self._transport is not None:
+                self._transport.close()
+
+    # ---- waiting
+
+    def wake(self) -> None:
+        """Let the task look again."""
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def wait(self, seconds: float | None = None) -> None:
+        """Wait until something happens, or for at most `seconds`."""
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = None if seconds is None else loop.call_later(max(0.0, seconds), self.wake)
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+    # ---- requests
+
+    def next_head(self) -> RequestHead | None:
+        """Return the next request's head, None while it is incomplete; InvalidDocumentError if it is none."""
+        scanned = len(self._buffer)
+        while self._unread:
+            self._buffer += self._pop()
+        if not scanned:
+            del self._buffer[: _blank_lines(self._buffer)]
+        end = head_end(self._buffer, scanned)
+        if end < 0:
+            return None
+        head = parse_request(bytes(self._buffer[:end]))
+        rest = bytes(self._buffer[end:])
+        self._buffer.clear()
+        self._body = BodyReader(request_framing(head))
+        self._method, self._minor = head.method, head.minor
+        self._keep = keeps_alive(head) and head.minor == 1
+        self._expects = "100-continue" in elements(head.headers, b"expect")
+        if rest:
+            self._unread.appendleft(rest)
+            self._unread_bytes += len(rest)
+        return head
+
+    def next_body(self) -> Event | None:
+        """Return the next piece of the body, its end, or None if nothing new has come."""
+        body = self._body
+        if body is None:
+            return None
+        while not body.ended:
+            if not self._unread:
+                if self._expects:
+                    self._expects = False
+                    self._out.append(CONTINUE)
+                    self.flush()
+                return None
+            content = body.feed(self._pop())
+            if content:
+                self._expects = False
+                return BodyChunk(content)
+        self._leave_body(body)
+        return BodyEnded()
+
+    def _leave_body(self, body: BodyReader) -> None:
+        self._body = None
+        if body.leftover:
+            self._unread.appendleft(body.leftover)
+            self._unread_bytes += len(body.leftover)
+
+    def _pop(self) -> bytes:
+        data = self._unread.popleft()
+        self._unread_bytes -= len(data)
+        if self._paused and self._unread_bytes <= _MAX_UNREAD_BYTES // 2 and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    # ---- replies
+
+    def refuse(self, refuse: Refuse) -> None:
+        """Write a whole reply of docket's own."""
+        head = refuse.head
+        length = (b"Content-Length", b"%d" % len(refuse.body))
+        self._start(ResponseHead(status=head.status, reason=head.reason, headers=(*head.headers, length)))
+        self._chunks = False
+        if self._method != "HEAD":
+            self._out.append(refuse.body)
+
+    def turn_away(self, refuse: Refuse) -> None:
+        """Answer bytes that are no request, and take no more."""
+        self._keep = False
+        self.refuse(refuse)
+        self.flush()
+
+    def start(self, head: ResponseHead, framing: Framing) -> None:
+        """Write the head of a reply that is passed on."""
+        self._chunks = False
+        if framing.length is None:
+            self._chunks = self._minor == 1
+            if self._chunks:
+                coded = (*head.headers, (b"Transfer-Encoding", b"chunked"))
+                head = ResponseHead(status=head.status, reason=head.reason, headers=coded)
+            else:
+                self._keep = False
+        self._start(head)
+
+    def send(self, data: bytes) -> None:
+        """Write the next piece of a reply's body."""
+        self._out.append(encode_chunk(data) if self._chunks else data)
+
+    def finish(self) -> None:
+        """End a whole reply."""
+        if self._chunks:
+            self._out.append(LAST_CHUNK)
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand what was written to the transport."""
+        if not self._out:
+            return
+        out, self._out = self._out, []
+        if self._transport is not None:
+            self._transport.write(out[0] if len(out) == 1 else b"".join(out))
+
+    def reset(self) -> None:
+        """Break the connection so that the agent sees an error, not an end."""
+        self._out.clear()
+        self._keep = False
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            with suppress(OSError):
+                transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _HARD_CLOSE)
+            transport.abort()
+
+    async def keep_alive(self) -> bool:
+        """Return whether another request may follow; deal with what is left of this one's body."""
+        if self._transport is None or self.gone:
+            return False
+        if self._body is not None and not self._body.ended:
+            await self._drop_body()
+        if self._body is not None:
+            self._leave_body(self._body)
+        return self._keep
+
+    async def _drop_body(self) -> None:
+        self._keep = False
+        if self._expects:
+            return
+        loop = asyncio.get_running_loop()
+        until, dropped = loop.time() + _DROP_SECONDS, 0
+        with suppress(InvalidDocumentError):
+            while not self.gone and dropped < _MAX_DROPPED_BYTES and loop.time() < until:
+                event = self.next_body()
+                if isinstance(event, BodyEnded):
+                    return
+                if isinstance(event, BodyChunk):
+                    dropped += len(event.data)
+                else:
+                    await self.wait(until - loop.time())
+
+    def _start(self, head: ResponseHead) -> None:
+        if not self._keep or (self._body is not None and not self._body.ended):
+            self._keep = False
+            closing = (*head.headers, (b"Connection", b"close"))
+            head = ResponseHead(status=head.status, reason=head.reason, headers=closing)
+        self._out.append(encode_response(head))
+
+
+def _blank_lines(buffer: bytearray) -> int:
+    """Return how many bytes of empty lines stand before a request (RFC 9112, 2.2)."""
+    at = 0
+    while buffer[at : at + 2] == b"\r\n":
+        at += 2
+    return at

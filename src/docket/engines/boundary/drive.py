@@ -1,0 +1,307 @@
+"""Drives one exchange: feeds the machine what happens, carries out what it says. It decides nothing.
+
+Rules:
+1. Commands are carried out in their order; `Await` waits for the ledger, and where that fails the rest of the batch
+   is dropped and the machine is told.
+2. A piece of a reply is taken only when the agent can take it, a piece of a request only when the upstream can.
+3. What has already arrived is fed before the news that the agent is gone, so that it is billed as it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from docket.engines.boundary.client import ClientConnection
+from docket.engines.boundary.pool import Pool
+from docket.engines.boundary.upstream import UpstreamConnection
+from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.ledger.event import Event as LedgerEvent
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.reason import Reason
+from docket.host.clock import Clock
+from docket.rules.boundary.access import TurnawayCounter
+from docket.rules.boundary.admission import Desk
+from docket.rules.boundary.exchange import Exchange, Terms
+from docket.rules.boundary.http1 import RequestHead
+from docket.rules.boundary.protocol import (
+    Await,
+    BodyEnded,
+    Breach,
+    ClientGone,
+    CloseUpstream,
+    Command,
+    Connect,
+    EndUpstream,
+    Event,
+    EvidenceFailed,
+    Finish,
+    HeadArrived,
+    Mark,
+    Needs,
+    Record,
+    Refuse,
+    Released,
+    Reset,
+    Retry,
+    SendClient,
+    SendUpstream,
+    StartClient,
+    Stopping,
+    Tick,
+    UpstreamFailed,
+)
+
+_NS = 1_000_000_000
+
+
+class Appended(Protocol):
+    """An event on its way to the disk."""
+
+    @property
+    def written(self) -> Future[LedgerEvent]:
+        """Done when the operating system has it."""
+        ...
+
+    @property
+    def durable(self) -> Future[LedgerEvent]:
+        """Done when it would survive a power cut."""
+        ...
+
+
+class Ledger(Protocol):
+    """What the boundary asks of the record."""
+
+    def append(self, payload: Payload) -> Appended:
+        """Queue an event."""
+        ...
+
+
+class LedgerBell:
+    """Brings news from the ledger's thread to the loop, many at a time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._lock = threading.Lock()
+        self._ringing: deque[Callable[[], None]] = deque()
+        self._posted = False
+
+    def on_done(self, future: Future[LedgerEvent], wake: Callable[[], None]) -> None:
+        """Call `wake` on the loop once `future` is done."""
+        future.add_done_callback(lambda _: self._post(wake))
+
+    def _post(self, wake: Callable[[], None]) -> None:
+        with self._lock:
+            self._ringing.append(wake)
+            if self._posted:
+                return
+            self._posted = True
+        # A loop that has been closed has nobody left to wake.
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._ring)
+
+    def _ring(self) -> None:
+        with self._lock:
+            ringing, self._ringing = self._ringing, deque()
+            self._posted = False
+        for wake in ringing:
+            wake()
+
+
+@dataclass(slots=True, kw_only=True)
+class Room:
+    """What all exchanges of a boundary share."""
+
+    terms: Terms
+    desk: Desk
+    door: TurnawayCounter
+    ledger: Ledger
+    clock: Clock
+    pool: Pool
+    bell: LedgerBell
+    on_breach: Callable[[Breach], None]
+    stopping: bool = False
+    waiting: list[Drive] = field(default_factory=list)
+
+    def release(self) -> None:
+        """Let every exchange that waits for admission try again, the longest waiting first."""
+        for drive in self.waiting:
+            drive.retry()
+
+
+class Drive:
+    """One exchange on one connection of the agent."""
+
+    def __init__(self, client: ClientConnection, room: Room) -> None:
+        self._client = client
+        self._room = room
+        self._exchange = Exchange(room.terms, room.desk, room.door)
+        self._upstream: UpstreamConnection | None = None
+        self._origin = ("", "", 0)
+        self._last: Appended | None = None
+        self._retry = False
+        self._told_gone = False
+
+    async def run(self, head: RequestHead) -> None:
+        """Carry one request through to its end."""
+        try:
+            await self._feed(HeadArrived(head, self._room.clock.now()))
+            while not self._exchange.done:
+                await self._feed(await self._next_event())
+        finally:
+            if self._upstream is not None:
+                self._room.pool.give_back(self._origin, self._upstream)
+
+    def retry(self) -> None:
+        """Note that a hold was released."""
+        self._retry = True
+        self._client.wake()
+
+    # ---- events
+
+    async def _next_event(self) -> Event:
+        while True:
+            event = self._ready()
+            if event is not None:
+                return event
+            waits = self._exchange.needs is Needs.RELEASE
+            if waits:
+                self._room.waiting.append(self)
+            try:
+                await self._client.wait(self._seconds_left())
+            finally:
+                if waits:
+                    self._room.waiting.remove(self)
+
+    def _ready(self) -> Event | None:
+        client, needs, upstream = self._client, self._exchange.needs, self._upstream
+        leaving = client.gone or self._room.stopping
+        if upstream is not None and needs & Needs.UPSTREAM and (client.can_write or leaving):
+            event = upstream.next_event()
+            if event is not None:
+                return event
+        if leaving and not self._told_gone:
+            self._told_gone = True
+            return ClientGone() if client.gone else Stopping()
+        if needs & Needs.BODY and (upstream is None or upstream.can_write):
+            try:
+                event = client.next_body()
+            except InvalidDocumentError:
+                return ClientGone()
+            if event is not None:
+                return event
+        if self._retry and needs & Needs.RELEASE:
+            self._retry = False
+            return Retry()
+        deadline = self._exchange.deadline_ns
+        return Tick() if deadline is not None and self._room.clock.monotonic_ns() >= deadline else None
+
+    def _seconds_left(self) -> float | None:
+        deadline = self._exchange.deadline_ns
+        return None if deadline is None else (deadline - self._room.clock.monotonic_ns()) / _NS
+
+    # ---- commands
+
+    async def _feed(self, event: Event) -> None:
+        await self._perform(self._exchange.receive(event, self._room.clock.monotonic_ns()))
+
+    async def _perform(self, commands: list[Command]) -> None:
+        for command in commands:
+            failure = await self._carry_out(command)
+            if failure is not None:
+                await self._feed(failure)
+                return
+        self._client.flush()
+
+    async def _carry_out(self, command: Command) -> Event | None:
+        """Do one thing; return the event that takes the place of the rest, if it failed."""
+        match command:
+            case SendClient(data):
+                self._client.send(data)
+            case Record(payload):
+                return self._record(payload)
+            case Await(mark):
+                return await self._safe(mark)
+            case Connect():
+                return await self._connect(command)
+            case StartClient(head, framing):
+                self._client.start(head, framing)
+            case Finish():
+                self._client.finish()
+            case Released():
+                self._room.release()
+            case _:
+                self._carry_out_rare(command)
+        return None
+
+    def _carry_out_rare(self, command: Command) -> None:
+        match command:
+            case Refuse():
+                self._client.refuse(command)
+            case SendUpstream(data) if self._upstream is not None:
+                self._upstream.send_body(data)
+            case EndUpstream() if self._upstream is not None:
+                self._upstream.end_body()
+            case CloseUpstream() if self._upstream is not None:
+                self._upstream.abort()
+                self._upstream = None
+            case Reset():
+                self._client.reset()
+            case Breach():
+                self._client.flush()
+                self._room.on_breach(command)
+
+    def _record(self, payload: Payload) -> Event | None:
+        try:
+            self._last = self._room.ledger.append(payload)
+        except DocketError as error:
+            return EvidenceFailed(error.detail)
+        return None
+
+    async def _safe(self, mark: Mark) -> Event | None:
+        if self._last is None:
+            return None
+        future = self._last.written if mark is Mark.WRITTEN else self._last.durable
+        if not future.done():
+            self._client.flush()
+            self._room.bell.on_done(future, self._client.wake)
+            while not future.done():
+                await self._client.wait()
+        error = future.exception()
+        return None if error is None else EvidenceFailed(getattr(error, "detail", str(error)))
+
+    async def _connect(self, connect: Connect) -> Event | None:
+        self._origin = connect.origin
+        connection = self._room.pool.idle(connect.origin)
+        if connection is None:
+            opened = await self._open(connect)
+            if not isinstance(opened, UpstreamConnection):
+                return opened
+            connection = opened
+        self._upstream = connection
+        connection.send(connect, self._client.wake)
+        return None
+
+    async def _open(self, connect: Connect) -> UpstreamConnection | Event:
+        task = asyncio.ensure_future(self._room.pool.open(connect.origin))
+        task.add_done_callback(lambda _: self._client.wake())
+        while not task.done():
+            if self._client.gone or self._room.stopping:
+                task.cancel()
+                with suppress(asyncio.CancelledError, DocketError):
+                    (await task).abort()
+                return ClientGone() if self._client.gone else Stopping()
+            await self._client.wait()
+        try:
+            return task.result()
+        except DocketError as error:
+            return UpstreamFailed(Reason.UPSTREAM_UNREACHABLE, error.detail, sent=False)
+
+
+__all__ = ["Appended", "BodyEnded", "Drive", "Ledger", "LedgerBell", "Room"]

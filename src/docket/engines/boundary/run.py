@@ -1,0 +1,252 @@
+"""A boundary's life: its thread and loop, its listening socket, its end.
+
+Rules:
+1. It listens on 127.0.0.1 alone, in a thread of its own; nothing of it runs before `start` or after `stop`.
+2. `stop` settles what is in flight with an event each, then records what is left to say: turned-away requests and
+   how the budget held. It waits for news, never by the clock, and for at most `_STOP_SECONDS`.
+3. A breach is told to the supervisor once what was sent to the agent has left; `refuse_further` stops admission at
+   once, from any thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from docket.engines.boundary.client import ClientConnection
+from docket.engines.boundary.drive import Drive, Ledger, LedgerBell, Room
+from docket.engines.boundary.pool import Pool
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.ledger.payloads import Budget
+from docket.formats.reason import Reason
+from docket.formats.run.policy import Policy
+from docket.formats.run.policy_spending import OnBreach
+from docket.host.clock import Clock
+from docket.rules.agents.interface import RefusalStyle
+from docket.rules.boundary.access import Door, TurnawayCounter
+from docket.rules.boundary.admission import BoundaryState, Desk
+from docket.rules.boundary.billing import Prices
+from docket.rules.boundary.exchange import Terms
+from docket.rules.boundary.forwarding import Upstream
+from docket.rules.boundary.protocol import Breach
+from docket.rules.boundary.refusing import plain_text
+from docket.rules.providers.registry import Provider
+from docket.rules.spending.price_book import PriceBook
+
+BACKLOG = 1024
+_STOP_SECONDS = 10.0
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryRequest:
+    """What a boundary is to do.
+
+    `token` stands in the first path segment of every request. `providers` are the ones that can be reached, each
+    with its upstream's address. `port` 0 lets the system choose. `refusal` is how the agent is told no.
+    """
+
+    policy: Policy
+    token: str
+    docket_number: str
+    providers: tuple[Provider, ...]
+    refusal: RefusalStyle = field(default_factory=RefusalStyle)
+    tolerates_usage_injection: bool = False
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryWorld:
+    """What a boundary needs: the record, the clock, the price book, and the person's environment for proxies and CAs.
+
+    `on_breach` is called once, on the boundary's thread, when a cap is to end the run; it must return soon.
+    """
+
+    ledger: Ledger
+    clock: Clock
+    book: PriceBook
+    environ: Mapping[str, str] = field(default_factory=dict)
+    on_breach: Callable[[Breach], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryEnd:
+    """How a boundary ended: its last figures, and how the budget held (recorded too)."""
+
+    state: BoundaryState
+    budget: Budget
+    turned_away: int
+
+
+class Boundary:
+    """A running boundary; every method may be called from any thread but its own."""
+
+    def __init__(self, request: BoundaryRequest, world: BoundaryWorld) -> None:
+        """Prepare it; `start` begins."""
+        self.breached = threading.Event()
+        self.port = 0
+        self._request, self._world = request, world
+        self._started: Future[None] = Future()
+        self._ended: BoundaryEnd | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stop: asyncio.Event | None = None
+        self._room: Room | None = None
+        self._clients: set[ClientConnection] = set()
+        self._thread = threading.Thread(target=self._main, name="docket-boundary", daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        """The address agents are given, without a slash at its end; providers stand below it."""
+        return f"http://127.0.0.1:{self.port}/{self._request.token}"
+
+    def refuse_further(self, reason: Reason, detail: str) -> None:
+        """Admit no more calls; those in flight go on. Returns when it holds."""
+
+        def close() -> None:
+            room = self._here()
+            room.desk.close(reason, detail)
+            room.release()
+
+        self._on_loop(close)
+
+    def snapshot(self) -> BoundaryState:
+        """Return the figures of the moment."""
+        return self._here().desk.state()
+
+    def stop(self) -> BoundaryEnd:
+        """End it and return how it ended; a second call returns the same."""
+        if self._ended is None and self._loop is not None and self._stop is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+        if self._ended is None:
+            raise UnavailableError(Reason.IO_ERROR, "the boundary ended without settling its calls")
+        return self._ended
+
+    def begin(self) -> None:
+        """Start the thread and return when it listens; UnavailableError if it cannot."""
+        self._thread.start()
+        try:
+            self._started.result()
+        except OSError as error:
+            self._thread.join()
+            raise UnavailableError(
+                Reason.IO_ERROR, f"cannot listen on 127.0.0.1 port {self._request.port}: {error.strerror}"
+            ) from error
+
+    def _here(self) -> Room:
+        assert self._room is not None  # noqa: S101 - begin() returns only once it is there
+        return self._room
+
+    def _on_loop(self, action: Callable[[], T]) -> T | None:
+        done: Future[T] = Future()
+
+        def act() -> None:
+            done.set_result(action())
+
+        if self._loop is None or self._ended is not None:
+            return None
+        try:
+            self._loop.call_soon_threadsafe(act)
+        except RuntimeError:
+            return None
+        return done.result()
+
+    # ---- the boundary's own thread
+
+    def _main(self) -> None:
+        try:
+            with asyncio.Runner() as runner:
+                runner.run(self._live())
+        except BaseException as error:  # noqa: BLE001 - whoever waits for the start must hear of any fault
+            if not self._started.done():
+                self._started.set_exception(error)
+
+    async def _live(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._loop, self._stop = loop, asyncio.Event()
+        self._room = self._furnish(loop)
+        server = await loop.create_server(
+            lambda: ClientConnection(self._serve), "127.0.0.1", self._request.port, backlog=BACKLOG
+        )
+        self.port = server.sockets[0].getsockname()[1]
+        self._started.set_result(None)
+        await self._stop.wait()
+        server.close()
+        await self._settle(self._room)
+
+    def _furnish(self, loop: asyncio.AbstractEventLoop) -> Room:
+        request, world = self._request, self._world
+        terms = Terms(
+            policy=request.policy,
+            docket_number=request.docket_number,
+            token=request.token,
+            providers={provider.name: provider for provider in request.providers},
+            upstreams={provider.name: Upstream.parse(provider.upstream) for provider in request.providers},
+            prices=Prices.under(request.policy, world.book),
+            refusal=request.refusal,
+        )
+        return Room(
+            terms=terms,
+            desk=Desk(request.policy),
+            door=TurnawayCounter(),
+            ledger=world.ledger,
+            clock=world.clock,
+            pool=Pool(world.environ),
+            bell=LedgerBell(loop),
+            on_breach=self._breach,
+        )
+
+    def _breach(self, breach: Breach) -> None:
+        self.breached.set()
+        if breach.action is OnBreach.KILL and self._world.on_breach is not None:
+            self._world.on_breach(breach)
+
+    async def _serve(self, client: ClientConnection) -> None:
+        room = self._here()
+        self._clients.add(client)
+        try:
+            while not (client.gone or room.stopping):
+                head = client.next_head()
+                if head is None:
+                    await client.wait()
+                    continue
+                await Drive(client, room).run(head)
+                if not await client.keep_alive():
+                    return
+        except InvalidDocumentError as error:
+            event = room.door.count(Door.MALFORMED, room.clock.monotonic_ns())
+            if event is not None:
+                with suppress(DocketError):
+                    room.ledger.append(event)
+            client.turn_away(plain_text(400, f"{error.detail}\n"))
+        finally:
+            self._clients.discard(client)
+
+    async def _settle(self, room: Room) -> None:
+        room.stopping = True
+        room.desk.close(Reason.RUN_ENDING, "the run is ending")
+        tasks = [client.task for client in self._clients if client.task is not None]
+        for client in tuple(self._clients):
+            client.wake()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_STOP_SECONDS)
+        room.pool.close()
+        budget = room.desk.budget()
+        with suppress(DocketError):
+            for event in room.door.rest():
+                room.ledger.append(event)
+            room.ledger.append(budget)
+        self._ended = BoundaryEnd(state=room.desk.state(), budget=budget, turned_away=room.door.total)
+
+
+def start(request: BoundaryRequest, world: BoundaryWorld) -> Boundary:
+    """Start a boundary and return it once it listens; UnavailableError if it cannot."""
+    boundary = Boundary(request, world)
+    boundary.begin()
+    return boundary

@@ -1,0 +1,257 @@
+"""One connection to an upstream: a request written, its reply read into events.
+
+Rules:
+1. A connection carries one exchange at a time and is used again only after a whole reply and a whole request.
+2. Reading stops while more than `_MAX_QUEUED_BYTES` wait to be passed on, so memory does not follow a reply's size.
+3. A reply that ends before its framing says so is `UpstreamFailed`, never `UpstreamEnded`.
+
+Opening and keeping connections is `pool`'s.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import ssl
+from collections import deque
+from collections.abc import Callable
+
+from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.reason import Reason
+from docket.rules.boundary.http1 import (
+    LAST_CHUNK,
+    BodyReader,
+    ResponseHead,
+    encode_chunk,
+    encode_request,
+    head_end,
+    keeps_alive,
+    parse_response,
+    response_framing,
+)
+from docket.rules.boundary.protocol import (
+    Connect,
+    Event,
+    UpstreamChunk,
+    UpstreamEnded,
+    UpstreamFailed,
+    UpstreamHead,
+)
+
+_MAX_QUEUED_BYTES = 1024 * 1024
+
+
+class UpstreamConnection(asyncio.Protocol):
+    """One connection; `wake` is called whenever something new can be had from it."""
+
+    def __init__(self) -> None:
+        self.can_write = True
+        self.idle_since = 0.0
+        self.wake: Callable[[], None] = wake_nobody
+        self._transport: asyncio.Transport | None = None
+        self._events: deque[Event] = deque()
+        self._queued_bytes = 0
+        self._paused = False
+        self._closed = False
+        self._method = ""
+        self._chunked = False
+        self._expecting = False
+        self._request_whole = True
+        self._keeps = True
+        self._buffer = bytearray()
+        self._body: BodyReader | None = None
+
+    # ---- the exchange's side
+
+    def send(self, connect: Connect, wake: Callable[[], None]) -> None:
+        """Begin an exchange: write the head, and the body where it is whole."""
+        self.wake, self._method, self._chunked = wake, connect.head.method, connect.chunked
+        self._expecting, self._body, self._keeps = True, None, True
+        self._request_whole = connect.body is not None
+        head = encode_request(connect.head)
+        if connect.body is None:
+            self._write(head)
+        elif connect.chunked:
+            self._write(head + (encode_chunk(connect.body) if connect.body else b"") + LAST_CHUNK)
+        elif len(connect.body) < _MAX_QUEUED_BYTES:
+            self._write(head + connect.body)
+        else:
+            self._write(head)
+            self._write(connect.body)
+
+    def send_body(self, data: bytes) -> None:
+        """Write the next piece of the body."""
+        if data:
+            self._write(encode_chunk(data) if self._chunked else data)
+
+    def end_body(self) -> None:
+        """Say that the body is whole."""
+        if not self._request_whole and self._chunked:
+            self._write(LAST_CHUNK)
+        self._request_whole = True
+
+    def next_event(self) -> Event | None:
+        """Return the next thing the upstream said, None if there is nothing new."""
+        if not self._events:
+            return None
+        event = self._events.popleft()
+        if isinstance(event, UpstreamChunk):
+            self._queued_bytes -= len(event.data)
+            if self._paused and self._queued_bytes <= _MAX_QUEUED_BYTES // 2 and self._transport is not None:
+                self._paused = False
+                self._transport.resume_reading()
+        return event
+
+    @property
+    def transport(self) -> asyncio.Transport:
+        """The transport of a connection that was made."""
+        assert self._transport is not None  # noqa: S101 - asyncio calls connection_made before it hands us out
+        return self._transport
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another exchange may follow: both sides were whole, and neither wants to close."""
+        return self._request_whole and self._keeps and not self._expecting and not self._closed and self.can_write
+
+    def is_fresh(self) -> bool:
+        """Look at an idle connection without a wait: False once the upstream has closed it or spoken out of turn."""
+        transport = self._transport
+        if transport is None or self._closed or transport.is_closing():
+            return False
+        poll = select.poll()
+        poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not poll.poll(0)
+
+    def abort(self) -> None:
+        """Drop the connection."""
+        self.wake = wake_nobody
+        self._events.clear()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _write(self, data: bytes) -> None:
+        if self._transport is not None and not self._closed:
+            self._transport.write(data)
+
+    # ---- the loop's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio's own type for a stream
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Read what has come."""
+        if not self._expecting:
+            self._keeps = False
+            if self._transport is not None:
+                self._transport.abort()
+            return
+        try:
+            self._read(data)
+        except InvalidDocumentError as error:
+            self._fail(f"the upstream's reply is no HTTP/1.1: {error.detail}")
+        self.wake()
+
+    def eof_received(self) -> bool | None:
+        """Take the end of the upstream's side."""
+        self._ended("the upstream closed the connection before its reply was whole")
+        return None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Take the loss of the connection."""
+        self._closed = True
+        self._ended(
+            "the upstream closed the connection before its reply was whole"
+            if exc is None
+            else f"the connection to the upstream broke: {in_words(exc)}"
+        )
+
+    def pause_writing(self) -> None:
+        """Note that the upstream takes bytes slower than they come."""
+        self.can_write = False
+
+    def resume_writing(self) -> None:
+        """Note that it keeps up again."""
+        self.can_write = True
+        self.wake()
+
+    def _read(self, data: bytes) -> None:
+        if self._body is None:
+            self._buffer += data
+            data = self._heads()
+            if self._body is None:
+                return
+        content = self._body.feed(data)
+        if content:
+            self._push(content)
+        if self._body.ended:
+            if self._body.leftover:
+                self._keeps = False
+            self._whole()
+
+    def _heads(self) -> bytes:
+        """Take the final head out of the buffer, informational ones before it too; return what follows it."""
+        while True:
+            end = head_end(self._buffer)
+            if end < 0:
+                return b""
+            head = parse_response(bytes(self._buffer[:end]))
+            del self._buffer[:end]
+            if head.status == 101:
+                raise InvalidDocumentError(Reason.MALFORMED_MESSAGE, "it switches protocols unasked")
+            if head.status >= 200:
+                self._begin(head)
+                rest = bytes(self._buffer)
+                self._buffer.clear()
+                return rest
+
+    def _begin(self, head: ResponseHead) -> None:
+        framing = response_framing(head, self._method)
+        self._keeps = keeps_alive(head) and (framing.chunked or framing.length is not None)
+        self._body = BodyReader(framing)
+        self._events.append(UpstreamHead(head, framing))
+
+    def _push(self, content: bytes) -> None:
+        self._events.append(UpstreamChunk(content))
+        self._queued_bytes += len(content)
+        if self._queued_bytes > _MAX_QUEUED_BYTES and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _whole(self) -> None:
+        self._expecting = False
+        self._events.append(UpstreamEnded())
+
+    def _ended(self, detail: str) -> None:
+        self._keeps = False
+        if not self._expecting:
+            return
+        if self._body is not None and self._body.end_of_stream():
+            self._whole()
+            self.wake()
+        else:
+            self._fail(detail)
+
+    def _fail(self, detail: str) -> None:
+        self._expecting = self._keeps = False
+        self._events.append(UpstreamFailed(Reason.UPSTREAM_BROKEN, detail, sent=True))
+        if self._transport is not None:
+            self._transport.abort()
+        self.wake()
+
+
+def wake_nobody() -> None:
+    """Wake nobody."""
+
+
+def in_words(error: BaseException) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is not trusted ({error.verify_message})"
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, DocketError):
+        return error.detail
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__

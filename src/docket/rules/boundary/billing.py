@@ -1,0 +1,245 @@
+"""What a call may cost before it is sent, what it has cost so far, and what it is billed at the end.
+
+Rules:
+1. Before: the likely cost is the estimated input at its plain price; the worst case is the input by its bytes (by
+   the context window where the bytes do not bound it) at the dearest price, and all the output it may give.
+2. While it runs: reported input, or the estimate until then; output as reported or counted, whichever is more.
+3. At the end: what was reported is billed and nothing else; what was reported only in part, or not at all, is
+   completed by the estimate and marked so. A reported zero stays zero.
+4. The reply's model is priced, at the served tier; where the reply does not say, what was asked for.
+5. A model without a price is refused under a dollar cap, unless the policy lets its price be assumed.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from dataclasses import dataclass, field, replace
+
+from docket.formats.amount import Usd
+from docket.formats.ledger.payloads import Component, PriceRow
+from docket.formats.reason import Reason
+from docket.formats.run.policy import Policy
+from docket.formats.run.policy_spending import BudgetMode, UnknownModels
+from docket.formats.run.usage import Usage, UsageSource
+from docket.rules.boundary.admission import Refused
+from docket.rules.providers.interface import Hidden, Meter, Reading, RequestFacts, Wire
+from docket.rules.providers.registry import Provider
+from docket.rules.spending.caps import Tally
+from docket.rules.spending.meter import Calibration, tokens_of_bytes
+from docket.rules.spending.price_book import PriceBook, UnknownModel
+from docket.rules.spending.pricing import CallFacts, Priced, Waiver, WorstCase, known, limits, price_call, worst_case
+from docket.rules.spending.reservation import Claim
+
+_UNBOUNDED_INPUT = frozenset(
+    (Hidden.SERVER_TOOLS, Hidden.STORED_HISTORY, Hidden.REMOTE_INPUT, Hidden.SEVERAL_MODELS, Hidden.UNREADABLE)
+)
+_USUAL_SEARCHES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """What a call claims, and its estimated input in tokens."""
+
+    claim: Claim
+    input_tokens: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prices:
+    """The price book under a policy. `needed`: a dollar cap is set, so every call must have a price."""
+
+    book: PriceBook
+    mode: BudgetMode
+    unknown_models: UnknownModels
+    needed: bool
+    weighed: bool
+
+    @classmethod
+    def under(cls, policy: Policy, book: PriceBook) -> Prices:
+        """Return the book as this policy uses it."""
+        return cls(
+            book=book,
+            mode=policy.budget.mode,
+            unknown_models=policy.budget.unknown_models,
+            needed=policy.caps.max_usd is not None,
+            weighed=policy.caps.max_usd is not None or policy.caps.max_tokens is not None,
+        )
+
+    def waiver(self, provider: Provider) -> Waiver | None:
+        """Return why a provider's calls cost nothing, None where they do."""
+        if self.mode is BudgetMode.QUOTA:
+            return Waiver.QUOTA
+        return Waiver.LOCAL_HOST if provider.free else None
+
+    def quote(
+        self, provider: Provider, facts: RequestFacts, *, body_bytes: int, at: str, calibration: Calibration
+    ) -> Quote | Refused:
+        """Return what a call claims, or why it may not be sent at all."""
+        model = facts.model or "unknown"
+        refusal = self._unknown(provider, model)
+        if refusal is not None:
+            return refusal
+        tokens = calibration.input_tokens(calibration_key(provider, model), body_bytes)
+        if not self.weighed:
+            call = Tally(calls=1)
+            return Quote(Claim(likely=call, worst=call, hidden=False), tokens)
+        likely = Tally(self.priced(provider, facts, Usage(input_tokens=tokens), Reading(), at).cost.micros, tokens, 1)
+        worst = self._worst(provider, facts, body_bytes, at).at_least(likely)
+        return Quote(Claim(likely=likely, worst=worst, hidden=bool(facts.hidden)), tokens)
+
+    def priced(self, provider: Provider, facts: RequestFacts, usage: Usage, reading: Reading, at: str) -> Priced:
+        """Return the price of a usage of this call, at what its reply says was served."""
+        requested = facts.model or "unknown"
+        return price_call(
+            self.book,
+            CallFacts(
+                provider=provider.name,
+                section=provider.prices,
+                model=reading.model or requested,
+                requested_model=requested,
+                usage=usage,
+                parts=reading.parts,
+                at=at,
+                service_tier=reading.service_tier or facts.service_tier,
+                speed=reading.speed or facts.speed,
+                inference_geo=reading.inference_geo or facts.inference_geo,
+                waiver=self.waiver(provider),
+            ),
+        )
+
+    def _unknown(self, provider: Provider, model: str) -> Refused | None:
+        if not self.needed or self.unknown_models is UnknownModels.ASSUME or self.waiver(provider) is not None:
+            return None
+        if known(self.book, provider.name, model, provider.prices):
+            return None
+        found = self.book.find(provider.prices, model) if self.book.table is None else None
+        near = found.nearest if isinstance(found, UnknownModel) else ()
+        hint = f"; known names like it: {', '.join(near)}" if near else ""
+        return Refused(
+            reason=Reason.UNKNOWN_MODEL, detail=f"the model {model} has no price, and a dollar cap is set{hint}"
+        )
+
+    def _worst(self, provider: Provider, facts: RequestFacts, body_bytes: int, at: str) -> Tally:
+        model = facts.model or "unknown"
+        bounds = limits(self.book, provider.prices, model)
+        unbounded = not _UNBOUNDED_INPUT.isdisjoint(facts.hidden)
+        input_tokens = bounds.context_tokens if unbounded else min(body_bytes, bounds.context_tokens)
+        most = bounds.max_output_tokens if facts.max_output_tokens is None else facts.max_output_tokens
+        output_tokens = most * facts.choices
+        searches = _USUAL_SEARCHES if facts.web_search_limit is None else facts.web_search_limit
+        cost = worst_case(
+            self.book,
+            WorstCase(
+                provider=provider.name,
+                section=provider.prices,
+                model=model,
+                at=at,
+                input_tokens=input_tokens,
+                output_tokens=output_tokens,
+                searches=searches if Hidden.SERVER_TOOLS in facts.hidden else 0,
+                service_tier=facts.service_tier,
+                speed=facts.speed,
+                inference_geo=facts.inference_geo,
+                waiver=self.waiver(provider),
+            ),
+        )
+        return Tally(cost.micros, input_tokens + output_tokens, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """An admitted call: who asks whom for what, and what it was quoted."""
+
+    number: int
+    provider: Provider
+    wire: Wire
+    facts: RequestFacts
+    model: str
+    body_bytes: int
+    at: str
+    quote: Quote
+    prices: Prices
+
+    @property
+    def followed(self) -> bool:
+        """Whether what the reply shows is followed against the caps while it runs."""
+        return self.prices.weighed and self.facts.streaming
+
+    @property
+    def calibration_key(self) -> str:
+        """Under which name input estimates are learned."""
+        return calibration_key(self.provider, self.model)
+
+    def shown(self, meter: Meter) -> Tally:
+        """Return what the call has surely used so far."""
+        reading = meter.reading()
+        usage = reading.usage or Usage(input_tokens=self.quote.input_tokens)
+        seen = max(usage.output_tokens, tokens_of_bytes(meter.visible_output_bytes))
+        live = usage if reading.usage_final else replace(usage, output_tokens=seen)
+        whole = reading if reading.usage_final else replace(reading, parts=())
+        cost = self.prices.priced(self.provider, self.facts, live, whole, self.at).cost
+        return Tally(cost.micros, live.total_tokens, 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What came of a reply; `unreadable` says why the meter could not read it."""
+
+    status: int
+    reading: Reading = field(default_factory=Reading)
+    visible_output_bytes: int = 0
+    unreadable: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bill:
+    """What a call is billed, with the price rows that recompute it."""
+
+    usage: Usage
+    source: UsageSource
+    note: str | None
+    model: str
+    model_b64: str | None
+    components: tuple[Component, ...]
+    rows: tuple[PriceRow, ...]
+    cost: Usd
+    assumed: bool
+
+
+def bill(call: Call, seen: Seen) -> Bill:
+    """Return the bill of a call from what was seen of its reply."""
+    reading = seen.reading
+    source, note = UsageSource.REPORTED, reading.note
+    usage = reading.usage
+    if usage is None or not reading.usage_final:
+        source = UsageSource.ESTIMATED
+        counted = tokens_of_bytes(seen.visible_output_bytes)
+        if usage is None:
+            usage = Usage(input_tokens=call.quote.input_tokens, output_tokens=counted)
+            note = seen.unreadable or note or "no usage was reported; input and output are estimated"
+        else:
+            usage = replace(usage, output_tokens=max(usage.output_tokens, counted))
+            note = note or "the reply ended before its usage was final; the output is estimated"
+        reading = replace(reading, parts=())
+    priced = call.prices.priced(call.provider, call.facts, usage, reading, call.at)
+    return Bill(
+        usage=usage,
+        source=source,
+        note=note,
+        model=reading.model or call.model,
+        model_b64=base64_of(reading.model_raw if reading.model else call.facts.model_raw),
+        components=priced.components,
+        rows=priced.rows,
+        cost=priced.cost,
+        assumed=priced.assumed,
+    )
+
+
+def calibration_key(provider: Provider, model: str) -> str:
+    """Return the name under which input estimates of a model are learned."""
+    return f"{provider.name}/{model}"
+
+
+def base64_of(raw: bytes | None) -> str | None:
+    """Return exact bytes for a `_b64` member, None for none."""
+    return None if raw is None else b64encode(raw).decode("ascii")

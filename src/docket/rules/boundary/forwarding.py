@@ -1,0 +1,102 @@
+"""How a request and a reply look on the other side: addresses, header fields, nothing else.
+
+Rules:
+1. End-to-end headers pass both ways as they are, in their order; hop-by-hop ones end here (RFC 9110, 7.6.1).
+2. Three request headers are docket's: Host is the upstream's, `Expect` is answered here, `Accept-Encoding` is
+   narrowed to codings that can be metered. Framing headers follow the body's framing.
+3. The path and query go on as they came: the upstream's own path stands before them without a doubled slash, and a
+   version segment that both have (`/v1`) is not doubled.
+4. A path with a dot segment is not forwarded: two servers could read it as different endpoints.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from docket.rules.boundary.http1 import Framing, Headers, RequestHead, ResponseHead, elements, end_to_end
+
+READABLE_CODINGS = ("gzip", "deflate", "br", "zstd", "identity")
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upstream:
+    """An upstream's address: scheme, host, port, and the path before every request's own (no final slash)."""
+
+    scheme: str
+    host: str
+    port: int
+    prefix: str
+    authority: str
+
+    @classmethod
+    def parse(cls, url: str) -> Upstream:
+        """Read a URL that the policy or the registry has already checked."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        port = parts.port or _PORTS[parts.scheme]
+        shown = f"[{host}]" if ":" in host else host
+        authority = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"
+        return cls(scheme=parts.scheme, host=host, port=port, prefix=parts.path.rstrip("/"), authority=authority)
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """Scheme, host and port: what a connection belongs to."""
+        return (self.scheme, self.host, self.port)
+
+    def target(self, rest: str) -> str:
+        """Return the request target for `rest`, which begins with a slash."""
+        last = self.prefix.rpartition("/")[2]
+        if last and (rest == f"/{last}" or rest.startswith((f"/{last}/", f"/{last}?"))) and _is_version(last):
+            rest = rest[len(last) + 1 :]
+        return (self.prefix + rest) or "/"
+
+
+def _is_version(segment: str) -> bool:
+    return segment[:1] == "v" and segment[1:2].isdigit()
+
+
+def has_dot_segment(path: str) -> bool:
+    """Whether a segment of the path is `.` or `..`, however it is spelt."""
+    plain = path.lower().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").replace("\\", "/")
+    return any(segment in (".", "..") for segment in plain.split("/"))
+
+
+def request_upstream(head: RequestHead, upstream: Upstream, rest: str, framing: Framing) -> RequestHead:
+    """Return the head that goes to the upstream for a body of this framing."""
+    fields: list[tuple[bytes, bytes]] = [(b"Host", upstream.authority.encode("ascii"))]
+    narrowed = _codings(head.headers)
+    if narrowed is None:
+        fields += end_to_end(head.headers, also=(b"host", b"expect"))
+    else:
+        fields += end_to_end(head.headers, also=(b"host", b"expect", b"accept-encoding"))
+        fields.append((b"Accept-Encoding", narrowed))
+    if framing.chunked:
+        fields.append((b"Transfer-Encoding", b"chunked"))
+    return RequestHead(method=head.method, target=upstream.target(rest), headers=tuple(fields))
+
+
+def _codings(headers: Headers) -> bytes | None:
+    """Return the offered codings that can be read, weights kept; None where all of them can, or none was offered."""
+    offered = elements(headers, b"accept-encoding")
+    if all(item.partition(";")[0].strip() in READABLE_CODINGS for item in offered):
+        return None
+    kept: list[str] = []
+    for item in offered:
+        name, mark, weight = item.partition(";")
+        if name.strip() == "*":
+            kept += [coding + mark + weight for coding in READABLE_CODINGS[:-1]]
+        elif name.strip() in READABLE_CODINGS:
+            kept.append(item)
+    return ", ".join(kept or ["identity"]).encode("latin-1")
+
+
+def reply_downstream(head: ResponseHead) -> ResponseHead:
+    """Return the head the agent gets, but for framing, which follows the agent's own connection."""
+    return ResponseHead(status=head.status, reason=head.reason, headers=end_to_end(head.headers))
+
+
+def asks_for_upgrade(head: RequestHead) -> bool:
+    """Whether the request wants another protocol on this connection, a WebSocket above all."""
+    return "upgrade" in elements(head.headers, b"connection") and bool(elements(head.headers, b"upgrade"))

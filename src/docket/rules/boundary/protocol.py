@@ -1,0 +1,216 @@
+"""What goes into an exchange and what comes out of it: events and commands, as plain values.
+
+Rules:
+1. The driver carries commands out in their order and one after the other; it decides nothing.
+2. `Await` holds everything behind it back until the exchange's events are as safe as it says. When they cannot be,
+   the rest of that batch is dropped and `EvidenceFailed` goes in.
+3. After `Finish` or `Reset` nothing more comes out of an exchange, whatever goes in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+from typing import TypeAlias
+
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.reason import Reason
+from docket.formats.run.policy_spending import OnBreach
+from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead
+
+# ---- events
+
+
+@dataclass(frozen=True, slots=True)
+class HeadArrived:
+    """A request's head; `at` is the wall clock's instant, for prices that depend on the date."""
+
+    head: RequestHead
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class BodyChunk:
+    """The next bytes of the request's body."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BodyEnded:
+    """The request's body is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Another call released what it held, or admission was closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """The deadline the exchange asked for has passed."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamHead:
+    """The reply's head. `framing` is how its body ends."""
+
+    head: ResponseHead
+    framing: Framing
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamChunk:
+    """The next bytes of the reply's body."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamEnded:
+    """The reply is whole by its framing."""
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamFailed:
+    """No reply, or a broken one. `sent`: the request, or a part of it, may have reached the upstream."""
+
+    reason: Reason
+    detail: str
+    sent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClientGone:
+    """The agent closed its connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """The boundary ends: whatever is in flight is to be settled from what was seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFailed:
+    """The ledger cannot take what the exchange recorded."""
+
+    detail: str
+
+
+Event: TypeAlias = (
+    "HeadArrived | BodyChunk | BodyEnded | Retry | Tick | UpstreamHead | UpstreamChunk | UpstreamEnded"
+    " | UpstreamFailed | ClientGone | Stopping | EvidenceFailed"
+)
+
+
+class Needs(Flag):
+    """What an exchange waits for; the driver feeds nothing else but ClientGone, Tick and Stopping."""
+
+    NOTHING = 0
+    BODY = auto()
+    RELEASE = auto()
+    UPSTREAM = auto()
+
+
+# ---- commands
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Append an event to the ledger."""
+
+    payload: Payload
+
+
+class Mark(Enum):
+    """How safe an event is: handed to the operating system, or on the disk."""
+
+    WRITTEN = auto()
+    DURABLE = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Await:
+    """Go on once every event recorded by this exchange is at `mark`."""
+
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """Answer the agent with a whole reply of docket's own."""
+
+    head: ResponseHead
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Send a request to `origin` (scheme, host, port). `body` is whole, or None where it follows in pieces."""
+
+    origin: tuple[str, str, int]
+    head: RequestHead
+    body: bytes | None
+    chunked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SendUpstream:
+    """The next bytes of the request's body."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class EndUpstream:
+    """The request's body is whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartClient:
+    """Begin the reply; `framing` says how the upstream's body ends, and so how the agent's copy does."""
+
+    head: ResponseHead
+    framing: Framing
+
+
+@dataclass(frozen=True, slots=True)
+class SendClient:
+    """The next bytes of the reply's body."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The reply is whole; the connection may be used again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Break the agent's connection, so that what it has cannot be taken for a whole reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class CloseUpstream:
+    """Drop the upstream's connection; nothing more of it is wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """A hold ended or admission was closed: calls that wait may try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """A cap was reached. Told once what was sent to the agent before it has left."""
+
+    cap: Reason
+    detail: str
+    action: OnBreach
+
+
+Command: TypeAlias = (
+    "Record | Await | Refuse | Connect | SendUpstream | EndUpstream | StartClient | SendClient | Finish | Reset"
+    " | CloseUpstream | Released | Breach"
+)

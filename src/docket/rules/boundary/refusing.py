@@ -1,0 +1,122 @@
+"""How a request is turned away: the answer in the protocol's own shape, and the event that says so.
+
+Rules:
+1. A refusal that will not change is `RefusalStyle.status` (400 by default), which agents take as final; one that
+   only waits for calls in flight is 429 with Retry-After; an upstream that cannot be reached is 502.
+2. Where no wire format is known the answer is a plain JSON error with the same members.
+3. Message and detail name the cap, what was used, the limit, the docket number and what can be done.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from docket.formats.ledger.payloads import ModelDenied
+from docket.formats.reason import Reason
+from docket.rules.agents.interface import RefusalStyle
+from docket.rules.boundary.admission import Refused, advice
+from docket.rules.boundary.http1 import ResponseHead
+from docket.rules.boundary.protocol import Refuse
+from docket.rules.providers.interface import Refusal, RefusalReply, Wire
+
+RETRY_AFTER_SECONDS = 1
+_REASONS = {
+    400: b"Bad Request",
+    401: b"Unauthorized",
+    402: b"Payment Required",
+    403: b"Forbidden",
+    404: b"Not Found",
+    405: b"Method Not Allowed",
+    413: b"Content Too Large",
+    415: b"Unsupported Media Type",
+    426: b"Upgrade Required",
+    429: b"Too Many Requests",
+    502: b"Bad Gateway",
+    503: b"Service Unavailable",
+}
+_FIXED_STATUS = {
+    Reason.UNKNOWN_PROVIDER: 404,
+    Reason.UPGRADE_REFUSED: 426,
+    Reason.UPSTREAM_UNREACHABLE: 502,
+    Reason.UPSTREAM_BROKEN: 502,
+    Reason.TOO_LARGE: 413,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is known of the request that is refused."""
+
+    provider: str
+    path: str
+    wire: Wire | None = None
+    model: str = "unknown"
+    streaming: bool = False
+
+
+def refuse(refused: Refused, asked: Asked, style: RefusalStyle, docket_number: str) -> tuple[Refuse, ModelDenied]:
+    """Return the answer to the agent and the event for the record."""
+    status = _status(refused, style)
+    sentence = f"docket {docket_number}: {refused.detail}. {advice(refused)}".rstrip()
+    answer = answer_with(
+        Refusal(
+            reason=refused.reason,
+            message=sentence,
+            docket_number=docket_number,
+            status=status,
+            in_band=asked.streaming and str(style.shape) != "status" and not refused.passing,
+            retry_after_seconds=RETRY_AFTER_SECONDS if refused.passing else None,
+        ),
+        asked.wire,
+    )
+    event = ModelDenied(
+        provider=asked.provider,
+        model=asked.model,
+        reason=refused.reason,
+        cap=refused.cap,
+        detail=refused.detail,
+        status=answer.head.status,
+        path=asked.path,
+    )
+    return answer, event
+
+
+def answer_with(refusal: Refusal, wire: Wire | None) -> Refuse:
+    """Return a refusal as a whole reply."""
+    reply = _plain(refusal) if wire is None else wire.refusal(refusal)
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
+    return Refuse(_head(reply.status, headers), reply.body)
+
+
+def not_found() -> Refuse:
+    """Return what everybody without the token gets."""
+    return plain_text(404, "not found\n")
+
+
+def plain_text(status: int, text: str) -> Refuse:
+    """Return a reply for a request that speaks no provider's protocol."""
+    return Refuse(_head(status, [(b"content-type", b"text/plain; charset=utf-8")]), text.encode())
+
+
+def _head(status: int, headers: list[tuple[bytes, bytes]]) -> ResponseHead:
+    if status == 426:
+        headers = [*headers, (b"upgrade", b"HTTP/1.1")]
+    return ResponseHead(status=status, reason=_REASONS.get(status, b""), headers=tuple(headers))
+
+
+def _status(refused: Refused, style: RefusalStyle) -> int:
+    if refused.passing:
+        return 429
+    return _FIXED_STATUS.get(refused.reason, style.status)
+
+
+def _plain(refusal: Refusal) -> RefusalReply:
+    body = {"error": {"type": "docket_refusal", "code": str(refusal.reason), "message": refusal.message}}
+    headers: tuple[tuple[str, str], ...] = (
+        ("content-type", "application/json"),
+        ("x-docket-reason", str(refusal.reason)),
+        ("x-docket-number", refusal.docket_number),
+        ("x-should-retry", "false"),
+    )
+    return RefusalReply(refusal.status, headers, json.dumps(body, ensure_ascii=True).encode())

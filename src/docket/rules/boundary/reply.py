@@ -1,0 +1,269 @@
+"""The reply to a model call on its way to the agent: passed on, read, followed against the caps, settled.
+
+Rules:
+1. The agent gets the upstream's bytes as they come; the meter reads a decoded copy.
+2. The last bytes wait until the response's event is durable: of a body with a stated length its last piece, of a
+   chunked one the end mark.
+3. A stream that carries the run across a cap is cut: nothing of that piece passes, the connection is reset.
+4. A broken upstream is passed on as broken. A stream of events that ends with its connection and without its
+   protocol's last event counts as broken too: nobody could tell it from a whole one.
+5. Every call that was sent is settled exactly once, however it ended.
+
+It is a part of `exchange`, which owns what comes before the reply.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from docket.formats.amount import Usd
+from docket.formats.digest import Digest
+from docket.formats.ledger.payloads import ModelError, ModelResponse, Outcome
+from docket.formats.reason import Reason
+from docket.formats.run.usage import UsageSource
+from docket.rules.boundary.admission import Desk, Effects
+from docket.rules.boundary.billing import Call, Seen, bill
+from docket.rules.boundary.forwarding import reply_downstream
+from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined, values
+from docket.rules.boundary.protocol import (
+    Await,
+    Breach,
+    CloseUpstream,
+    Command,
+    Finish,
+    Mark,
+    Record,
+    Released,
+    Reset,
+    SendClient,
+    StartClient,
+)
+from docket.rules.providers.encoding import Decoder, decoder
+from docket.rules.providers.interface import Meter
+from docket.rules.spending.caps import Tally
+
+_REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
+_GONE_STATUS = 499
+_FOLLOW_EVERY_BYTES = 64
+_MS = 1_000_000
+
+
+class ModelReply:
+    """One call from the moment it is sent to its settlement."""
+
+    def __init__(self, call: Call, desk: Desk, sent_at_ns: int) -> None:
+        self.settled = False
+        self._call = call
+        self._desk = desk
+        self._sent_at_ns = sent_at_ns
+        self._head: ResponseHead | None = None
+        self._framing: Framing = UNTIL_CLOSE
+        self._meter: Meter | None = None
+        self._decoder: Decoder | None = None
+        self._first_byte_at_ns: int | None = None
+        self._bytes = 0
+        self._digest = hashlib.sha256()
+        self._held = b""
+        self._unreadable: str | None = None
+        self._followed_bytes = 0
+        self._input_known = False
+
+    @property
+    def started(self) -> bool:
+        """Whether the upstream's head has come."""
+        return self._head is not None
+
+    def begin(self, head: ResponseHead, framing: Framing) -> list[Command]:
+        """Take the reply's head."""
+        self._head, self._framing = head, framing
+        content_type = joined(head.headers, b"content-type")
+        self._meter = self._call.wire.meter(content_type, streaming=self._call.facts.streaming)
+        coding = joined(head.headers, b"content-encoding").strip().lower()
+        self._decoder = decoder(coding)
+        if self._decoder is None:
+            self._unreadable = f"the reply is encoded as {coding[:40]}, which cannot be read"
+        return [Await(Mark.DURABLE), StartClient(reply_downstream(head), framing)]
+
+    def take(self, data: bytes, now_ns: int) -> list[Command]:
+        """Take the next bytes of the reply."""
+        if self._first_byte_at_ns is None:
+            self._first_byte_at_ns = now_ns
+        self._read(data)
+        cap = self._followed()
+        if cap is not None:
+            return self._cut(cap, now_ns)
+        if self._framing.length is not None and self._bytes + len(data) >= self._framing.length:
+            self._held = data
+            return []
+        self._passed(data)
+        return [SendClient(data)]
+
+    def end(self, now_ns: int) -> list[Command]:
+        """Take the end of a whole reply."""
+        if self._framing == UNTIL_CLOSE and self._call.facts.streaming and not self._seen().reading.terminal:
+            return self.broken(Reason.UPSTREAM_BROKEN, "the stream ended without its last event", now_ns)
+        held = self._held
+        self._passed(held)
+        commands, breach = self._settle(Outcome.COMPLETE, now_ns)
+        commands.append(Await(Mark.DURABLE))
+        if held:
+            commands.append(SendClient(held))
+        return [*commands, Finish(), *breach]
+
+    def broken(self, reason: Reason, detail: str, now_ns: int) -> list[Command]:
+        """Take the news that the upstream broke after its head had come."""
+        commands, breach = self._settle(Outcome.UPSTREAM_BROKEN, now_ns, reason=reason, detail=detail)
+        return [CloseUpstream(), *commands, Reset(), *breach]
+
+    def abandoned(self, outcome: Outcome, now_ns: int) -> list[Command]:
+        """Take the news that the agent went away, or that the boundary stops: settle from what was seen."""
+        if outcome is Outcome.CLIENT_GONE and self._seen().reading.terminal:
+            outcome = Outcome.COMPLETE
+        commands, breach = self._settle(outcome, now_ns)
+        return [CloseUpstream(), *commands, Reset(), *breach]
+
+    def unanswered(self, reason: Reason, detail: str, now_ns: int, *, sent: bool, status: int) -> list[Command]:
+        """Take the news that no reply came: nothing is billed, and what was sent keeps its hold."""
+        if sent:
+            self._desk.keep_unknown(self._call.number)
+        else:
+            self._desk.release(self._call.number)
+        self.settled = True
+        return [Released(), Record(self._error(reason, detail, status, now_ns))]
+
+    def unrecorded(self, now_ns: int) -> list[Command]:
+        """Take the news that the ledger takes nothing more, before anything of the reply has passed."""
+        if self._head is None:
+            self.settled = True
+            self._desk.release(self._call.number)
+            return []
+        self._settle(Outcome.CUT, now_ns)
+        return [CloseUpstream()]
+
+    def _read(self, data: bytes) -> None:
+        if self._decoder is None or self._meter is None:
+            return
+        plain = self._decoder.feed(data)
+        if plain:
+            self._meter.feed(plain)
+
+    def _passed(self, data: bytes) -> None:
+        self._bytes += len(data)
+        self._digest.update(data)
+
+    def _seen(self) -> Seen:
+        if self._meter is None:
+            return Seen(status=_GONE_STATUS)
+        status = _GONE_STATUS if self._head is None else self._head.status
+        return Seen(
+            status=status,
+            reading=self._meter.reading(),
+            visible_output_bytes=self._meter.visible_output_bytes,
+            unreadable=self._unreadable,
+        )
+
+    def _followed(self) -> Reason | None:
+        meter = self._meter
+        if not self._call.followed or meter is None:
+            return None
+        visible = meter.visible_output_bytes
+        if self._input_known and visible - self._followed_bytes < _FOLLOW_EVERY_BYTES:
+            return None
+        self._followed_bytes = visible
+        self._input_known = meter.reading().usage is not None
+        return self._desk.advance(self._call.number, self._call.shown(meter))
+
+    def _cut(self, cap: Reason, now_ns: int) -> list[Command]:
+        detail = f"a running stream carried the run across the cap {cap} and was cut"
+        commands, breach = self._settle(Outcome.CUT, now_ns)
+        effects = self._desk.exceeded(cap, detail)
+        commands += [Record(event) for event in effects.events]
+        return [CloseUpstream(), *commands, Await(Mark.DURABLE), Reset(), *(breach or _breach(effects))]
+
+    def _settle(
+        self, outcome: Outcome, now_ns: int, *, reason: Reason = Reason.UPSTREAM_STATUS, detail: str = ""
+    ) -> tuple[list[Command], list[Breach]]:
+        self.settled = True
+        seen = self._seen()
+        refused = self._refusal_of(seen)
+        if refused is None:
+            return self._booked(outcome, seen, now_ns)
+        self._desk.release(self._call.number)
+        why, text = (reason, detail) if outcome is Outcome.UPSTREAM_BROKEN else refused
+        return [Released(), Record(self._error(why, text, seen.status, now_ns))], []
+
+    def _refusal_of(self, seen: Seen) -> tuple[Reason, str] | None:
+        """Return why nothing is billed: an error status, or an error event before any output."""
+        error, used = seen.reading.error, seen.reading.usage
+        if used is not None or self._head is None:
+            return None
+        if not 200 <= seen.status < 300:
+            return Reason.UPSTREAM_STATUS, error.message if error else f"the upstream answered {seen.status}"
+        if error is not None and not seen.visible_output_bytes:
+            return Reason.UPSTREAM_ERROR_EVENT, error.message
+        return None
+
+    def _booked(self, outcome: Outcome, seen: Seen, now_ns: int) -> tuple[list[Command], list[Breach]]:
+        call = self._call
+        billed = bill(call, seen)
+        if billed.source is UsageSource.REPORTED:
+            self._desk.calibration = self._desk.calibration.learned(
+                call.calibration_key, call.body_bytes, billed.usage.input_tokens
+            )
+        cost = Tally(billed.cost.micros, billed.usage.total_tokens, calls=1)
+        effects = self._desk.settle(call.number, cost, whole=billed.source is UsageSource.REPORTED)
+        commands: list[Command] = [Released()]
+        commands += [Record(row) for row in self._desk.new_rows(billed.rows)]
+        first = self._first_byte_at_ns
+        response = ModelResponse(
+            call=call.number,
+            provider=call.provider.name,
+            model=billed.model,
+            model_b64=billed.model_b64,
+            requested_model=call.model if call.model != billed.model else None,
+            status=seen.status,
+            outcome=outcome,
+            latency_ms=(now_ns - self._sent_at_ns) // _MS,
+            first_byte_ms=None if first is None else (first - self._sent_at_ns) // _MS,
+            usage=billed.usage,
+            usage_source=billed.source,
+            usage_note=billed.note,
+            service_tier=seen.reading.service_tier,
+            components=billed.components,
+            cost_usd=billed.cost,
+            cumulative_cost_usd=Usd(self._desk.account.spent.micros),
+            assumed_price=billed.assumed,
+            streaming=call.facts.streaming,
+            response_bytes=self._bytes,
+            response_sha256=Digest(self._digest.hexdigest()),
+            provider_request_id=self._request_id(),
+        )
+        commands.append(Record(response))
+        commands += [Record(event) for event in effects.events]
+        return commands, _breach(effects)
+
+    def _error(self, reason: Reason, detail: str, status: int, now_ns: int) -> ModelError:
+        return ModelError(
+            call=self._call.number,
+            provider=self._call.provider.name,
+            model=self._call.model,
+            status=status,
+            latency_ms=(now_ns - self._sent_at_ns) // _MS,
+            reason=reason,
+            error=detail[:600],
+            response_bytes=self._bytes,
+            response_sha256=Digest(self._digest.hexdigest()) if self._bytes else None,
+        )
+
+    def _request_id(self) -> str | None:
+        if self._head is None:
+            return None
+        for name in _REQUEST_IDS:
+            found = values(self._head.headers, name)
+            if found:
+                return found[0].decode("latin-1")[:200]
+        return None
+
+
+def _breach(effects: Effects) -> list[Breach]:
+    return [] if effects.breach is None else [effects.breach]

@@ -1,0 +1,47 @@
+"""A billed request while it is read and weighed: its whole body, what it asks for, what it was quoted.
+
+Rules:
+1. The digest is over the bytes as the agent sent them; the facts come from a decoded copy, and nothing is changed.
+2. A body whose coding cannot be read still has a digest and a size; why it has no facts is said.
+"""
+
+from __future__ import annotations
+
+from docket.formats.digest import Digest, sha256
+from docket.rules.boundary.access import Entered
+from docket.rules.boundary.billing import Quote
+from docket.rules.boundary.forwarding import Upstream
+from docket.rules.boundary.http1 import RequestHead, joined
+from docket.rules.providers.encoding import decoder
+from docket.rules.providers.interface import RequestFacts, Wire
+from docket.rules.providers.registry import Provider
+
+
+class Weighed:
+    """One billed request; `body_bytes` is the size of the decoded body."""
+
+    def __init__(
+        self, *, provider: Provider, wire: Wire, head: RequestHead, upstream: Upstream, entered: Entered
+    ) -> None:
+        self.provider = provider
+        self.wire = wire
+        self.head = head
+        self.upstream = upstream
+        self.entered = entered
+        self.body = b""
+        self.request_sha256 = Digest("")
+        self.body_bytes = 0
+        self.facts = RequestFacts()
+        self.quote: Quote | None = None
+        self.unreadable: str | None = None
+
+    def read(self, body: bytes) -> None:
+        """Take the whole body."""
+        self.body, self.request_sha256 = body, sha256(body)
+        coding = joined(self.head.headers, b"content-encoding").strip().lower()
+        reader = decoder(coding)
+        if reader is None:
+            self.unreadable = f"the request body's encoding {coding[:40]!r} cannot be read"
+        plain = b"" if reader is None else reader.feed(body)
+        self.body_bytes = max(len(plain), len(body))
+        self.facts = self.wire.read_request(plain)

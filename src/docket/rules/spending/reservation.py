@@ -1,0 +1,175 @@
+"""The account of a run: what was spent, what calls in flight hold, and whether one more call fits.
+
+Rules:
+1. An account is an immutable value; every change gives a new one.
+2. `strict`: a call holds its worst case before it is sent, so `spent + unknown + held` never lies beyond a cap.
+3. `metered`: a call that shows what it bills holds its input estimate and, while it runs, what it has shown. One
+   that can bill what it does not show holds its worst case; where that is more than what is left and nothing else
+   is in flight, it holds what is left, so that cheap work is not refused for the most it could ask for.
+4. A call that fits but for the holds of others waits for a release. One that does not fit whatever is released is
+   denied at once.
+5. A hold ends with its call: settled at what the call cost, released when nothing was sent, or kept as `unknown`
+   when a request was sent whole and no answer says whether it is billed.
+6. `bound` is the most by which the run could have crossed its USD cap, taken at every admission:
+   spent + unknown + every worst case in flight - cap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from docket.formats.reason import Reason
+from docket.formats.run.policy_spending import Admission
+from docket.rules.spending.caps import NOTHING, UNLIMITED, Caps, Tally
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """What a call asks for: `likely` is its estimated input, `worst` everything it could be billed for."""
+
+    likely: Tally
+    worst: Tally
+    hidden: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """What a call in flight holds: `firm` is taken as used, `held` includes it and the reserve beyond it."""
+
+    firm: Tally
+    held: Tally
+    worst: Tally
+
+
+@dataclass(frozen=True, slots=True)
+class Admit:
+    """The call may be sent; it holds `hold`."""
+
+    hold: Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The call fits once others release what they hold; `cap` is the limit in the way."""
+
+    cap: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Deny:
+    """The call does not fit. `passing`: only holds of calls in flight are in the way, so a later try may fit."""
+
+    cap: Reason
+    passing: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What a run has spent and holds. The sums over the holds are kept, not recomputed."""
+
+    caps: Caps
+    admission: Admission = Admission.METERED
+    spent: Tally = NOTHING
+    unknown: Tally = NOTHING
+    holds: Mapping[int, Hold] = field(default_factory=lambda: MappingProxyType({}))
+    firm: Tally = NOTHING
+    held: Tally = NOTHING
+    worst: Tally = NOTHING
+    peak_held_micros: int = 0
+    bound_micros: int = 0
+
+    @property
+    def used(self) -> Tally:
+        """What no release gives back."""
+        return self.spent + self.unknown
+
+    @property
+    def overshoot_micros(self) -> int:
+        """By how much what was spent lies beyond the USD cap."""
+        return 0 if self.caps.usd is None else max(0, self.spent.micros - self.caps.usd.micros)
+
+    def decide(self, claim: Claim, *, last: bool = False) -> Admit | Wait | Deny:
+        """Say whether `claim` fits now. `last`: it has waited long enough, so Wait is no answer."""
+        need = claim.worst if self.admission is Admission.STRICT or claim.hidden else claim.likely
+        least = claim.worst if self.admission is Admission.STRICT else claim.likely
+        never = self.caps.crossed_by(self.used + least)
+        if never is not None:
+            return Deny(never)
+        taken = self.used + self.held
+        blocked = self.caps.crossed_by(taken + need)
+        if blocked is None:
+            return Admit(Hold(firm=claim.likely, held=need, worst=claim.worst))
+        if self.holds and not last:
+            return Wait(blocked)
+        if self.caps.crossed_by(taken + least) is None:
+            left = self.caps.limit - taken
+            return Admit(Hold(firm=claim.likely, held=need.at_most(left).at_least(claim.likely), worst=claim.worst))
+        firm = self.caps.crossed_by(self.used + self.firm + least)
+        return Deny(blocked if firm is None else firm, passing=firm is None)
+
+    def take(self, call: int, hold: Hold) -> Account:
+        """Return the account with `call` in flight."""
+        worst = self.worst + hold.worst
+        held = self.held + hold.held
+        limit = UNLIMITED if self.caps.usd is None else self.caps.usd.micros
+        return replace(
+            self,
+            holds=MappingProxyType({**self.holds, call: hold}),
+            firm=self.firm + hold.firm,
+            held=held,
+            worst=worst,
+            peak_held_micros=max(self.peak_held_micros, held.micros),
+            bound_micros=max(self.bound_micros, self.used.micros + worst.micros - limit),
+        )
+
+    def advance(self, call: int, firm: Tally) -> Account:
+        """Return the account after `call` has shown `firm` in all, which takes the place of its estimate."""
+        old = self.holds[call]
+        if firm == old.firm:
+            return self
+        reserved = old.held != old.firm
+        hold = Hold(firm=firm, held=old.held.at_least(firm) if reserved else firm, worst=old.worst)
+        held = self.held - old.held + hold.held
+        return replace(
+            self,
+            holds=MappingProxyType({**self.holds, call: hold}),
+            firm=self.firm - old.firm + firm,
+            held=held,
+            peak_held_micros=max(self.peak_held_micros, held.micros),
+        )
+
+    def running_cap(self) -> Reason | None:
+        """Return the cap that what was spent and what is surely used in flight lie beyond, if any."""
+        return self.caps.crossed_by(self.used + self.firm)
+
+    def settle(self, call: int, cost: Tally, *, whole: bool = True) -> Account:
+        """Return the account with `call` billed at `cost` and its hold gone.
+
+        Where the cost is not the `whole` that may be billed, `strict` keeps the rest of the hold as unknown.
+        """
+        rest = NOTHING
+        if self.admission is Admission.STRICT and not whole:
+            rest = replace((self.holds[call].held - cost).at_least(NOTHING), calls=0)
+        return replace(self._without(call), spent=self.spent + cost, unknown=self.unknown + rest)
+
+    def release(self, call: int) -> Account:
+        """Return the account without `call`, which is not billed."""
+        return self._without(call)
+
+    def keep_unknown(self, call: int) -> Account:
+        """Return the account with what `call` holds kept against the caps though nothing was billed."""
+        hold = self.holds[call]
+        kept = hold.held if self.admission is Admission.STRICT else hold.firm
+        return replace(self._without(call), unknown=self.unknown + replace(kept, calls=0))
+
+    def _without(self, call: int) -> Account:
+        hold = self.holds[call]
+        return replace(
+            self,
+            holds=MappingProxyType({key: value for key, value in self.holds.items() if key != call}),
+            firm=self.firm - hold.firm,
+            held=self.held - hold.held,
+            worst=self.worst - hold.worst,
+        )

@@ -27,7 +27,7 @@ from docket.rules.providers.refusal import members, reply
 from docket.rules.providers.text import error_of, text_bytes
 
 _BODY = (("type",), ("id",), ("model",), ("usage",), ("error",))
-_EVENTS = (("type",), ("message", "id"), ("message", "model"), ("message", "usage"), ("usage",), ("error",))
+EVENTS = (("type",), ("message", "id"), ("message", "model"), ("message", "usage"), ("usage",), ("error",))
 _SHOWN = ("text", "thinking", "partial_json", "content", "data")
 _ERROR_TYPES = {
     400: "invalid_request_error",
@@ -51,7 +51,7 @@ class AnthropicMessages:
 
     def meter(self, content_type: str, *, streaming: bool) -> Meter:  # noqa: ARG002 - the first byte tells
         """Return a meter for one reply."""
-        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(MessagesState(), events=_EVENTS, body=_BODY)
+        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(MessagesState(), events=EVENTS, body=_BODY)
 
     def refusal(self, refusal: Refusal) -> RefusalReply:
         """Return an error object as the API sends it."""

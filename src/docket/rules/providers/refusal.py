@@ -31,3 +31,32 @@ def headers(refusal: Refusal, content_type: str) -> tuple[tuple[str, str], ...]:
 def members(refusal: Refusal) -> dict[str, str]:
     """Return the members by which a program tells docket's refusal from the provider's."""
     return {"reason": str(refusal.reason), "docket_number": refusal.docket_number}
+
+
+_OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
+
+def openai_refusal(refusal: Refusal) -> RefusalReply:
+    """Return an OpenAI error object; `code` holds docket's reason."""
+    kind = _OPENAI_TYPES.get(refusal.status, "invalid_request_error")
+    error = {"message": refusal.message, "type": kind, "param": None, "code": str(refusal.reason)}
+    return reply(refusal, {"error": error, "docket": members(refusal)})
+
+
+def response_failed(refusal: Refusal) -> RefusalReply:
+    """Return a Responses stream, status 200, of one event that clients take for the end of the account's money."""
+    response = {
+        "id": f"resp_{refusal.docket_number}",
+        "object": "response",
+        "created_at": 0,
+        "status": "failed",
+        "error": {"code": "insufficient_quota", "message": refusal.message},
+        "incomplete_details": None,
+        "output": [],
+        "usage": None,
+        "metadata": members(refusal),
+    }
+    event = {"type": "response.failed", "sequence_number": 0, "response": response}
+    data = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+    body = b"event: response.failed\ndata: " + data + b"\n\n"
+    return RefusalReply(200, headers(refusal, EVENT_TYPE), body)

@@ -2,59 +2,119 @@
 
 Rules:
 1. The wire follows from the end of the path, so that gateways with prefixes of their own are read too.
-2. An endpoint is billed, free, or unknown; unknown ones are for the policy to allow.
+2. An endpoint is billed, free, or unknown; an unknown one is the policy's to allow, and is metered where it is.
 3. A provider of another name whose host is this machine is free by rule; a known name keeps its prices wherever
    its upstream stands.
+4. A path is appended to the upstream as it came: its escapes, its query and its order stay.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from docket.errors import UsageError
 from docket.formats.reason import Reason
 from docket.rules.providers.anthropic import AnthropicMessages
+from docket.rules.providers.generic import AnyWire
 from docket.rules.providers.interface import Endpoint, EndpointKind, Wire
+from docket.rules.providers.openai_chat import OpenAiChat
+from docket.rules.providers.openai_responses import OpenAiResponses
 
 ANTHROPIC_MESSAGES: Wire = AnthropicMessages()
+OPENAI_CHAT: Wire = OpenAiChat()
+OPENAI_RESPONSES: Wire = OpenAiResponses()
+ANY_WIRE: Wire = AnyWire()
 
-WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (ANTHROPIC_MESSAGES,)}
+WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, ANY_WIRE)}
 
-_BILLED: tuple[tuple[re.Pattern[str], Wire], ...] = ((re.compile(r"/messages$"), ANTHROPIC_MESSAGES),)
-_UNKNOWN = Endpoint(EndpointKind.UNKNOWN)
-_FREE = Endpoint(EndpointKind.FREE)
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_BILLED: tuple[tuple[str, Wire], ...] = (
+    ("/messages", ANTHROPIC_MESSAGES),
+    ("/chat/completions", OPENAI_CHAT),
+    ("/responses", OPENAI_RESPONSES),
+)
+# POST endpoints that providers do not bill, by the end of the path or by a part of it.
+_FREE_ENDS = (
+    "/count_tokens", "/input_tokens", "/files", "/uploads", "/moderations", "/conversations", "/cancel", "/tokenize",
+    "/detokenize",
+)  # fmt: skip
+_FREE_INSIDE = ("/files/", "/uploads/", "/organizations/", "/organization/", "/event_logging/", "/conversations/")
+_FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
+_VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_UNKNOWN = Endpoint(EndpointKind.UNKNOWN, ANY_WIRE)
+_FREE = Endpoint(EndpointKind.FREE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """A provider under the name its base URL carries; `prices` names its section of the price book."""
+    """A provider under the name its base URL carries; `prices` names its section of the price book.
+
+    `free`: calls cost nothing by rule. `versioned`: the upstream's path already holds what a client's base URL
+    would (`https://host/v1`), as OpenAI's convention is; else clients append the version themselves.
+    """
 
     name: str
     upstream: str
     prices: str
     free: bool = False
+    versioned: bool = True
 
     def classify(self, method: str, path: str) -> Endpoint:
         """Return what a request stands for; `path` may carry a query."""
         bare = path.partition("?")[0].rstrip("/")
-        if method in ("GET", "HEAD", "OPTIONS"):
+        if method in _READING_METHODS:
+            fetched = method == "GET" and _FETCHED_RESPONSE.search(bare)
+            return Endpoint(EndpointKind.FREE, OPENAI_RESPONSES) if fetched else _FREE
+        if method == "DELETE":
             return _FREE
-        if bare.endswith("/count_tokens"):
-            return _FREE
-        for pattern, wire in _BILLED:
-            if method == "POST" and pattern.search(bare):
+        if method != "POST":
+            return _UNKNOWN
+        if "/threads" in bare:
+            return _UNKNOWN
+        for end, wire in _BILLED:
+            if bare.endswith(end):
                 return Endpoint(EndpointKind.BILLED, wire)
+        if bare.endswith(_FREE_ENDS) or any(part in bare for part in _FREE_INSIDE):
+            return _FREE
         return _UNKNOWN
+
+    def url(self, path: str) -> str:
+        """Return the upstream's URL for a path that came in after the provider's name."""
+        base = urlsplit(self.upstream)
+        path = "/" + path.lstrip("/")
+        prefix = base.path.rstrip("/")
+        bare, mark, query = path.partition("?")
+        bare = _without_doubled_version(prefix, bare, self.versioned and "/messages" not in bare)
+        if base.query:
+            mark, query = "?", f"{base.query}&{query}" if query else base.query
+        return f"{base.scheme}://{base.netloc}{prefix}{bare}{mark}{query}"
+
+
+def _without_doubled_version(prefix: str, path: str, versioned: bool) -> str:  # noqa: FBT001 - a fact of the provider
+    head, _, rest = path[1:].partition("/")
+    if not _VERSION.fullmatch(head):
+        return path
+    if prefix.rpartition("/")[2] == head or (versioned and prefix):
+        return f"/{rest}"
+    return path
 
 
 _KNOWN: Mapping[str, Provider] = {
-    "anthropic": Provider(name="anthropic", upstream="https://api.anthropic.com", prices="anthropic"),
+    "anthropic": Provider(name="anthropic", upstream="https://api.anthropic.com", prices="anthropic", versioned=False),
     "openai": Provider(name="openai", upstream="https://api.openai.com/v1", prices="openai"),
 }
+# Names that people give to providers whose section of the price book is called otherwise.
+_SECTIONS: Mapping[str, str] = {"xai": "x-ai", "gemini": "google", "bedrock": "aws", "moonshot": "moonshotai"}
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the known providers."""
+    return tuple(_KNOWN)
 
 
 def provider(name: str) -> Provider:
@@ -67,11 +127,38 @@ def provider(name: str) -> Provider:
 
 
 def with_upstream(name: str, url: str) -> Provider:
-    """Return the provider `name` at another upstream; any name will do."""
-    parts = urlsplit(url)
-    if not _NAME.fullmatch(name) or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(Reason.USAGE, f"{name}={url}: write NAME=http(s)://HOST[/PATH]")
+    """Return the provider `name` at another upstream; any name will do. UsageError says what is wrong."""
+    parts = _split(name, url)
     known = _KNOWN.get(name)
     if known is not None:
         return replace(known, upstream=url)
-    return Provider(name=name, upstream=url, prices=name)
+    free = is_local_host(parts.hostname or "")
+    return Provider(name=name, upstream=url, prices=_SECTIONS.get(name, name), free=free)
+
+
+def is_local_host(host: str) -> bool:
+    """Return whether a host name or address is this machine."""
+    bare = host.strip("[]").rstrip(".").lower()
+    if bare == "localhost" or bare.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(bare).is_loopback
+    except ValueError:
+        return False
+
+
+def _split(name: str, url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        port_is_wrong = parts.port == 0
+    except ValueError:
+        raise _wrong(name, url) from None
+    if not _NAME.fullmatch(name) or parts.scheme not in ("http", "https") or not parts.hostname or port_is_wrong:
+        raise _wrong(name, url)
+    if parts.username is not None or parts.fragment:
+        raise UsageError(Reason.USAGE, f"the upstream of {name!r} must carry no user name, password or fragment")
+    return parts
+
+
+def _wrong(name: str, url: str) -> UsageError:
+    return UsageError(Reason.USAGE, f"{name}={url}: write NAME=http(s)://HOST[:PORT][/PATH]")

@@ -1,0 +1,242 @@
+"""Content codings, undone piece by piece for meters (RFC 9110, 8.4).
+
+Rules:
+1. Decoding is incremental and its memory bounded: at most 64 KiB are handed on at a time, whatever the ratio.
+2. The codings are gzip, deflate (with or without its zlib wrapper), br and zstd; a list is undone from its end.
+3. Bytes that do not decode end the decoding and are remembered; nothing is raised.
+
+The bytes that pass to the agent are never these: they go on as they came.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Protocol
+
+import brotli  # type: ignore[import-untyped]
+import zstandard
+
+from docket.rules.providers.interface import Meter, Reading
+
+PIECE_BYTES = 64 * 1024
+ACCEPTED = "gzip, deflate, br, zstd"
+_MAX_CODINGS = 4
+_ZSTD_WINDOW_BYTES = 128 * 1024 * 1024
+# A zstd block of a few bytes can stand for 128 KiB: short slices bound what one call can return.
+_ZSTD_SLICE_BYTES = 256
+
+Sink = Callable[[bytes], object]
+
+
+class Decoder(Protocol):
+    """Undoes one content coding, or a list of them."""
+
+    @property
+    def failed(self) -> bool:
+        """Whether bytes were met that do not decode."""
+        ...
+
+    def feed(self, data: bytes, sink: Sink) -> None:
+        """Decode the next bytes and hand the result to `sink` in pieces."""
+        ...
+
+
+def decoder(content_encoding: str) -> Decoder | None:
+    """Return a decoder for a Content-Encoding field, None if it names a coding that is not known."""
+    names = [name.strip().lower() for name in content_encoding.split(",")]
+    codings = [name for name in names if name not in ("", "identity")]
+    if len(codings) > _MAX_CODINGS or any(name not in _CODINGS for name in codings):
+        return None
+    return _Chain(tuple(_CODINGS[name]() for name in reversed(codings)))
+
+
+def decode_body(content_encoding: str, body: bytes, limit_bytes: int) -> bytes | None:
+    """Return a whole body decoded, None if its coding is unknown, it does not decode, or it exceeds the limit."""
+    chain = decoder(content_encoding)
+    if chain is None:
+        return None
+    pieces = bytearray()
+
+    def take(piece: bytes) -> None:
+        if len(pieces) <= limit_bytes:
+            pieces.extend(piece)
+
+    for at in range(0, len(body), PIECE_BYTES):
+        chain.feed(body[at : at + PIECE_BYTES], take)
+        if chain.failed or len(pieces) > limit_bytes:
+            return None
+    return bytes(pieces)
+
+
+class DecodingMeter:
+    """A meter that is fed what came over the wire."""
+
+    __slots__ = ("_decoder", "_meter")
+
+    def __init__(self, meter: Meter, undone: Decoder) -> None:
+        self._meter = meter
+        self._decoder = undone
+
+    def feed(self, data: bytes) -> None:
+        """Take the next encoded bytes."""
+        self._decoder.feed(data, self._meter.feed)
+
+    @property
+    def visible_output_bytes(self) -> int:
+        """UTF-8 bytes of model output seen so far."""
+        return self._meter.visible_output_bytes
+
+    def reading(self) -> Reading:
+        """Return what has been read so far."""
+        reading = self._meter.reading()
+        if self._decoder.failed and reading.note is None:
+            return replace(reading, note="the reply's content coding could not be undone to its end")
+        return reading
+
+
+class UnknownCodingMeter:
+    """The meter of a body in a coding that is not known: it counts bytes and reads nothing."""
+
+    __slots__ = ("_bytes", "_coding")
+
+    def __init__(self, coding: str) -> None:
+        self._coding = coding[:64]
+        self._bytes = 0
+
+    def feed(self, data: bytes) -> None:
+        """Count the bytes."""
+        self._bytes += len(data)
+
+    @property
+    def visible_output_bytes(self) -> int:
+        """All bytes of the body."""
+        return self._bytes
+
+    def reading(self) -> Reading:
+        """Return that nothing can be read."""
+        return Reading(note=f"the reply's content coding {self._coding!r} is not known")
+
+
+def decoding(meter: Meter, content_encoding: str) -> Meter:
+    """Return a meter that undoes the coding before it reads; without a coding the meter itself."""
+    chain = decoder(content_encoding)
+    if chain is None:
+        return UnknownCodingMeter(content_encoding)
+    return meter if isinstance(chain, _Chain) and not chain.stages else DecodingMeter(meter, chain)
+
+
+class _Chain:
+    __slots__ = ("stages",)
+
+    def __init__(self, stages: tuple[Decoder, ...]) -> None:
+        self.stages = stages
+
+    @property
+    def failed(self) -> bool:
+        return any(stage.failed for stage in self.stages)
+
+    def feed(self, data: bytes, sink: Sink) -> None:
+        for stage in reversed(self.stages):
+            sink = _into(stage, sink)
+        sink(data)
+
+
+def _into(stage: Decoder, sink: Sink) -> Sink:
+    return lambda piece: stage.feed(piece, sink)
+
+
+class _Zlib:
+    """gzip (members may follow one another) and deflate, whose wrapper some servers leave out."""
+
+    __slots__ = ("_inner", "_started", "_wbits", "failed")
+
+    def __init__(self, wbits: int) -> None:
+        self._wbits = wbits
+        self._inner = zlib.decompressobj(wbits)
+        self._started = False
+        self.failed = False
+
+    def feed(self, data: bytes, sink: Sink) -> None:
+        while data and not self.failed:
+            if self._inner.eof:
+                self._inner = zlib.decompressobj(self._wbits)
+            data = self._step(data, sink)
+
+    def _step(self, data: bytes, sink: Sink) -> bytes:
+        try:
+            piece = self._inner.decompress(data, PIECE_BYTES)
+        except zlib.error:
+            if self._started or self._wbits != zlib.MAX_WBITS:
+                # What follows a whole gzip member and is none is padding.
+                self.failed = True
+                return b""
+            self._wbits = -zlib.MAX_WBITS
+            self._inner = zlib.decompressobj(self._wbits)
+            return data
+        self._started = True
+        if piece:
+            sink(piece)
+        return self._inner.unconsumed_tail or self._inner.unused_data
+
+
+class _Brotli:
+    __slots__ = ("_inner", "failed")
+
+    def __init__(self) -> None:
+        self._inner = brotli.Decompressor()
+        self.failed = False
+
+    def feed(self, data: bytes, sink: Sink) -> None:
+        while not self.failed and not self._inner.is_finished():
+            try:
+                piece = self._inner.process(data, output_buffer_limit=PIECE_BYTES)
+            except brotli.error:
+                self.failed = True
+                return
+            if piece:
+                sink(piece)
+            if self._inner.can_accept_more_data():
+                return
+            data = b""
+
+
+class _Zstd:
+    __slots__ = ("_inner", "failed")
+
+    def __init__(self) -> None:
+        self._inner = self._fresh()
+        self.failed = False
+
+    def feed(self, data: bytes, sink: Sink) -> None:
+        for at in range(0, len(data), _ZSTD_SLICE_BYTES):
+            rest = data[at : at + _ZSTD_SLICE_BYTES]
+            while rest and not self.failed:
+                rest = self._step(rest, sink)
+
+    def _step(self, data: bytes, sink: Sink) -> bytes:
+        try:
+            piece = self._inner.decompress(data)
+        except zstandard.ZstdError:
+            self.failed = True
+            return b""
+        for at in range(0, len(piece), PIECE_BYTES):
+            sink(piece[at : at + PIECE_BYTES])
+        if not self._inner.eof:
+            return b""
+        rest: bytes = self._inner.unused_data
+        self._inner = self._fresh()
+        return rest
+
+    def _fresh(self) -> zstandard.ZstdDecompressionObj:
+        return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
+
+
+_CODINGS: dict[str, Callable[[], Decoder]] = {
+    "gzip": lambda: _Zlib(zlib.MAX_WBITS | 16),
+    "x-gzip": lambda: _Zlib(zlib.MAX_WBITS | 16),
+    "deflate": lambda: _Zlib(zlib.MAX_WBITS),
+    "br": _Brotli,
+    "zstd": _Zstd,
+}

@@ -1,0 +1,51 @@
+"""What a call used when the upstream does not say, or does not say to the end.
+
+Rules:
+1. Four bytes are a token, rounded up: of the request's body for the input, of the shown output for the output.
+2. What was reported is never replaced: a known input stays exact, a reported zero stays zero, and of output the
+   larger of what was reported and what was seen counts while the report is not the last one.
+3. An estimate is marked as one, with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from docket.formats.run.usage import Usage, UsagePart, UsageSource
+from docket.rules.providers.interface import Reading
+
+BYTES_PER_TOKEN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """The usage to book for a call, who counted it, and why where docket did."""
+
+    usage: Usage
+    source: UsageSource
+    parts: tuple[UsagePart, ...] = ()
+    note: str | None = None
+
+
+def estimate(request_body_bytes: int, visible_output_bytes: int) -> Usage:
+    """Return the usage estimated from sizes."""
+    return Usage(input_tokens=_tokens(request_body_bytes), output_tokens=_tokens(visible_output_bytes))
+
+
+def settle(reading: Reading, request_body_bytes: int, visible_output_bytes: int) -> Settled:
+    """Return what to book for a reply that ended, or was ended, with this reading."""
+    usage = reading.usage
+    if usage is None:
+        note = reading.note or "the reply carried no usage"
+        return Settled(
+            usage=estimate(request_body_bytes, visible_output_bytes), source=UsageSource.ESTIMATED, note=note
+        )
+    if reading.usage_final:
+        return Settled(usage=usage, source=UsageSource.REPORTED, parts=reading.parts, note=reading.note)
+    seen = max(usage.output_tokens, _tokens(visible_output_bytes))
+    note = "the reply ended before its last usage; the output is estimated"
+    return Settled(usage=replace(usage, output_tokens=seen), source=UsageSource.ESTIMATED, note=note)
+
+
+def _tokens(size_bytes: int) -> int:
+    return -(-size_bytes // BYTES_PER_TOKEN)

@@ -1,0 +1,94 @@
+"""A reply of an endpoint whose wire nobody named: usage is read in whichever of the known forms it comes.
+
+It exists so that a path the policy lets through is not free because it is new: embeddings, legacy completions,
+compaction, and whatever providers add.
+"""
+
+from __future__ import annotations
+
+from docket.rules.providers import anthropic, openai_chat, openai_responses
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.interface import Meter, Reading, Refusal, RefusalReply, RequestFacts
+from docket.rules.providers.json_scan import JsonMap, as_map
+from docket.rules.providers.openai_request import read_chat_request
+from docket.rules.providers.refusal import openai_refusal
+
+_BODY = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.BODY, ("type",))))
+_EVENTS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.EVENTS, *anthropic.EVENTS)))
+_MESSAGES_ONLY = ("cache_creation_input_tokens", "cache_read_input_tokens", "server_tool_use")
+
+
+class AnyWire:
+    """The wire format of an unknown endpoint."""
+
+    name = "unknown"
+
+    def read_request(self, body: bytes) -> RequestFacts:
+        """Read a decoded request body as far as all formats agree."""
+        return read_chat_request(body)
+
+    def meter(self, content_type: str, *, streaming: bool) -> Meter:  # noqa: ARG002 - the first byte tells
+        """Return a meter for one reply."""
+        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(AnyState(), events=_EVENTS, body=_BODY)
+
+    def refusal(self, refusal: Refusal) -> RefusalReply:
+        """Return an error object in the form most clients read."""
+        return openai_refusal(refusal)
+
+
+class AnyState:
+    """The states of all formats side by side; the first form of usage that is seen decides."""
+
+    __slots__ = ("_chosen", "_states")
+
+    def __init__(self) -> None:
+        self._states: tuple[openai_chat.ChatState, openai_responses.ResponsesState, anthropic.MessagesState] = (
+            openai_chat.ChatState(),
+            openai_responses.ResponsesState(),
+            anthropic.MessagesState(),
+        )
+        self._chosen: int | None = None
+
+    @property
+    def visible_output_bytes(self) -> int:
+        """The most that any format takes for output."""
+        return max(state.visible_output_bytes for state in self._states)
+
+    def event(self, event: JsonMap) -> None:
+        """Take one event."""
+        self._choose(event)
+        for state in self._states:
+            state.event(event)
+
+    def done(self) -> None:
+        """Take the `[DONE]` mark."""
+        for state in self._states:
+            state.done()
+
+    def body(self, body: JsonMap) -> None:
+        """Take a whole JSON reply."""
+        self._choose(body)
+        for state in self._states:
+            state.body(body)
+
+    def reading(self) -> Reading:
+        """Return the reading of the format that was recognised."""
+        return self._states[self._chosen or 0].reading()
+
+    def copy(self) -> AnyState:
+        """Return an independent copy."""
+        other = AnyState()
+        chat, responses, messages = self._states
+        other._states, other._chosen = (chat.copy(), responses.copy(), messages.copy()), self._chosen
+        return other
+
+    def _choose(self, value: JsonMap) -> None:
+        if self._chosen is not None:
+            return
+        usage = as_map(value.get("usage"))
+        if value.get("type") == "message_start" or any(name in usage for name in _MESSAGES_ONLY):
+            self._chosen = 2
+        elif "input_tokens" in usage or "response" in value:
+            self._chosen = 1
+        elif "prompt_tokens" in usage:
+            self._chosen = 0

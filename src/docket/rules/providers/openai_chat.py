@@ -1,0 +1,180 @@
+"""OpenAI Chat Completions: `POST /chat/completions`, and the many servers that speak it (platform.openai.com).
+
+Rules:
+1. The totals hold their parts: cached and written tokens are inside the prompt, reasoning inside the completion.
+   A server whose `total_tokens` says otherwise is believed.
+2. A stream's usage comes in a chunk of its own at the end, or on every chunk and cumulative: the last one counts.
+3. `[DONE]` ends a stream. An explicit zero is a zero.
+"""
+
+from __future__ import annotations
+
+from docket.formats.run.usage import Usage
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.counts import Counts
+from docket.rules.providers.interface import (
+    Meter,
+    Reading,
+    Refusal,
+    RefusalReply,
+    RequestFacts,
+    StreamError,
+    model_members,
+)
+from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
+from docket.rules.providers.openai_request import read_chat_request
+from docket.rules.providers.refusal import openai_refusal
+from docket.rules.providers.text import error_of, text_bytes
+
+MEMBERS = (("id",), ("model",), ("service_tier",), ("usage",), ("error",), ("x_groq",))
+_TOP = ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "cached_tokens")
+_INPUT = ("cached_tokens", "cache_write_tokens", "audio_tokens")
+_OUTPUT = ("reasoning_tokens", "audio_tokens")
+_SHOWN = ("content", "reasoning_content", "reasoning", "refusal", "text")
+
+
+class OpenAiChat:
+    """The Chat Completions wire format."""
+
+    name = "openai-chat"
+
+    def read_request(self, body: bytes) -> RequestFacts:
+        """Read a decoded request body."""
+        return read_chat_request(body)
+
+    def meter(self, content_type: str, *, streaming: bool) -> Meter:  # noqa: ARG002 - the first byte tells
+        """Return a meter for one reply."""
+        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(ChatState(), events=MEMBERS, body=MEMBERS)
+
+    def refusal(self, refusal: Refusal) -> RefusalReply:
+        """Return an error object as the API sends it."""
+        return openai_refusal(refusal)
+
+
+class ChatState:
+    """What a Chat Completions reply has said so far."""
+
+    __slots__ = ("_error", "_id", "_model", "_terminal", "_tier", "_usage", "visible_output_bytes")
+
+    def __init__(self) -> None:
+        self.visible_output_bytes = 0
+        self._usage = ChatUsage()
+        self._model: object = None
+        self._tier: object = None
+        self._id: object = None
+        self._error: StreamError | None = None
+        self._terminal = False
+
+    def event(self, event: JsonMap) -> None:
+        """Take one chunk."""
+        self._common(event)
+        for choice in as_items(event.get("choices")):
+            members = as_map(choice)
+            self._show(as_map(members.get("delta")) or members)
+            self._usage.merge(as_map(members.get("usage")))
+
+    def done(self) -> None:
+        """Take the mark that ends a stream."""
+        self._terminal = True
+
+    def body(self, body: JsonMap) -> None:
+        """Take a whole reply."""
+        self._common(body)
+        for choice in as_items(body.get("choices")):
+            members = as_map(choice)
+            self._show(as_map(members.get("message")) or members)
+        self._terminal = True
+
+    def reading(self) -> Reading:
+        """Return what has been understood."""
+        model, raw = model_members(self._model)
+        usage = self._usage.total()
+        return Reading(
+            usage=usage,
+            usage_final=usage is not None,
+            model=model,
+            model_raw=raw,
+            service_tier=as_text(self._tier),
+            response_id=as_text(self._id),
+            note=self._usage.note(),
+            terminal=self._terminal,
+            error=self._error,
+        )
+
+    def copy(self) -> ChatState:
+        """Return an independent copy."""
+        other = ChatState()
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other._usage = self._usage.copy()
+        return other
+
+    def _common(self, event: JsonMap) -> None:
+        self._model = event.get("model") or self._model
+        self._tier = event.get("service_tier") or self._tier
+        self._id = event.get("id") or self._id
+        self._usage.merge(as_map(event.get("usage")))
+        self._usage.merge(as_map(as_map(event.get("x_groq")).get("usage")))
+        if event.get("error"):
+            self._error = error_of(event.get("error"))
+
+    def _show(self, delta: JsonMap) -> None:
+        for name in _SHOWN:
+            shown = delta.get(name)
+            if shown:
+                self.visible_output_bytes += text_bytes(shown)
+        calls = [as_map(call).get("function") for call in as_items(delta.get("tool_calls"))]
+        for function in (*calls, delta.get("function_call")):
+            members = as_map(function)
+            self.visible_output_bytes += text_bytes(members.get("name")) + text_bytes(members.get("arguments"))
+
+
+class ChatUsage:
+    """Usage objects of one reply, the last one counting."""
+
+    __slots__ = ("_input", "_output", "_top")
+
+    def __init__(self) -> None:
+        self._top, self._input, self._output = Counts(), Counts(), Counts()
+
+    def copy(self) -> ChatUsage:
+        """Return an independent copy."""
+        other = ChatUsage()
+        other._top, other._input, other._output = self._top.copy(), self._input.copy(), self._output.copy()
+        return other
+
+    def merge(self, usage: JsonMap) -> None:
+        """Take a usage object."""
+        if not usage:
+            return
+        self._top.merge(usage, _TOP)
+        self._input.merge(as_map(usage.get("prompt_tokens_details")), _INPUT)
+        self._output.merge(as_map(usage.get("completion_tokens_details")), _OUTPUT)
+
+    def total(self) -> Usage | None:
+        """Return the usage, None while the prompt's tokens are not known."""
+        top = self._top
+        if "prompt_tokens" not in top.known or top.unreadable & {"prompt_tokens", "completion_tokens"}:
+            return None
+        cached = max(self._input.get("cached_tokens"), top.get("prompt_cache_hit_tokens"), top.get("cached_tokens"))
+        written, reasoning = self._input.get("cache_write_tokens"), self._output.get("reasoning_tokens")
+        prompt, completion = top.get("prompt_tokens"), top.get("completion_tokens")
+        beyond = top.get("total_tokens") - prompt - completion
+        if beyond > 0 and beyond == reasoning:
+            completion += reasoning
+        elif beyond > 0 and beyond == cached + written:
+            prompt += cached + written
+        return Usage(
+            input_tokens=max(prompt, cached + written),
+            cached_input_tokens=cached,
+            cache_write_tokens=written,
+            output_tokens=completion,
+            reasoning_tokens=min(reasoning, completion),
+            audio_input_tokens=self._input.get("audio_tokens"),
+            audio_output_tokens=self._output.get("audio_tokens"),
+        )
+
+    def note(self) -> str | None:
+        """Return what could not be read, in words."""
+        unreadable = self._top.unreadable | self._input.unreadable | self._output.unreadable
+        return f"usage.{min(unreadable)} is not a count" if unreadable else None

@@ -1,0 +1,214 @@
+"""OpenAI Responses: `POST /responses` (platform.openai.com, Responses and Streaming events).
+
+Rules:
+1. The totals hold their parts: tokens read from the cache and written to it are inside the input.
+2. Usage stands in the event that ends a response: completed, incomplete, failed or cancelled.
+3. Searches are what `tool_usage` counts as billable, else the search calls among the output items.
+4. A response that is only queued has not ended: its usage comes when it is fetched.
+"""
+
+from __future__ import annotations
+
+from docket.formats.run.usage import Usage
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.counts import Counts, count
+from docket.rules.providers.interface import (
+    Meter,
+    Reading,
+    Refusal,
+    RefusalReply,
+    RequestFacts,
+    StreamError,
+    model_members,
+)
+from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
+from docket.rules.providers.openai_request import read_responses_request
+from docket.rules.providers.refusal import openai_refusal, response_failed
+from docket.rules.providers.text import error_of, text_bytes
+
+_MEMBERS = ("id", "model", "service_tier", "status", "usage", "tool_usage", "error", "object")
+BODY = tuple((name,) for name in _MEMBERS)
+EVENTS = (("type",), ("code",), ("message",), *(("response", name) for name in _MEMBERS))
+_TOP = ("input_tokens", "output_tokens")
+_INPUT = ("cached_tokens", "cache_write_tokens")
+_LIFETIMES = ("ttl_30m_tokens", "ttl_12h_tokens")
+_OUTPUT = ("reasoning_tokens",)
+_RUNNING = ("queued", "in_progress")
+_ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
+_BILLED_APART = ("code_interpreter_call", "image_generation_call")
+_APART = "hosted tools were used that are billed apart and are not counted here"
+
+
+class OpenAiResponses:
+    """The Responses wire format."""
+
+    name = "openai-responses"
+
+    def read_request(self, body: bytes) -> RequestFacts:
+        """Read a decoded request body."""
+        return read_responses_request(body)
+
+    def meter(self, content_type: str, *, streaming: bool) -> Meter:  # noqa: ARG002 - the first byte tells
+        """Return a meter for one reply."""
+        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(ResponsesState(), events=EVENTS, body=BODY)
+
+    def refusal(self, refusal: Refusal) -> RefusalReply:
+        """Return an error object, or in band a stream that ends in `response.failed`."""
+        return response_failed(refusal) if refusal.in_band else openai_refusal(refusal)
+
+
+class ResponsesState:
+    """What a Responses reply has said so far."""
+
+    __slots__ = ("_apart", "_error", "_id", "_items", "_model", "_terminal", "_tier", "_usage", "visible_output_bytes")
+
+    def __init__(self) -> None:
+        self.visible_output_bytes = 0
+        self._usage = ResponsesUsage()
+        self._model: object = None
+        self._tier: object = None
+        self._id: object = None
+        self._items = (0, 0)
+        self._apart = False
+        self._error: StreamError | None = None
+        self._terminal = False
+
+    def event(self, event: JsonMap) -> None:
+        """Take one event."""
+        kind = event.get("type")
+        if not isinstance(kind, str):
+            kind = ""
+        if kind.endswith(".delta"):
+            if isinstance(event.get("delta"), str):
+                self.visible_output_bytes += text_bytes(event["delta"])
+        elif kind == "response.output_item.done":
+            self._count(event.get("item"))
+        elif kind == "error":
+            self._error = error_of(event.get("error") or event)
+        elif isinstance(event.get("response"), dict):
+            self._response(event["response"])
+            if kind in _ENDS:
+                self._terminal = True
+                if self._items == (0, 0):
+                    self._count_all(event["response"])
+
+    def done(self) -> None:
+        """Take the mark that only compatible servers send."""
+        self._terminal = True
+
+    def body(self, body: JsonMap) -> None:
+        """Take a whole reply."""
+        self._response(body)
+        self._count_all(body)
+        for item in as_items(body.get("output")):
+            members = as_map(item)
+            for part in (*as_items(members.get("content")), *as_items(members.get("summary")), members):
+                for name in ("text", "refusal", "arguments", "input"):
+                    self.visible_output_bytes += text_bytes(as_map(part).get(name))
+        self._terminal = body.get("status") not in _RUNNING
+
+    def reading(self) -> Reading:
+        """Return what has been understood."""
+        model, raw = model_members(self._model)
+        usage = self._usage.total(self._items)
+        return Reading(
+            usage=usage,
+            usage_final=usage is not None,
+            model=model,
+            model_raw=raw,
+            service_tier=as_text(self._tier),
+            response_id=as_text(self._id),
+            note=self._usage.note() or (_APART if self._apart else None),
+            terminal=self._terminal,
+            error=self._error,
+        )
+
+    def copy(self) -> ResponsesState:
+        """Return an independent copy."""
+        other = ResponsesState()
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other._usage = self._usage.copy()
+        return other
+
+    def _response(self, response: JsonMap) -> None:
+        self._model = response.get("model") or self._model
+        self._tier = response.get("service_tier") or self._tier
+        self._id = response.get("id") or self._id
+        self._usage.merge(as_map(response.get("usage")), as_map(response.get("tool_usage")))
+        tools = as_map(response.get("tool_usage"))
+        self._apart = self._apart or any(_any_count(tools[name]) for name in tools if name != "web_search")
+        if response.get("error"):
+            self._error = error_of(response["error"])
+
+    def _count_all(self, response: JsonMap) -> None:
+        for item in as_items(response.get("output")):
+            self._count(item)
+
+    def _count(self, item: object) -> None:
+        members = as_map(item)
+        web, files = self._items
+        if members.get("type") == "web_search_call":
+            web += as_map(members.get("action")).get("type") in (None, "search")
+        elif members.get("type") == "file_search_call":
+            files += 1
+        elif members.get("type") in _BILLED_APART:
+            self._apart = True
+        self._items = (web, files)
+
+
+def _any_count(value: object) -> bool:
+    return any(count(number) for number in as_map(value).values())
+
+
+class ResponsesUsage:
+    """Usage of one response."""
+
+    __slots__ = ("_input", "_lifetimes", "_output", "_searches", "_top")
+
+    def __init__(self) -> None:
+        self._top, self._input, self._output = Counts(), Counts(), Counts()
+        self._lifetimes, self._searches = Counts(), Counts()
+
+    def copy(self) -> ResponsesUsage:
+        """Return an independent copy."""
+        other = ResponsesUsage()
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    def merge(self, usage: JsonMap, tool_usage: JsonMap) -> None:
+        """Take the usage and the hosted tools' usage of a response."""
+        self._top.merge(usage, _TOP)
+        details = as_map(usage.get("input_tokens_details"))
+        self._input.merge(details, _INPUT)
+        self._lifetimes.merge(as_map(details.get("cache_write_tokens_details")), _LIFETIMES)
+        self._output.merge(as_map(usage.get("output_tokens_details")), _OUTPUT)
+        self._searches.merge(as_map(tool_usage.get("web_search")), ("num_requests",))
+
+    def total(self, items: tuple[int, int]) -> Usage | None:
+        """Return the usage, None while the input is not known; `items` are (web, file) search calls in the output."""
+        if "input_tokens" not in self._top.known or self._top.unreadable:
+            return None
+        cached, written = self._input.get("cached_tokens"), self._input.get("cache_write_tokens")
+        half_hour, half_day = (self._lifetimes.get(name) for name in _LIFETIMES)
+        written = max(written, half_hour + half_day)
+        output = self._top.get("output_tokens")
+        return Usage(
+            input_tokens=max(self._top.get("input_tokens"), cached + written),
+            cached_input_tokens=cached,
+            cache_write_tokens=written - half_hour - half_day,
+            cache_write_30m_tokens=half_hour,
+            cache_write_12h_tokens=half_day,
+            output_tokens=output,
+            reasoning_tokens=min(self._output.get("reasoning_tokens"), output),
+            web_searches=self._searches.known.get("num_requests", items[0]),
+            file_searches=items[1],
+        )
+
+    def note(self) -> str | None:
+        """Return what could not be read, in words."""
+        unreadable = (
+            self._top.unreadable | self._input.unreadable | self._output.unreadable | self._lifetimes.unreadable
+        )
+        return f"usage.{min(unreadable)} is not a count" if unreadable else None

@@ -1,0 +1,184 @@
+"""What the compat tests stand on: installed foreign programs, a fresh repository, and `docket run` in it.
+
+Nothing of the person who runs the tests is used: home, state folder and git configuration are fresh, keys are
+dummies, and the only model is the scripted provider on the loopback.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docket.demo.provider import Limits, ScriptedProvider
+from docket.demo.script import Script
+
+SECONDS = 90
+REQUIRED_IN_CI = frozenset({"claude", "codex", "docket-ai", "sdks"})
+PLACES = {
+    "claude": "npm/node_modules/.bin/claude",
+    "codex": "npm/node_modules/.bin/codex",
+    "aider": "aider/bin/aider",
+    "mini": "mini/bin/mini",
+    "docket-ai": "docket-ai/bin/docket",
+    "sdks": "sdks/bin/python",
+}
+
+
+def compat_dir() -> Path:
+    """Where install.sh puts the programs."""
+    named = os.environ.get("DOCKET_COMPAT_DIR")
+    return Path(named) if named else Path.home() / ".cache" / "docket-compat"
+
+
+def program(name: str) -> Path:
+    """Return an installed program; without it the test is skipped, or fails where CI must have it."""
+    path = compat_dir() / PLACES[name]
+    if path.exists():
+        return path
+    missing = f"{name} is not installed: run tests/compat/install.sh all (looked for {path})"
+    if os.environ.get("CI") == "true" and name in REQUIRED_IN_CI:
+        pytest.fail(missing)
+    pytest.skip(missing)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What one `docket run` left behind."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    receipt: dict[str, Any]
+    events: tuple[dict[str, Any], ...]
+    verdict: dict[str, Any]
+
+    @property
+    def said(self) -> str:
+        """All that the agent and docket wrote, for a message when a test fails."""
+        return f"exit {self.exit_code}\n--- stdout\n{self.stdout[-3000:]}\n--- stderr\n{self.stderr[-3000:]}"
+
+    @property
+    def cost(self) -> Decimal:
+        """What the receipt says the run cost."""
+        return Decimal(self.receipt["totals"]["cost_usd"])
+
+    @property
+    def calls(self) -> int:
+        """How many billed calls the receipt counts."""
+        return int(self.receipt["model_calls"]["count"])
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        """Return the data of the ledger's events of one type."""
+        return [event["data"] for event in self.events if event["type"] == kind]
+
+    def changes(self) -> dict[str, str]:
+        """Return path -> change of the ledger's fs.change events."""
+        return {data["path"]: data["change"] for data in self.of_type("fs.change")}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lab:
+    """A fresh repository with one committed file, a home and a state folder of its own."""
+
+    root: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def repository(self) -> Path:
+        """The agent's working folder."""
+        return self.root / "repository"
+
+    def build(self) -> Lab:
+        """Make the folders and the first commit."""
+        (self.root / "home").mkdir()
+        self.repository.mkdir()
+        (self.repository / "hello.txt").write_text("one\n")
+        for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "-m", "start"]):
+            subprocess.run(["git", *command], cwd=self.repository, env=self.environment(), check=True, timeout=30)
+        return self
+
+    def environment(self) -> dict[str, str]:
+        """The variables of every program that is started here."""
+        base = {
+            "PATH": f"{compat_dir() / 'npm/node_modules/.bin'}:{os.environ['PATH']}",
+            "HOME": str(self.root / "home"),
+            "LANG": "C.UTF-8",
+            "DOCKET_STATE_DIR": str(self.root / "state"),
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_NOSYSTEM": "1",
+            # As root, agents refuse to act without a sandbox unless they are told that they are in one.
+            "IS_SANDBOX": "1",
+        }
+        for role in ("AUTHOR", "COMMITTER"):
+            base |= {f"GIT_{role}_NAME": "compat", f"GIT_{role}_EMAIL": "compat@example.invalid"}
+        return base | self.variables
+
+    def with_variables(self, **variables: str) -> Lab:
+        """Return this lab with more variables."""
+        return Lab(root=self.root, variables=self.variables | variables)
+
+    def docket_run(self, flags: list[str], agent: list[str]) -> Run:
+        """Run an agent under docket; read what it left and verify it."""
+        done = self._docket("run", *flags, "--", *agent)
+        receipts = sorted((self.repository / ".docket/receipts").glob("DKT-*.receipt.json"))
+        ledgers = sorted((self.repository / ".docket/runs").glob("*.jsonl"))
+        assert len(receipts) == len(ledgers) == 1, f"{receipts} {ledgers}\n{done.stdout}\n{done.stderr}"
+        verdict = self._docket("verify", str(receipts[0]), "--json")
+        return Run(
+            exit_code=done.returncode,
+            stdout=done.stdout,
+            stderr=done.stderr,
+            receipt=json.loads(receipts[0].read_bytes()),
+            events=tuple(json.loads(line) for line in ledgers[0].read_bytes().splitlines()),
+            verdict=json.loads(verdict.stdout),
+        )
+
+    def _docket(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        # The agent's own patience is minutes; that it ends within these seconds is part of what is tested.
+        return subprocess.run(
+            [sys.executable, "-m", "docket", *arguments],
+            cwd=self.repository,
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=SECONDS,
+            check=False,
+        )
+
+
+def provider_for(script: Script) -> ScriptedProvider:
+    """Return a provider that serves one test and stops by itself."""
+    return ScriptedProvider(script, limits=Limits(max_requests=400, max_seconds=SECONDS))
+
+
+def assert_consistent(run: Run) -> None:
+    """Assert that verification found nothing wrong and claims no more than it can."""
+    assert run.verdict["verdict"] == "consistent", run.verdict["failures"]
+    assert run.verdict["ok"] is True
+
+
+def assert_told_at_the_cap(run: Run, provider: ScriptedProvider, *, most_calls: int) -> None:
+    """Assert that the cap stopped the run at once, that the agent said why, and that the cap held."""
+    assert run.exit_code == 42, run.said
+    number = run.receipt["docket_number"]
+    assert number in run.stdout + run.stderr, run.said
+    assert "max_usd" in run.stdout, run.said
+    assert len(provider.calls) <= most_calls, run.said
+    assert run.receipt["session"]["breached"] == "max_usd"
+    assert run.receipt["caps"]["exceeded"] >= 1
+    budget = run.receipt["budget"]
+    cap, bound = Decimal(budget["cap_usd"]), Decimal(budget["bound_usd"])
+    assert run.cost <= cap + bound
+    if budget["admission"] == "strict":
+        assert run.cost <= cap
+    assert_consistent(run)

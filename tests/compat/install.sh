@@ -1,0 +1,80 @@
+#!/bin/sh
+# Installs the foreign programs that the compat tests run, each in a folder of its own outside the repository:
+# $DOCKET_COMPAT_DIR, by default ~/.cache/docket-compat. What is there already in the pinned version is left alone.
+#
+#   install.sh ci     claude, codex, the providers' Python SDKs and the foreign verifier: what CI runs
+#   install.sh all    the same, and aider and mini-swe-agent
+#   install.sh NAME   one of: npm docket-ai sdks aider mini
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+root=${DOCKET_COMPAT_DIR:-$HOME/.cache/docket-compat}
+mkdir -p "$root"
+
+say() { printf '%s\n' "compat: $*" >&2; }
+
+# current PART FILE: whether PART was installed from exactly this FILE.
+current() { [ -f "$root/$1/.installed" ] && cmp -s "$root/$1/.installed" "$2"; }
+
+find_python() {
+    # aider has no release for Python 3.13 and newer; the others take any of these.
+    for name in ${COMPAT_PYTHON:-} python3.12 python3.11 python3; do
+        if command -v "$name" >/dev/null 2>&1 &&
+            "$name" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null; then
+            command -v "$name"
+            return
+        fi
+    done
+    say "Python 3.11 or 3.12 was not found on PATH"
+    exit 1
+}
+
+python_part() {
+    if current "$1" "$here/$1.txt"; then
+        return
+    fi
+    python=$(find_python)
+    say "installing $(tr '\n' ' ' <"$here/$1.txt")into $root/$1"
+    rm -rf "${root:?}/$1"
+    "$python" -m venv "$root/$1"
+    "$root/$1/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$here/$1.txt"
+    cp "$here/$1.txt" "$root/$1/.installed"
+}
+
+npm_part() {
+    if current npm "$here/package.json"; then
+        return
+    fi
+    if ! command -v npm >/dev/null 2>&1; then
+        say "npm was not found on PATH; the agents need Node 20 or newer"
+        exit 1
+    fi
+    say "installing claude and codex into $root/npm"
+    rm -rf "$root/npm"
+    mkdir -p "$root/npm"
+    cp "$here/package.json" "$root/npm/package.json"
+    npm install --prefix "$root/npm" --no-audit --no-fund --no-package-lock --loglevel=error >&2
+    cp "$here/package.json" "$root/npm/.installed"
+}
+
+part() {
+    case $1 in
+        npm) npm_part ;;
+        docket-ai | sdks | aider | mini) python_part "$1" ;;
+        *)
+            say "no such part: $1 (npm docket-ai sdks aider mini, or ci, or all)"
+            exit 2
+            ;;
+    esac
+}
+
+case ${1:-} in
+    ci) set -- npm docket-ai sdks ;;
+    all) set -- npm docket-ai sdks aider mini ;;
+    "")
+        sed -n '2,7p' "$0" | cut -c3-
+        exit 2
+        ;;
+esac
+for name in "$@"; do
+    part "$name"
+done

@@ -26,6 +26,7 @@ _MAX_CODINGS = 4
 _ZSTD_WINDOW_BYTES = 128 * 1024 * 1024
 # A zstd block of a few bytes can stand for 128 KiB: short slices bound what one call can return.
 _ZSTD_SLICE_BYTES = 256
+_GZIP_BITS = zlib.MAX_WBITS | 16
 
 Sink = Callable[[bytes], object]
 
@@ -147,38 +148,64 @@ def _into(stage: Decoder, sink: Sink) -> Sink:
     return lambda piece: stage.feed(piece, sink)
 
 
-class _Zlib:
-    """gzip (members may follow one another) and deflate, whose wrapper some servers leave out."""
+class _Gzip:
+    """gzip: members may follow one another; what follows a whole member and is none is padding (RFC 1952, 2.2)."""
 
-    __slots__ = ("_inner", "_started", "_wbits", "failed")
+    __slots__ = ("_ended", "_inner", "failed")
 
-    def __init__(self, wbits: int) -> None:
-        self._wbits = wbits
-        self._inner = zlib.decompressobj(wbits)
-        self._started = False
+    def __init__(self) -> None:
+        self._inner = zlib.decompressobj(_GZIP_BITS)
+        self._ended = False
         self.failed = False
 
     def feed(self, data: bytes, sink: Sink) -> None:
         while data and not self.failed:
             if self._inner.eof:
-                self._inner = zlib.decompressobj(self._wbits)
-            data = self._step(data, sink)
-
-    def _step(self, data: bytes, sink: Sink) -> bytes:
-        try:
-            piece = self._inner.decompress(data, PIECE_BYTES)
-        except zlib.error:
-            if self._started or self._wbits != zlib.MAX_WBITS:
-                # What follows a whole gzip member and is none is padding.
+                self._ended = True
+                self._inner = zlib.decompressobj(_GZIP_BITS)
+            try:
+                data = _inflate(self._inner, data, sink)
+            except zlib.error:
+                if self._ended:
+                    return
                 self.failed = True
-                return b""
-            self._wbits = -zlib.MAX_WBITS
-            self._inner = zlib.decompressobj(self._wbits)
-            return data
-        self._started = True
+
+
+class _Deflate:
+    """deflate: the zlib format, whose wrapper some servers leave out; its first two bytes tell (RFC 1950, 2.2)."""
+
+    __slots__ = ("_head", "_inner", "failed")
+
+    def __init__(self) -> None:
+        self._head = b""
+        self._inner: zlib._Decompress | None = None
+        self.failed = False
+
+    def feed(self, data: bytes, sink: Sink) -> None:
+        if self._inner is None:
+            self._head += data
+            if len(self._head) < 2:
+                return
+            data, wrapped = self._head, self._head[0] & 15 == 8 and int.from_bytes(self._head[:2], "big") % 31 == 0
+            self._inner = zlib.decompressobj(zlib.MAX_WBITS if wrapped else -zlib.MAX_WBITS)
+        while data and not self.failed and not self._inner.eof:
+            try:
+                data = _inflate(self._inner, data, sink)
+            except zlib.error:
+                self.failed = True
+
+
+def _inflate(inner: zlib._Decompress, data: bytes, sink: Sink) -> bytes:
+    """Hand on all that the input gives, piece by piece; return what follows the end of the stream."""
+    while True:
+        piece = inner.decompress(data, PIECE_BYTES)
         if piece:
             sink(piece)
-        return self._inner.unconsumed_tail or self._inner.unused_data
+        if inner.eof:
+            return inner.unused_data
+        data = inner.unconsumed_tail
+        if not data and len(piece) < PIECE_BYTES:
+            return b""
 
 
 class _Brotli:
@@ -195,11 +222,16 @@ class _Brotli:
             except brotli.error:
                 self.failed = True
                 return
-            if piece:
-                sink(piece)
-            if self._inner.can_accept_more_data():
+            if not piece:
                 return
+            # The limit is a soft one, and the decompressor says it can accept more while it still holds output.
+            _cut(piece, sink)
             data = b""
+
+
+def _cut(piece: bytes, sink: Sink) -> None:
+    for at in range(0, len(piece), PIECE_BYTES):
+        sink(piece[at : at + PIECE_BYTES])
 
 
 class _Zstd:
@@ -221,8 +253,7 @@ class _Zstd:
         except zstandard.ZstdError:
             self.failed = True
             return b""
-        for at in range(0, len(piece), PIECE_BYTES):
-            sink(piece[at : at + PIECE_BYTES])
+        _cut(piece, sink)
         if not self._inner.eof:
             return b""
         rest: bytes = self._inner.unused_data
@@ -234,9 +265,9 @@ class _Zstd:
 
 
 _CODINGS: dict[str, Callable[[], Decoder]] = {
-    "gzip": lambda: _Zlib(zlib.MAX_WBITS | 16),
-    "x-gzip": lambda: _Zlib(zlib.MAX_WBITS | 16),
-    "deflate": lambda: _Zlib(zlib.MAX_WBITS),
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
+    "deflate": _Deflate,
     "br": _Brotli,
     "zstd": _Zstd,
 }

@@ -16,9 +16,9 @@ def codex_lab(lab):
     return lab.with_variables(OPENAI_API_KEY="sk-dummy", CODEX_API_KEY="sk-dummy")
 
 
-def codex(*more):
+def codex(*more, model="gpt-5.2-codex"):
     always = ["--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--json"]
-    return ["codex", "exec", *always, "-m", "gpt-5.2-codex", *more, "edit the files"]
+    return ["codex", "exec", *always, "-m", model, *more, "edit the files"]
 
 
 def command(text):
@@ -77,4 +77,37 @@ def test_the_same_cap_lets_cheap_calls_go_on(codex_lab):
     assert (codex_lab.repository / "hello.txt").read_text() == "one\nfirst\nmore\nmore\nmore\nmore\n"
     # 18060, four of 300 x 1.75 + 10000 x 0.175 + 560 = 2835, and 175 + 1750 + 70 = 1995.
     assert run.cost == Decimal("0.031395")
+    assert_consistent(run)
+
+
+def test_code_mode_edits_a_file_with_cache_writes_priced(codex_lab):
+    code = "const done = await tools.exec_command({cmd: 'echo two > new.txt'}); text(done.output);"
+    script = Script(
+        turns=(
+            Turn(
+                tool_calls=(ToolCall(name="exec", text=code),),
+                tokens=Tokens(fresh=1001, cache_read=200, cache_write_5m=16001, output=50, reasoning=20),
+            ),
+            Turn(text="Done.", tokens=Tokens(fresh=101, cache_read=17003, output=10)),
+        )
+    )
+    with provider_for(script) as provider:
+        run = codex_lab.docket_run(flags(provider, "--max-usd", "5"), codex(model="gpt-6.1-sol"))
+    assert run.exit_code == 0, run.said
+    assert run.changes() == {"new.txt": "added"}
+    # GPT-6.1 Sol in micro-dollars a token: input 2, cached 0.10, cache write 2.50, output 10.
+    # call 1: 1001 x 2 + 200 x 0.10 + 50 x 10 = 2522 and, a part of its own, 16001 x 2.50 = 40002.5 -> 40002
+    # call 2: 101 x 2 + 17003 x 0.10 (1700.3) + 10 x 10 = 2002.3 -> 2002
+    assert [response["cost_usd"] for response in run.of_type("model.response")] == ["0.042524", "0.002002"]
+    assert run.cost == Decimal("0.044526")
+    assert_consistent(run)
+
+
+def test_a_model_without_a_price_is_not_sent_under_a_dollar_cap_and_it_says_why(codex_lab):
+    with provider_for(Script(turns=(Turn(text="Done."),))) as provider:
+        run = codex_lab.docket_run(flags(provider, "--max-usd", "5"), codex(model="gpt-0.0-unpriced"))
+    assert provider.calls == ()
+    assert run.exit_code == 1, run.said
+    assert "gpt-0.0-unpriced" in run.stdout, run.said
+    assert {denied["reason"] for denied in run.of_type("model.denied")} == {"unknown_model"}
     assert_consistent(run)

@@ -32,7 +32,7 @@ from docket.formats.reason import Reason
 
 EXIT_CAP = 42
 MAX_SECONDS = 120
-_CONTEXT_BYTES = 16_000
+_CONTEXT_BYTES = 12_000
 _FORGED = re.compile(rb'"cost_usd":"0\.[0-9]*?([1-9])')
 _HIDDEN_VARIABLES = re.compile(r"(?i)(DOCKET_|ANTHROPIC_|OPENAI_|(https?|all|no)_proxy$)")
 
@@ -46,12 +46,12 @@ SCRIPT = Script(
                     arguments={"path": "notes.md", "content": "# Notes\n\nThe parser reads one line at a time.\n"},
                 ),
             ),
-            tokens=Tokens(fresh=4000, output=60),
+            tokens=Tokens(fresh=3000, output=60),
         ),
         Turn(
             text="The tests still fail. Once more.",
             tool_calls=(ToolCall(name="append_file", arguments={"path": "attempts.log", "content": "one more try\n"}),),
-            tokens=Tokens(fresh=4000, output=20),
+            tokens=Tokens(fresh=3000, output=20),
         ),
     )
 )

@@ -91,7 +91,7 @@ def policy(document: dict[str, JsonValue] = POLICY) -> PolicyApplied:
     return PolicyApplied(name=str(document["name"]), digest=digest_of(document), document=document, source=None)
 
 
-def snapshot(phase: Phase, files: int, tree: str = "11") -> FsSnapshot:
+def snapshot(phase: Phase, files: int, tree: str = "11", omissions: int = 0) -> FsSnapshot:
     """A pass over `files` files."""
     return FsSnapshot(
         phase=phase,
@@ -99,7 +99,7 @@ def snapshot(phase: Phase, files: int, tree: str = "11") -> FsSnapshot:
         files=files,
         directories=1,
         symlinks=0,
-        omissions=0,
+        omissions=omissions,
         bytes_watched=files * 10,
         tree_sha256=Digest(tree * 32),
     )

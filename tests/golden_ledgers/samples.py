@@ -2,9 +2,43 @@
 
 from __future__ import annotations
 
-from docket.formats.ledger.payloads import Outcome
+from docket.formats.amount import Usd
+from docket.formats.ledger.payloads import (
+    CapExceeded,
+    CapWarning,
+    Change,
+    EntryState,
+    EvidenceGap,
+    ExitSource,
+    FsChange,
+    ModelDenied,
+    ModelError,
+    NetDenied,
+    Note,
+    Omissions,
+    OmittedPath,
+    OtherExchange,
+    Outcome,
+    Phase,
+    PolicyViolation,
+)
+from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage, UsageSource
-from golden_ledgers.build import LedgerBuilder, closed, component, opened, price, request, response
+from golden_ledgers.build import (
+    SOME_DIGEST,
+    LedgerBuilder,
+    added,
+    budget,
+    closed,
+    component,
+    end,
+    exited,
+    opened,
+    price,
+    request,
+    response,
+    snapshot,
+)
 
 
 def anthropic() -> LedgerBuilder:
@@ -178,4 +212,94 @@ def no_end() -> LedgerBuilder:
     return ledger
 
 
-ALL = {item.__name__: item for item in (anthropic, chat, responses, assumed, cut, zero, odd_names, no_end)}
+def busy() -> LedgerBuilder:
+    """A run in which everything happens once: refusals, errors, violations, warnings, tools, tunnels, a cap."""
+    ledger = opened(upstream_overrides={"openai": "http://127.0.0.1:9"}, label=None)
+    ledger.add(Note(code="policy-in-tree", message="a policy file in the tree asks for more and is not followed"))
+    ledger.add(OtherExchange(provider="openai", method="GET", path="/v1/models", status=200, response_bytes=50))
+    ledger.add(NetDenied(reason="bad_token", kind="door", count=3))
+    ledger.add(NetDenied(reason="egress", kind="tunnel", count=2))
+    ledger.add_raw("net.allowed", {"host": "pypi.org:443", "kind": "tunnel"})
+    ledger.add(request(1, "openai", "gpt-5", "openai-chat"))
+    ledger.add(
+        ModelError(
+            call=1,
+            provider="openai",
+            model="gpt-5",
+            status=529,
+            latency_ms=7,
+            reason="upstream_status",
+            error="overloaded",
+            response_bytes=20,
+            response_sha256=SOME_DIGEST,
+        )
+    )
+    ledger.add(request(2, "openai", "gpt-5", "openai-chat"))
+    ledger.add(price("gpt-5", "1.25", "0.125", "10"))
+    ledger.add(
+        response(
+            2,
+            "openai",
+            "gpt-5",
+            usage=Usage(input_tokens=700_000, output_tokens=10_000),
+            components=(component("gpt-5", 700_000, 0, 10_000, "0.975000"),),  # 700000x1.25 + 10000x10
+            cost="0.975000",
+            cumulative="0.975000",
+            streaming=True,
+        )
+    )
+    ledger.add(CapWarning(cap="max_usd", threshold="0.8", used_pct="97.5", used="0.975000", limit="1.00"))
+    ledger.add(
+        CapExceeded(
+            cap="max_usd",
+            limit="1.00",
+            used="0.975000",
+            cost_usd=Usd(975_000),
+            tokens=710_000,
+            calls=1,
+            action="kill",
+            detail="the next call would cross the cap",
+        )
+    )
+    ledger.add(
+        ModelDenied(
+            provider="openai",
+            model="gpt-5",
+            reason="max_usd",
+            cap="max_usd",
+            detail="$0.97 of $1.00 is spent",
+            status=400,
+            path="/v1/chat/completions",
+        )
+    )
+    ledger.add_raw("tool.call", {"name": "bash", "reported_by": "agent"})
+    ledger.add_raw("tool.result", {"name": "bash", "ok": False, "reported_by": "agent"})
+    ledger.add_raw("tool.call", {"name": "edit", "reported_by": "agent"})
+    ledger.add_raw("tool.result", {"name": "edit", "ok": True, "reported_by": "agent"})
+    ledger.add_raw("x-docket.from-later", {"anything": [1, None, {"deep": True}]})
+    ledger.add(exited(-9))
+    ledger.add(added(b".env"))
+    file, link = (
+        EntryState(kind="file", mode=0o644, size=1, sha256=SOME_DIGEST),
+        EntryState(kind="symlink", mode=0o777, target="x"),
+    )
+    ledger.add(FsChange(path=RelPath.parse(b"a"), change=Change.MODIFIED, before=file, after=file))
+    ledger.add(FsChange(path=RelPath.parse(b"b"), change=Change.REMOVED, before=file))
+    ledger.add(FsChange(path=RelPath.parse(b"c"), change=Change.RETYPED, before=file, after=link))
+    omitted = OmittedPath(path=RelPath.parse(b"fifo"), reason="special-file", detail="a FIFO")
+    ledger.add(Omissions(phase=Phase.AFTER, omissions=(omitted,)))
+    ledger.add(snapshot(Phase.AFTER, 3, "33", omissions=1))
+    ledger.add(PolicyViolation(rule="files.deny_write", path=RelPath.parse(b".env"), detail="it was written"))
+    ledger.add(budget("0.975000"))
+    ledger.add(end("0.975000", 42, exit_source=ExitSource.CAP, breached="max_usd"))
+    return ledger
+
+
+def gap() -> LedgerBuilder:
+    """A run whose ledger could not take two events."""
+    ledger = opened()
+    ledger.add(EvidenceGap(first_failing_seq=4, unwritten_events=2, detail="no space left on device"))
+    return closed(ledger, "0.00", ())
+
+
+ALL = {item.__name__: item for item in (anthropic, chat, responses, assumed, cut, zero, odd_names, no_end, busy, gap)}

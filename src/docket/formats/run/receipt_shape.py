@@ -110,7 +110,6 @@ _OURS = record(
                 "denied_by_reason": _COUNTS,
                 "errors_by_reason": _COUNTS,
                 "estimated": count,
-                "assumed_models": _COUNTS,
                 "altered": count,
                 "other_exchanges": count,
                 "usage": record(dict.fromkeys(Usage.__dataclass_fields__, count)),

@@ -15,6 +15,8 @@ from docket.formats.canonical import JsonValue
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 
+_ALWAYS = ("input_tokens", "cached_input_tokens", "output_tokens")
+
 
 class UsageSource(StrEnum):
     """Who counted."""
@@ -67,11 +69,10 @@ class Usage:
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the three v1 members always and every other member that is not zero."""
-        always = ("input_tokens", "cached_input_tokens", "output_tokens")
         return {
             item.name: getattr(self, item.name)
             for item in fields(self)
-            if item.name in always or getattr(self, item.name)
+            if item.name in _ALWAYS or getattr(self, item.name)
         }
 
     def __add__(self, other: Usage) -> Usage:
@@ -79,9 +80,13 @@ class Usage:
 
     @classmethod
     def from_json(cls, value: JsonValue, where: str = "usage") -> Usage:
-        """Read what `to_json` writes; unknown members are refused."""
+        """Read exactly what `to_json` writes."""
         reader = Reader(value, where)
-        counts = {item.name: reader.integer(item.name) for item in fields(cls) if reader.has(item.name)}
+        counts = {
+            item.name: reader.integer(item.name, minimum=0 if item.name in _ALWAYS else 1)
+            for item in fields(cls)
+            if item.name in _ALWAYS or reader.has(item.name)
+        }
         reader.close()
         return cls(**counts)
 

@@ -34,6 +34,11 @@ def components(case: Case) -> Answer:
     return _watched(case, "components", "components sum to their calls and account for the usage")
 
 
+def cap_limits(case: Case) -> Answer:
+    """Caps that were reached are caps of the policy, with its limits."""
+    return _watched(case, "cap-limits", "every cap that was reached is one of the policy's")
+
+
 def policy_digest(case: Case) -> Answer:
     """The policy's digest is that of the embedded document."""
     if case.receipt.part("policy") is None:

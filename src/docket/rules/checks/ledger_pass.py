@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
+from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import FOLD
 from docket.formats.merkle import MerkleTree
 from docket.rules.checks.arithmetic import Arithmetic
-from docket.rules.checks.course import EventOrder, SessionShape
+from docket.rules.checks.course import CapLimits, EventOrder, SessionShape
 from docket.rules.checks.typed import typed
 from docket.rules.receipt.assemble import LedgerFigures, assemble
 from docket.rules.receipt.fold import Folded, LedgerFold
@@ -66,6 +68,23 @@ class LedgerReading:
         )
 
 
+class Watch(Protocol):
+    """Something that follows the events of docket's own ledger and says what is wrong with one."""
+
+    def take(self, event: Event, payload: Payload | None, /) -> str | None:
+        """Return what is wrong with the next event, or None."""
+        ...
+
+
+def _watches() -> dict[str, Watch]:
+    return {
+        "session-shape": SessionShape(),
+        "event-order": EventOrder(),
+        "components": Arithmetic(),
+        "cap-limits": CapLimits(),
+    }
+
+
 @dataclass(slots=True)
 class LedgerPass:
     """Takes events in order; `finish` gives the reading."""
@@ -78,9 +97,7 @@ class LedgerPass:
     last_type: str = ""
     fold: LedgerFold = field(default_factory=LedgerFold)
     public: PublicFold = field(default_factory=PublicFold)
-    shape: SessionShape = field(default_factory=SessionShape)
-    order: EventOrder = field(default_factory=EventOrder)
-    arithmetic: Arithmetic = field(default_factory=Arithmetic)
+    watches: Mapping[str, Watch] = field(default_factory=_watches)
 
     def take(self, item: Event | TornTail) -> None:
         """Take the next event, or the torn tail."""
@@ -104,11 +121,7 @@ class LedgerPass:
         except InvalidDocumentError as error:
             self.faults.setdefault("ledger-payloads", error.detail)
             return
-        for name, watch in (
-            ("session-shape", self.shape),
-            ("event-order", self.order),
-            ("components", self.arithmetic),
-        ):
+        for name, watch in self.watches.items():
             fault = watch.take(event, payload)
             if fault is not None:
                 self.faults.setdefault(name, f"event {event.seq} ({event.type}): {fault}")

@@ -64,6 +64,7 @@ CHECKS: tuple[tuple[str, CheckFunction], ...] = (
     ("session-shape", derived.session_shape),
     ("event-order", derived.event_order),
     ("components", derived.components),
+    ("cap-limits", derived.cap_limits),
     ("policy-digest", derived.policy_digest),
     ("price-table-digest", derived.price_table_digest),
     ("receipt-rebuild", derived.receipt_rebuild),

@@ -53,7 +53,7 @@ class CallsFold:
     denials: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     usage: Counter[str] = field(default_factory=Counter)
-    assumed_models: Counter[str] = field(default_factory=Counter)
+    assumed_models: set[str] = field(default_factory=set)
     altered: int = 0
 
     def request(self, payload: ModelRequest) -> None:
@@ -67,9 +67,10 @@ class CallsFold:
         self.providers[payload.provider] += 1
         self.outcomes[str(payload.outcome)] += 1
         self.estimated_calls += payload.usage_source is UsageSource.ESTIMATED
-        self.assumed_models[payload.model] += payload.assumed_price
         for item in fields(Usage):
             self.usage[item.name] += getattr(payload.usage, item.name)
+        if payload.assumed_price:
+            self.assumed_models.update(part.model for part in payload.components[-1:])
         last = len(payload.components) - 1
         for index, part in enumerate(payload.components):
             self.rows.append(
@@ -104,8 +105,8 @@ class CallsFold:
         """The sum over the rows."""
         return sum((row.cost_usd for row in self.rows), ZERO)
 
-    def totals(self, assumed_models: Iterable[str]) -> dict[str, JsonValue]:
-        """Return the receipt member `totals`."""
+    def totals(self, fallback_models: Iterable[str]) -> dict[str, JsonValue]:
+        """Return the receipt member `totals`; `fallback_models` are the rows' models that the fallback prices."""
         by_model: dict[str, _ModelSum] = {}
         whole = _ModelSum()
         for row in self.rows:
@@ -124,7 +125,7 @@ class CallsFold:
             "usage_reported_calls": whole.calls - estimated,
             "usage_estimated_calls": estimated,
             "asserted_calls": 0,
-            "assumed_price_models": sorted(assumed_models),
+            "assumed_price_models": sorted(self.assumed_models.union(fallback_models)),
             "by_model": [_model_sum(model, total) for model, total in ranked],
         }
 
@@ -142,7 +143,6 @@ class CallsFold:
             "denied_by_reason": _counted(self.denials),
             "errors_by_reason": _counted(self.errors),
             "estimated": self.estimated_calls,
-            "assumed_models": _counted(+self.assumed_models),
             "altered": self.altered,
             "other_exchanges": self.others,
             "usage": {item.name: self.usage[item.name] for item in fields(Usage)},

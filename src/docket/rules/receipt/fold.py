@@ -139,7 +139,7 @@ class LedgerFold:
     def _members(self, start: SessionStart) -> dict[str, JsonValue]:
         course, calls = self.course, self.calls
         document = self.prices.document(start.prices)
-        assumed = Families.of(document).assumed({row.model for row in calls.rows})
+        fallback = Families.of(document).assumed({row.model for row in calls.rows})
         budget = course.budget
         return {
             "session": course.session(start),
@@ -149,7 +149,7 @@ class LedgerFold:
                 "listener": dict(start.boundary),
                 "upstream_overrides": dict(start.upstream_overrides),
             },
-            "totals": calls.totals(assumed),
+            "totals": calls.totals(fallback),
             "model_calls": calls.model_calls(),
             "budget": None if budget is None else budget.to_data(),
             "tools": {

@@ -1,4 +1,4 @@
-"""Signals to docket itself, turned into values that a wait can see.
+"""Signals to docket itself, turned into values that end a wait.
 
 Rules: a signal's number is put into a pipe by the interpreter's C handler, so that no Python code runs inside
 another call; `Signals` restores what stood before when it is closed; only the main thread may open one.
@@ -7,6 +7,7 @@ another call; `Signals` restores what stood before when it is closed; only the m
 from __future__ import annotations
 
 import os
+import select
 import signal
 from types import TracebackType
 from typing import Self
@@ -27,24 +28,21 @@ class Signals:
         }
         self._wakeup = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
 
-    def fileno(self) -> int:
-        """The descriptor that becomes readable when a signal or a `wake` arrived."""
-        return self._reader
-
-    def wake(self) -> None:
-        """Make the descriptor readable from any thread."""
-        try:
-            os.write(self._writer, b"\0")
-        except (BlockingIOError, OSError):
-            return  # the pipe is full, so its reader wakes anyway; or it is closed, and nobody waits
-
-    def take(self) -> tuple[int, ...]:
-        """Return the numbers of the signals that arrived since the last call, in order."""
+    def wait(self, timeout_seconds: float | None) -> tuple[int, ...]:
+        """Wait for a signal or a `wake`; return the signals' numbers in order, () after a wake or the time given."""
+        select.select([self._reader], [], [], timeout_seconds)
         try:
             data = os.read(self._reader, 4096)
         except BlockingIOError:
             return ()
         return tuple(number for number in data if number)
+
+    def wake(self) -> None:
+        """End a wait, now or the next one; any thread may call it."""
+        try:
+            os.write(self._writer, b"\0")
+        except (BlockingIOError, OSError):
+            return  # the pipe is full, so its reader wakes anyway; or it is closed, and nobody waits
 
     def close(self) -> None:
         """Restore the handlers that stood before."""

@@ -51,8 +51,13 @@ def read_ledger(path: Path, *, disk: Disk = SYSTEM_DISK) -> Iterator[Event | Tor
 
     UnavailableError where there is no such regular file; InvalidDocumentError at the first event that is wrong.
     """
+    yield from follow(read_chunks(path, disk=disk))
+
+
+def read_chunks(path: Path, *, disk: Disk = SYSTEM_DISK) -> Iterator[bytes]:
+    """Yield a ledger file's bytes in pieces; UnavailableError where there is no such regular file."""
     with disk.folder(path.parent) as folder, folder.open(path.name) as file:
-        yield from follow(chunks(file))
+        yield from chunks(file)
 
 
 def existing_events(file: StoredFile) -> Iterator[Event]:

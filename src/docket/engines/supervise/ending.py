@@ -1,0 +1,171 @@
+"""The last phases: what the run's end is called, the record's last events, the receipt and where it is put."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from docket.engines.boundary import BoundaryEnd
+from docket.engines.supervise.request import RunResult
+from docket.engines.supervise.session import OpenRun, Session
+from docket.engines.supervise.watch import Breached, Cause, Watched, signal_name
+from docket.errors import DocketError
+from docket.formats.amount import ZERO, Usd
+from docket.formats.canonical import JsonObject, encode_document
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payloads import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
+from docket.formats.reason import Reason
+from docket.host.process import AgentExit
+from docket.rules.receipt.assemble import receipt_from_ledger
+from docket.stores.ledger_reader import read_chunks
+from docket.stores.receipts import Problem, Publication, publish
+
+CAP_CODE = 42
+UNAVAILABLE_CODE = 75
+INTERNAL_CODE = 70
+SIGNAL_BASE = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """The run's exit code, whose number it is, and which cap was reached."""
+
+    exit_code: int
+    exit_source: ExitSource
+    breached: str | None = None
+    interrupted: bool = False
+
+
+def ending_of(watched: Watched, breached: Breached) -> Ending:
+    """Return what the watched end means for docket's own exit code.
+
+    A cap that was reached decides even where the agent ended by itself on the refusal: work that a cap cut short
+    must not look like a success.
+    """
+    if watched.cause is Cause.AGENT and breached.cap is not None:
+        return Ending(exit_code=CAP_CODE, exit_source=ExitSource.CAP, breached=str(breached.cap))
+    if watched.cause is Cause.CAP:
+        return Ending(exit_code=CAP_CODE, exit_source=ExitSource.CAP, breached=str(watched.cap))
+    if watched.cause is Cause.SIGNAL:
+        code = SIGNAL_BASE + (watched.signal or 0)
+        return Ending(exit_code=code, exit_source=ExitSource.SIGNAL, interrupted=True)
+    if watched.cause is Cause.EVIDENCE:
+        return Ending(exit_code=UNAVAILABLE_CODE, exit_source=ExitSource.DOCKET)
+    return _own_ending(watched.exit)
+
+
+def _own_ending(exit_: AgentExit) -> Ending:
+    if exit_.failure is not None:
+        code = exit_.exit_code if exit_.exit_code is not None else INTERNAL_CODE
+        return Ending(exit_code=code, exit_source=ExitSource.DOCKET)
+    if exit_.signal is not None:
+        return Ending(exit_code=SIGNAL_BASE + exit_.signal, exit_source=ExitSource.SIGNAL)
+    if exit_.exit_code is None:
+        return Ending(exit_code=INTERNAL_CODE, exit_source=ExitSource.DOCKET)
+    return Ending(exit_code=exit_.exit_code, exit_source=ExitSource.AGENT)
+
+
+def exit_payload(watched: Watched) -> ProcExit:
+    """Return the event of the agent's end."""
+    by = {
+        Cause.CAP: str(watched.cap),
+        Cause.SIGNAL: None if watched.signal is None else signal_name(watched.signal),
+        Cause.EVIDENCE: str(Reason.EVIDENCE_FAILED),
+    }
+    code = watched.exit.exit_code
+    if code is None:
+        code = SIGNAL_BASE + watched.exit.signal if watched.exit.signal is not None else INTERNAL_CODE
+    return ProcExit(
+        exit_code=code,
+        signal=None if watched.exit.signal is None else signal_name(watched.exit.signal),
+        terminated_by=by.get(watched.cause),
+        leftover_processes=watched.exit.leftover_processes,
+    )
+
+
+def close_record(run: OpenRun, ending: Ending, settled: BoundaryEnd | None, last: Sequence[Payload]) -> None:
+    """Write the record's last events, into the reserve if the disk is full."""
+    ledger = run.session.ledger
+    with suppress(DocketError):
+        ledger.flush()
+    payloads: list[Payload] = [*last]
+    if ledger.failure is None:
+        recheck = ledger.recheck()
+        if recheck.first_difference is not None:
+            payloads.append(Note(code="ledger-diverged", message=recheck.detail))
+    if ledger.lost_events:
+        payloads.append(
+            EvidenceGap(
+                first_failing_seq=ledger.failed_seq if ledger.failed_seq is not None else len(ledger.hashes),
+                unwritten_events=ledger.lost_events,
+                detail="the ledger took no more events" if ledger.failure is None else ledger.failure.detail,
+            )
+        )
+    payloads.append(_end_payload(run, ending, ZERO if settled is None else settled.state.spent))
+    try:
+        ledger.append_final(payloads)
+    except DocketError:
+        # Less may still fit: the end alone is what makes the record say that it has one.
+        with suppress(DocketError):
+            ledger.append_final(payloads[-1:])
+
+
+def _end_payload(run: OpenRun, ending: Ending, spent: Usd) -> SessionEnd:
+    milliseconds = (run.world.clock.monotonic_ns() - run.session.started_ns) // 1_000_000
+    return SessionEnd(
+        exit_code=ending.exit_code,
+        exit_source=ending.exit_source,
+        duration_seconds=f"{milliseconds // 1000}.{milliseconds % 1000:03d}",
+        breached=ending.breached,
+        interrupted=ending.interrupted,
+        cost_usd=spent,
+    )
+
+
+def report(run: OpenRun, ending: Ending) -> RunResult:
+    """Derive the receipt from the ledger, publish both, and give back what was reserved."""
+    request, session = run.request, run.session
+    problems: list[Problem] = []
+    receipt = _derive(session, problems)
+    session.ledger.close()
+    path, ledger_path = None, session.ledger.path
+    if receipt is None:
+        if session.reserve is not None:
+            session.reserve.release()
+    else:
+        try:
+            published = publish(request.layout, _publication(session, receipt))
+            problems += published.problems
+            path, ledger_path = published.receipt_path, published.ledger_path
+        except DocketError as error:
+            problems.append(Problem(Reason(error.reason), error.detail))
+    return RunResult(
+        exit_code=ending.exit_code,
+        exit_source=ending.exit_source,
+        docket_number=session.docket_number,
+        receipt=receipt,
+        receipt_path=path,
+        ledger_path=ledger_path,
+        problems=tuple(problems),
+    )
+
+
+def _derive(session: Session, problems: list[Problem]) -> JsonObject | None:
+    with suppress(DocketError):
+        session.ledger.reinstate()
+    try:
+        return receipt_from_ledger(read_chunks(session.ledger.path))
+    except DocketError as error:
+        problems.append(Problem(Reason(error.reason), f"no receipt could be derived from the ledger: {error.detail}"))
+        return None
+
+
+def _publication(session: Session, receipt: JsonObject) -> Publication:
+    return Publication(
+        docket_number=session.docket_number,
+        session_id=session.session_id,
+        receipt=encode_document(receipt),
+        ledger_path=session.ledger.path,
+        reserve=session.reserve,
+    )

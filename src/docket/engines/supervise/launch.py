@@ -1,0 +1,71 @@
+"""The launch phase: the recipe's plan, its per-run files, and the agent's start."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from docket.engines.supervise.request import RunRequest, RunWorld
+from docket.engines.supervise.session import OpenRun, Session, argv_members, cwd_members
+from docket.formats.ledger.payloads import Note, ProcSpawn
+from docket.host.isolation import detect
+from docket.host.process import Agent, SpawnRequest
+from docket.rules.agents.interface import LaunchPlan, LaunchRequest
+from docket.stores.live import live_path, write_live_files
+
+_UNBOUND = "http://127.0.0.1:1/unbound"
+
+
+def rehearse(request: RunRequest, world: RunWorld) -> LaunchPlan:
+    """Plan with an address that is not bound, to learn what the recipe refuses and which upstreams it found.
+
+    RefusedBeforeStartError where the agent cannot be made to reach the boundary.
+    """
+    return plan(request, world, _UNBOUND, live_path(request.layout, "unbound"))
+
+
+def plan(request: RunRequest, world: RunWorld, base_url: str, run_dir: Path) -> LaunchPlan:
+    """Return the recipe's plan for this address."""
+    wanted = LaunchRequest(argv=request.argv, environ=request.environ, base_url=base_url, run_dir=str(run_dir))
+    inputs = {name: world.read_file(name) for name in request.recipe.wanted_files(wanted)}
+    return request.recipe.plan(
+        LaunchRequest(
+            argv=request.argv, environ=request.environ, base_url=base_url, run_dir=str(run_dir), inputs=inputs
+        )
+    )
+
+
+def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path) -> Agent:
+    """Write the plan's files and start the agent; what was started stands in the record."""
+    request, ledger = run.request, run.session.ledger
+    write_live_files(run_dir, {item.name: item.data for item in planned.files})
+    for sentence in planned.notes:
+        ledger.append(Note(code="recipe", message=sentence), control=True)
+    ledger.append(_spawn_payload(request, planned), control=True)
+    ledger.flush()
+    environment = environment_of(request.environ, planned, run.session)
+    return run.world.spawn(SpawnRequest(argv=planned.argv, cwd=os.fspath(request.cwd), env=environment))
+
+
+def environment_of(environ: Mapping[str, str], planned: LaunchPlan, session: Session) -> dict[str, str]:
+    """Return the agent's environment: the person's, less what the plan takes out, plus what it sets."""
+    environment = {name: value for name, value in environ.items() if name not in planned.env_unset}
+    environment.update(planned.env_set)
+    environment["DOCKET_SESSION"] = session.session_id
+    environment["DOCKET_NUMBER"] = session.docket_number
+    return environment
+
+
+def _spawn_payload(request: RunRequest, planned: LaunchPlan) -> ProcSpawn:
+    # The per-run folder and the token are the run's own; the record holds the command as the person would know it.
+    argv, argv_b64 = argv_members(request.argv)
+    cwd, cwd_b64 = cwd_members(str(request.cwd))
+    return ProcSpawn(
+        argv=argv,
+        argv_b64=argv_b64,
+        cwd=cwd,
+        cwd_b64=cwd_b64,
+        env_set=tuple(sorted(planned.env_set)),
+        isolation=detect().names(),
+    )

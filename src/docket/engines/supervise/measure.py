@@ -1,0 +1,76 @@
+"""The measure phases: a digest pass before and after the agent, and what the difference is called in the record."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+
+from docket.engines.observe import ObserveRequest
+from docket.engines.supervise.session import OpenRun
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payloads import FsChange, FsSnapshot, Omissions, OmittedPath, Phase, PolicyViolation
+from docket.formats.tree.listing import Listing
+from docket.rules.selectors import Selector, compile_patterns
+from docket.rules.tree.diff import Difference, diff
+from docket.rules.tree.watch import watched_surface
+
+OMISSIONS_PER_EVENT = 200
+
+
+def measure(run: OpenRun, phase: Phase) -> Listing:
+    """Make a pass over the tree and record its figures and what it could not observe."""
+    request, world, session = run.request, run.world, run.session
+    files = request.policy.files
+    surface = watched_surface(watch=files.watch, ignore=files.ignore, evidence=request.layout.evidence)
+    try:
+        listing = world.observe(
+            ObserveRequest(root=os.fsencode(request.cwd), surface=surface, progress=world.watcher.scanned)
+        )
+    finally:
+        world.watcher.scan_ended()
+    for payload in _pass_payloads(listing, files.watch, phase):
+        session.ledger.append(payload, control=isinstance(payload, FsSnapshot))
+    return listing
+
+
+def _pass_payloads(listing: Listing, roots: Sequence[str], phase: Phase) -> Iterator[Payload]:
+    yield FsSnapshot(
+        phase=phase,
+        roots=tuple(roots),
+        files=listing.files,
+        directories=listing.directories,
+        symlinks=listing.symlinks,
+        omissions=len(listing.omissions),
+        bytes_watched=listing.bytes_watched,
+        tree_sha256=listing.tree_sha256,
+    )
+    for start in range(0, len(listing.omissions), OMISSIONS_PER_EVENT):
+        chunk = listing.omissions[start : start + OMISSIONS_PER_EVENT]
+        yield Omissions(
+            phase=phase,
+            omissions=tuple(
+                OmittedPath(path=item.path, reason=str(item.reason), detail=item.detail or None) for item in chunk
+            ),
+        )
+
+
+def compare(run: OpenRun, before: Listing, after: Listing) -> tuple[Difference, ...]:
+    """Record every path that differs, and every change the policy forbids."""
+    request, session = run.request, run.session
+    differences = diff(before, after)
+    forbidden = compile_patterns((*request.policy.files.deny_write, *request.protected))
+    for difference in differences:
+        session.ledger.append(
+            FsChange(path=difference.path, change=difference.change, before=difference.before, after=difference.after)
+        )
+    for difference in differences:
+        if _forbidden(forbidden, difference):
+            detail = f"a path that must not change was {difference.change}"
+            session.ledger.append(PolicyViolation(rule="files.deny_write", path=difference.path, detail=detail))
+    return differences
+
+
+def _forbidden(selector: Selector, difference: Difference) -> bool:
+    states = (difference.before, difference.after)
+    is_directory = any(state is not None and state.kind == "directory" for state in states)
+    return selector.matches(difference.path, is_directory=is_directory)

@@ -1,0 +1,114 @@
+"""What a run is asked to be, the world it happens in, and what comes of it.
+
+All values are frozen. The world is a bundle of ports: `surfaces/cli/wiring` fills it with the machine's, tests with
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
+from docket.engines.observe import ObserveRequest
+from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.ledger.payloads import ExitSource
+from docket.formats.run.policy import Policy
+from docket.formats.tree.listing import Listing
+from docket.host.clock import Clock
+from docket.host.ids import Ids
+from docket.host.process import Agent, SpawnRequest
+from docket.rules.agents.interface import Recipe
+from docket.rules.spending.price_book import PriceBook
+from docket.stores.layout import Layout
+from docket.stores.receipts import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A run as the person asked for it, everything resolved.
+
+    `argv` and `environ` are the person's (surrogateescape text); `policy` is the effective policy, `upstreams` what
+    the person named by flag; `protected` are selectors whose change is a violation beside the policy's own;
+    `remarks` are sentences that belong into the record (an ignored policy key, say).
+    """
+
+    argv: tuple[str, ...]
+    environ: Mapping[str, str]
+    cwd: Path
+    policy: Policy
+    policy_source: str | None
+    protected: tuple[str, ...]
+    remarks: tuple[str, ...]
+    recipe: Recipe
+    upstreams: Mapping[str, str]
+    label: str | None
+    port: int
+    layout: Layout
+    book: PriceBook
+    host_facts: Mapping[str, JsonValue]
+
+
+class Signals(Protocol):
+    """Signals to docket as values that end a wait; `wake` may be called from any thread."""
+
+    def wait(self, timeout_seconds: float | None) -> tuple[int, ...]:
+        """Wait for a signal, a `wake` or the time given; return the signals' numbers."""
+        ...
+
+    def wake(self) -> None:
+        """End the present wait, or the next one."""
+        ...
+
+
+class Watcher(Protocol):
+    """Who is told how the run goes; a terminal, or nobody."""
+
+    def started(self, docket_number: str) -> None:
+        """The session has begun."""
+        ...
+
+    def scanned(self, files: int, size_bytes: int) -> None:
+        """So many files have been read in the present pass."""
+        ...
+
+    def scan_ended(self) -> None:
+        """The present pass is over."""
+        ...
+
+    def warned(self, sentence: str) -> None:
+        """Something the person should know now."""
+        ...
+
+    def stopping(self, sentence: str) -> None:
+        """The run is being stopped, and why."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunWorld:
+    """The ports of a run."""
+
+    clock: Clock
+    ids: Ids
+    signals: Signals
+    watcher: Watcher
+    start_boundary: Callable[[BoundaryRequest, BoundaryWorld], Boundary]
+    observe: Callable[[ObserveRequest], Listing]
+    spawn: Callable[[SpawnRequest], Agent]
+    read_file: Callable[[str], bytes | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """How the run ended and where its record stands; `receipt` is None if not even one could be derived."""
+
+    exit_code: int
+    exit_source: ExitSource
+    docket_number: str
+    receipt: JsonObject | None
+    receipt_path: Path | None
+    ledger_path: Path
+    problems: tuple[Problem, ...]

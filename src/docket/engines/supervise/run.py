@@ -1,0 +1,150 @@
+"""A run from its opening to its receipt.
+
+Rules:
+1. Once the session is open there is a receipt, whatever happens: a missing program, a crash, a cap, Ctrl-C, a full
+   disk, a fault of docket's own.
+2. The last pass over the tree is made when no process of the run is left.
+3. Nothing here decides about a call or a file; the rules do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryState, BoundaryWorld
+from docket.engines.supervise import ending as ends
+from docket.engines.supervise import launch as launching
+from docket.engines.supervise import measure as measuring
+from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
+from docket.engines.supervise.session import OpenRun, announce, open_session
+from docket.engines.supervise.watch import Breached, Watched, watch
+from docket.errors import DocketError
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payloads import CapExceeded, ExitSource, Note, Phase
+from docket.formats.reason import Reason
+from docket.rules.agents.interface import LaunchPlan
+from docket.rules.providers.registry import Provider, names, provider, with_upstream
+from docket.stores.live import live_folder
+
+
+def supervise(request: RunRequest, world: RunWorld) -> RunResult:
+    """Run the agent and return how it ended.
+
+    RefusedBeforeStartError or UnavailableError only before the session began; afterwards everything ends in a result.
+    """
+    rehearsed = launching.rehearse(request, world)
+    upstreams = {**rehearsed.upstreams, **request.policy.upstreams.mapping(), **request.upstreams}
+    run = OpenRun(request=request, world=world, session=open_session(request, world))
+    course = _Course()
+    try:
+        world.watcher.started(run.session.docket_number)
+        announce(run, upstreams)
+        _between(run, rehearsed, upstreams, course)
+    except DocketError as error:
+        course.fault(str(error.reason), error.detail, ends.UNAVAILABLE_CODE)
+    except Exception as error:  # noqa: BLE001 - the session has begun: a fault of docket's own must not lose the receipt
+        course.fault("internal", f"{type(error).__name__}: {error}", ends.INTERNAL_CODE)
+    ends.close_record(run, course.ending, course.settled, course.last)
+    return ends.report(run, course.ending)
+
+
+@dataclass(slots=True)
+class _Course:
+    """What has become of the run so far; each phase fills its part, so that a fault in one loses no other."""
+
+    ending: ends.Ending = field(
+        default_factory=lambda: ends.Ending(exit_code=ends.INTERNAL_CODE, exit_source=ExitSource.DOCKET)
+    )
+    settled: BoundaryEnd | None = None
+    last: list[Payload] = field(default_factory=list)
+
+    def fault(self, code: str, detail: str, exit_code: int) -> None:
+        """Note a fault of docket's own; a cap that was reached, or a signal, keeps its say."""
+        self.last.append(Note(code=f"fault-{code}", message=detail))
+        if self.ending.breached is None and not self.ending.interrupted:
+            self.ending = ends.Ending(exit_code=exit_code, exit_source=ExitSource.DOCKET)
+
+
+def _between(run: OpenRun, rehearsed: LaunchPlan, upstreams: Mapping[str, str], course: _Course) -> None:
+    """The phases between the announcement and the record's last events."""
+    breached = Breached(run.world.signals.wake)
+    with ExitStack() as stack:
+        boundary = _start_boundary(run, rehearsed, upstreams, breached)
+        stack.callback(_settle, boundary, course)
+        before = measuring.measure(run, Phase.BEFORE)
+        watched = _agents_time(run, boundary, breached, stack)
+        state = boundary.snapshot()
+        if state.breach is not None:
+            breached.report(state.breach)
+        course.ending = ends.ending_of(watched, breached)
+        if watched.cap is Reason.MAX_WALL_SECONDS:
+            run.session.ledger.append(_wall_breach(run, state, watched), control=True)
+        run.session.ledger.append(ends.exit_payload(watched), control=True)
+    after = measuring.measure(run, Phase.AFTER)
+    measuring.compare(run, before, after)
+    _remark_on_calls(run, watched, course)
+
+
+def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: ExitStack) -> Watched:
+    run_dir = stack.enter_context(live_folder(run.request.layout, run.session.session_id))
+    planned = launching.plan(run.request, run.world, boundary.base_url, run_dir)
+    agent = launching.launch(run, planned, run_dir)
+    try:
+        return watch(run, agent, breached)
+    finally:
+        agent.close()
+
+
+def _settle(boundary: Boundary, course: _Course) -> None:
+    course.settled = boundary.stop()
+
+
+def _start_boundary(run: OpenRun, rehearsed: LaunchPlan, upstreams: Mapping[str, str], breached: Breached) -> Boundary:
+    asked = BoundaryRequest(
+        policy=run.request.policy,
+        token=run.world.ids.token(),
+        docket_number=run.session.docket_number,
+        providers=reachable(upstreams),
+        refusal=rehearsed.refusal,
+        tolerates_usage_injection=rehearsed.tolerates_usage_injection,
+        port=run.request.port,
+    )
+    around = BoundaryWorld(
+        ledger=run.session.ledger,
+        clock=run.world.clock,
+        book=run.request.book,
+        environ=run.request.environ,
+        on_breach=breached.report,
+    )
+    return run.world.start_boundary(asked, around)
+
+
+def reachable(upstreams: Mapping[str, str]) -> tuple[Provider, ...]:
+    """Return the known providers and the named ones, each at the upstream that was asked for."""
+    known = tuple(provider(name) for name in names() if name not in upstreams)
+    return (*known, *(with_upstream(name, url) for name, url in sorted(upstreams.items())))
+
+
+def _wall_breach(run: OpenRun, state: BoundaryState, watched: Watched) -> CapExceeded:
+    seconds = (run.world.clock.monotonic_ns() - run.session.started_ns) // 1_000_000_000
+    return CapExceeded(
+        cap=str(Reason.MAX_WALL_SECONDS),
+        limit=str(run.request.policy.caps.max_wall_seconds),
+        used=str(seconds),
+        cost_usd=state.spent,
+        tokens=state.tokens,
+        calls=state.calls,
+        action="kill",
+        detail=watched.detail,
+    )
+
+
+def _remark_on_calls(run: OpenRun, watched: Watched, course: _Course) -> None:
+    """Say when the agent ran and no call of it arrived: it may have spoken to its provider directly."""
+    settled = course.settled
+    if watched.exit.failure is None and settled is not None and settled.state.calls + settled.state.denied == 0:
+        sentence = "no model call of the agent arrived at the boundary"
+        run.session.ledger.append(Note(code="no-calls", message=sentence), control=True)
+        run.world.watcher.warned(f"{sentence}: if it made any, docket neither saw nor limited them")

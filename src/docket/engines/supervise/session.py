@@ -1,0 +1,126 @@
+"""The session of a run: its names, its open ledger, and the small events that begin it (phases open and announce)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from docket import __version__
+from docket.engines.supervise.request import RunRequest, RunWorld
+from docket.errors import DocketError
+from docket.formats.canonical import JsonValue
+from docket.formats.ledger.payloads import FOLD, Note, PolicyApplied, SessionStart
+from docket.formats.visible import text_members, visible
+from docket.stores.layout import prepare_state
+from docket.stores.ledger import LedgerOptions, LedgerWriter
+from docket.stores.receipts import ReceiptReserve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A session that has begun: from here on there is a receipt, whatever happens."""
+
+    session_id: str
+    docket_number: str
+    started_ns: int
+    ledger: LedgerWriter
+    reserve: ReceiptReserve | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRun:
+    """What every phase between opening and report works with."""
+
+    request: RunRequest
+    world: RunWorld
+    session: Session
+
+
+def open_session(request: RunRequest, world: RunWorld) -> Session:
+    """Create the ledger and set space aside; UnavailableError if the evidence cannot be kept."""
+    prepare_state(request.layout)
+    session_id = world.ids.session_id()
+    docket_number = world.ids.docket_number(world.clock.now())
+    resilience = request.policy.resilience
+    ledger = LedgerWriter.create(
+        request.layout.ledger_path(session_id),
+        clock=world.clock,
+        options=LedgerOptions(
+            max_events=resilience.max_events,
+            max_bytes=resilience.max_ledger_bytes,
+            on_failure=lambda _: world.signals.wake(),
+        ),
+    )
+    try:
+        reserve = ReceiptReserve.hold(request.layout, docket_number)
+    except DocketError:
+        ledger.close()
+        raise
+    return Session(
+        session_id=session_id,
+        docket_number=docket_number,
+        started_ns=world.clock.monotonic_ns(),
+        ledger=ledger,
+        reserve=reserve,
+    )
+
+
+def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:
+    """Write what the run is: start, policy, remarks; durable before anything is measured or started."""
+    request, session = run.request, run.session
+    policy = request.policy
+    session.ledger.append(_start(request, session, upstreams))
+    session.ledger.append(
+        PolicyApplied(name=policy.name, digest=policy.digest, document=policy.document(), source=request.policy_source),
+        control=True,
+    )
+    for remark in request.remarks:
+        session.ledger.append(Note(code="policy-remark", message=remark), control=True)
+    session.ledger.flush()
+
+
+def argv_members(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
+    """Return (argv as text, base64 of every argument where one is not Unicode)."""
+    members = [text_members("a", os.fsencode(argument)) for argument in argv]
+    shown = tuple(str(member["a"]) for member in members)
+    if not any("a_b64" in member for member in members):
+        return shown, None
+    return shown, tuple(_base64(argument) for argument in argv)
+
+
+def cwd_members(cwd: str) -> tuple[str, str | None]:
+    """Return (folder as text, its base64 where it is not Unicode)."""
+    members = text_members("cwd", os.fsencode(cwd))
+    coded = members.get("cwd_b64")
+    return str(members["cwd"]), None if coded is None else str(coded)
+
+
+def _base64(argument: str) -> str:
+    import base64  # noqa: PLC0415 - only for arguments that are not Unicode
+
+    return base64.b64encode(os.fsencode(argument)).decode("ascii")
+
+
+def _start(request: RunRequest, session: Session, upstreams: Mapping[str, str]) -> SessionStart:
+    argv, argv_b64 = argv_members(request.argv)
+    cwd, cwd_b64 = cwd_members(str(request.cwd))
+    overrides: dict[str, JsonValue] = dict(sorted(upstreams.items()))
+    return SessionStart(
+        session_id=session.session_id,
+        docket_number=session.docket_number,
+        label=None if request.label is None else visible(os.fsencode(request.label)),
+        argv=argv,
+        argv_b64=argv_b64,
+        cwd=cwd,
+        cwd_b64=cwd_b64,
+        tool="docket",
+        version=__version__,
+        fold=FOLD,
+        agent=request.recipe.name,
+        admission=str(request.policy.budget.admission),
+        boundary={"host": "127.0.0.1", "requested_port": request.port},
+        upstream_overrides=overrides,
+        host=request.host_facts,
+        prices=request.book.session_members(),
+    )

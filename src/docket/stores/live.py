@@ -1,0 +1,41 @@
+"""The folder of a live run's own files: the settings a recipe hands its agent. It goes when the run goes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from docket.host.disk import SYSTEM_DISK, Disk
+from docket.host.durable import publish
+from docket.stores.layout import Layout
+
+LIVE = "live"
+
+
+def live_path(layout: Layout, session_id: str) -> Path:
+    """Where the run's own files stand."""
+    return layout.state / LIVE / session_id
+
+
+@contextmanager
+def live_folder(layout: Layout, session_id: str, *, disk: Disk = SYSTEM_DISK) -> Iterator[Path]:
+    """Make the folder (0700) and remove it, with whatever the agent put there, at the end."""
+    with disk.folder(layout.state) as state, state.folder(LIVE, create=True) as live:
+        live.folder(session_id, create=True).close()
+    path = live_path(layout, session_id)
+    try:
+        yield path
+    finally:
+        # A folder that cannot be removed holds no evidence; it must not turn a finished run into a failed one.
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def write_live_files(folder: Path, files: Mapping[str, bytes], *, disk: Disk = SYSTEM_DISK) -> None:
+    """Write the files (0600) into a live run's folder."""
+    if not files:
+        return
+    with disk.folder(folder) as opened:
+        for name, data in files.items():
+            publish(opened, name, data)

@@ -1,0 +1,147 @@
+"""The questions `docket doctor` asks of the machine and the project; each answers with one finding."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.ledger.lines import TornTail
+from docket.host.isolation import detect
+from docket.stores.layout import RUNS, Layout, prepare_state, resolve_layout
+from docket.stores.ledger import read_ledger
+
+LOW_SPACE_BYTES = 64 * 1024 * 1024
+LEDGERS_LOOKED_AT = 50
+
+
+class Level(StrEnum):
+    """How much a finding matters: a problem keeps a run from starting, a note does not."""
+
+    OK = "ok"
+    NOTE = "note"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One answer; `hint` says what the person can do."""
+
+    name: str
+    level: Level
+    detail: str
+    hint: str | None = None
+
+
+def diagnose(root: Path, docket_dir: Path | None) -> tuple[Finding, ...]:
+    """Return the findings, the machine's first."""
+    findings = [question() for question in (_python, _system, _git, _prices)]
+    findings += _agents()
+    findings += _project(root, docket_dir)
+    return tuple(findings)
+
+
+def _python() -> Finding:
+    return Finding("python", Level.OK, f"{platform.python_version()} at {sys.executable}")
+
+
+def _system() -> Finding:
+    found = detect()
+    refusal = found.refusal()
+    if refusal is not None:
+        return Finding("system", Level.PROBLEM, refusal.detail, "run docket on Linux")
+    return Finding("system", Level.OK, f"{platform.system()} {platform.release()}: {', '.join(found.names())}")
+
+
+def _git() -> Finding:
+    path = shutil.which("git")
+    if path is None:
+        return Finding("git", Level.NOTE, "not found", "docket runs without it; most agents want it")
+    try:
+        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("git", Level.NOTE, f"{path} does not answer: {error}")
+    return Finding("git", Level.OK, f"{done.stdout.strip() or done.stderr.strip()} at {path}")
+
+
+def _prices() -> Finding:
+    from docket.rules.spending.price_book import PriceBook  # noqa: PLC0415 - parsed only here and in a run
+    from docket.stores.prices import read_prices  # noqa: PLC0415
+
+    try:
+        book = PriceBook.parse(read_prices(None))
+    except DocketError as error:
+        return Finding("prices", Level.PROBLEM, error.detail, "install docket again")
+    return Finding("prices", Level.OK, f"as of {book.as_of}")
+
+
+def _agents() -> Iterator[Finding]:
+    for name, program in (("claude", "claude"), ("codex", "codex"), ("aider", "aider"), ("mini-swe-agent", "mini")):
+        path = shutil.which(program)
+        if path is not None:
+            yield Finding(name, Level.OK, path)
+
+
+def _project(root: Path, docket_dir: Path | None) -> Iterator[Finding]:
+    try:
+        layout = resolve_layout(root, docket_dir=docket_dir, environment=os.environ)
+    except DocketError as error:
+        yield Finding("evidence", Level.PROBLEM, error.detail, error.hint)
+        return
+    yield _guarded("state folder", lambda: _state(layout))
+    yield _docket_dir(layout)
+    yield _ledgers(layout)
+
+
+def _guarded(name: str, ask: Callable[[], Finding]) -> Finding:
+    try:
+        return ask()
+    except DocketError as error:
+        return Finding(name, Level.PROBLEM, error.detail, error.hint)
+
+
+def _state(layout: Layout) -> Finding:
+    prepare_state(layout)
+    free = shutil.disk_usage(layout.state).free
+    if free < LOW_SPACE_BYTES:
+        return Finding("state folder", Level.NOTE, f"{layout.state}: only {free // 1_000_000} MB are free")
+    return Finding("state folder", Level.OK, f"{layout.state}, {free // 1_000_000_000} GB free")
+
+
+def _docket_dir(layout: Layout) -> Finding:
+    folder = layout.docket_dir if layout.docket_dir.exists() else layout.docket_dir.parent
+    if not os.access(folder, os.W_OK | os.X_OK):
+        detail = f"{folder} cannot be written: receipts will stand in the state folder only"
+        return Finding("receipts", Level.NOTE, detail)
+    return Finding("receipts", Level.OK, str(layout.docket_dir))
+
+
+def _ledgers(layout: Layout) -> Finding:
+    paths = sorted((layout.state / RUNS).glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+    unended = []
+    for path in paths[:LEDGERS_LOOKED_AT]:
+        state = _ledger_state(path)
+        if state is not None:
+            unended.append(f"{path.name}: {state}")
+    if unended:
+        return Finding("ledgers", Level.NOTE, f"{len(unended)} of {len(paths)} need a look", "; ".join(unended[:3]))
+    return Finding("ledgers", Level.OK, f"{len(paths)} in the state folder, all ended")
+
+
+def _ledger_state(path: Path) -> str | None:
+    last = None
+    try:
+        for item in read_ledger(path):
+            if isinstance(item, TornTail):
+                return "its last line is torn"
+            last = item
+    except (InvalidDocumentError, DocketError) as error:
+        return error.detail
+    return None if last is not None and last.type == "session.end" else "no recorded end (still running, or killed)"

@@ -1,0 +1,55 @@
+"""How a run shows itself on standard error: its headline, progress on a terminal, warnings, why it is stopped."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from docket.surfaces.cli import console
+
+QUIET_SECONDS = 0.5
+_EVERY_SECONDS = 0.1
+
+
+class RunProgress:
+    """The watcher of a run for a person; `quiet` keeps all but warnings and the reason of a stop to itself."""
+
+    def __init__(self, headline: str, *, quiet: bool) -> None:
+        self._headline = headline
+        self._quiet = quiet
+        self._is_terminal = sys.stderr.isatty()
+        self._began = self._shown = 0.0
+        self._open_line = False
+
+    def started(self, docket_number: str) -> None:
+        """Say the run's number and what bounds it."""
+        if not self._quiet:
+            console.say(f"{docket_number}  {self._headline}")
+
+    def scanned(self, files: int, size_bytes: int) -> None:
+        """Show the pass's progress once it lasts; only on a terminal."""
+        now = time.monotonic()
+        self._began = self._began or now
+        if self._quiet or not self._is_terminal or now - self._began < QUIET_SECONDS:
+            return
+        if now - self._shown >= _EVERY_SECONDS:
+            self._shown = now
+            self._open_line = True
+            sys.stderr.write(f"\r\x1b[Kdocket: reading the tree: {files:,} files, {size_bytes / 1e6:,.0f} MB")
+            sys.stderr.flush()
+
+    def scan_ended(self) -> None:
+        """Take the progress line away."""
+        if self._open_line:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+        self._began = self._shown = 0.0
+        self._open_line = False
+
+    def warned(self, sentence: str) -> None:
+        """Show a warning."""
+        console.warn(console.plain(sentence))
+
+    def stopping(self, sentence: str) -> None:
+        """Say why the run is being stopped."""
+        console.say(f"stopping: {console.plain(sentence)}")

@@ -32,7 +32,6 @@ from docket.rules.boundary.access import Door, TurnawayCounter
 from docket.rules.boundary.admission import BoundaryState, Desk
 from docket.rules.boundary.billing import Prices
 from docket.rules.boundary.exchange import Terms
-from docket.rules.boundary.forwarding import Upstream
 from docket.rules.boundary.protocol import Breach
 from docket.rules.boundary.refusing import plain_text
 from docket.rules.providers.registry import Provider
@@ -187,7 +186,6 @@ class Boundary:
             docket_number=request.docket_number,
             token=request.token,
             providers={provider.name: provider for provider in request.providers},
-            upstreams={provider.name: Upstream.parse(provider.upstream) for provider in request.providers},
             prices=Prices.under(request.policy, world.book),
             refusal=request.refusal,
         )

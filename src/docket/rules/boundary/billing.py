@@ -22,6 +22,7 @@ from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import BudgetMode, UnknownModels
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.admission import Refused
+from docket.rules.providers.estimate import BYTES_PER_TOKEN, settle
 from docket.rules.providers.interface import Hidden, Meter, Reading, RequestFacts, Wire
 from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
@@ -183,12 +184,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """What came of a reply; `unreadable` says why the meter could not read it."""
+    """What came of a reply."""
 
     status: int
     reading: Reading = field(default_factory=Reading)
     visible_output_bytes: int = 0
-    unreadable: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,24 +208,14 @@ class Bill:
 
 def bill(call: Call, seen: Seen) -> Bill:
     """Return the bill of a call from what was seen of its reply."""
-    reading = seen.reading
-    source, note = UsageSource.REPORTED, reading.note
-    usage = reading.usage
-    if usage is None or not reading.usage_final:
-        source = UsageSource.ESTIMATED
-        counted = tokens_of_bytes(seen.visible_output_bytes)
-        if usage is None:
-            usage = Usage(input_tokens=call.quote.input_tokens, output_tokens=counted)
-            note = seen.unreadable or note or "no usage was reported; input and output are estimated"
-        else:
-            usage = replace(usage, output_tokens=max(usage.output_tokens, counted))
-            note = note or "the reply ended before its usage was final; the output is estimated"
-        reading = replace(reading, parts=())
-    priced = call.prices.priced(call.provider, call.facts, usage, reading, call.at)
+    # The estimate of the input is the calibrated one, handed on in the size that stands for it.
+    settled = settle(seen.reading, call.quote.input_tokens * BYTES_PER_TOKEN, seen.visible_output_bytes)
+    reading = replace(seen.reading, parts=settled.parts)
+    priced = call.prices.priced(call.provider, call.facts, settled.usage, reading, call.at)
     return Bill(
-        usage=usage,
-        source=source,
-        note=note,
+        usage=settled.usage,
+        source=settled.source,
+        note=settled.note,
         model=reading.model or call.model,
         model_b64=base64_of(reading.model_raw if reading.model else call.facts.model_raw),
         components=priced.components,

@@ -27,7 +27,7 @@ from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import Door, Entered, TurnawayCounter, TurnedAway, knock
 from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, model_refused
 from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
-from docket.rules.boundary.forwarding import Upstream, asks_for_upgrade, has_dot_segment, request_upstream
+from docket.rules.boundary.forwarding import Address, asks_for_upgrade, has_dot_segment, request_upstream
 from docket.rules.boundary.http1 import RequestHead, joined, request_framing
 from docket.rules.boundary.passing import Passing
 from docket.rules.boundary.protocol import (
@@ -77,7 +77,6 @@ class Terms:
     docket_number: str
     token: str
     providers: Mapping[str, Provider]
-    upstreams: Mapping[str, Upstream]
     prices: Prices
     refusal: RefusalStyle
 
@@ -150,22 +149,20 @@ class Exchange:
         self._asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
         if asks_for_upgrade(head):
             return self._no_upgrade(head)
-        upstream = self._terms.upstreams[provider.name]
         framing = request_framing(head)
         if endpoint.kind is EndpointKind.BILLED and endpoint.wire is not None:
-            self._weighed = Weighed(
-                provider=provider, wire=endpoint.wire, head=head, upstream=upstream, entered=entered
-            )
+            self._weighed = Weighed(provider=provider, wire=endpoint.wire, head=head, entered=entered)
             self.needs = Needs.BODY
             return []
         if endpoint.kind is EndpointKind.UNKNOWN and not self._may_pass(entered):
             detail = f"{head.method} {entered.recorded_path} may bill and cannot be metered"
             return self._refused(Refused(reason=Reason.UNKNOWN_ENDPOINT, detail=detail))
         self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number)
-        forwarded = request_upstream(head, upstream, entered.rest, framing)
+        address = Address.parse(provider.url(entered.rest))
+        forwarded = request_upstream(head, address, framing)
         self.needs = self._passing.needs
         whole = b"" if framing.length == 0 else None
-        return [Connect(upstream.origin, forwarded, whole, chunked=framing.chunked)]
+        return [Connect(address.origin, forwarded, whole, chunked=framing.chunked)]
 
     def _turned_away(self, entered: TurnedAway, now_ns: int) -> list[Command]:
         event = self._door.count(entered.kind, now_ns)
@@ -277,7 +274,9 @@ class Exchange:
         )
         self._reply = ModelReply(call, self._desk, now_ns)
         self.needs = Needs.UPSTREAM
-        head = request_upstream(weighed.head, weighed.upstream, weighed.entered.rest, request_framing(weighed.head))
+        address = Address.parse(weighed.provider.url(weighed.entered.rest))
+        framing = request_framing(weighed.head)
+        head = request_upstream(weighed.head, address, framing)
         event = ModelRequest(
             call=admitted.call,
             provider=weighed.provider.name,
@@ -292,7 +291,7 @@ class Exchange:
             body_bytes=len(weighed.body),
             held_usd=self._held(admitted.call),
         )
-        sent = Connect(weighed.upstream.origin, head, weighed.body, chunked=request_framing(weighed.head).chunked)
+        sent = Connect(address.origin, head, weighed.body, chunked=framing.chunked)
         return [Record(event), Await(Mark.WRITTEN), sent]
 
     def _held(self, call: int) -> Usd | None:

@@ -4,9 +4,8 @@ Rules:
 1. End-to-end headers pass both ways as they are, in their order; hop-by-hop ones end here (RFC 9110, 7.6.1).
 2. Three request headers are docket's: Host is the upstream's, `Expect` is answered here, `Accept-Encoding` is
    narrowed to codings that can be metered. Framing headers follow the body's framing.
-3. The path and query go on as they came: the upstream's own path stands before them without a doubled slash, and a
-   version segment that both have (`/v1`) is not doubled.
-4. A path with a dot segment is not forwarded: two servers could read it as different endpoints.
+3. The target is the registry's, to the byte. A path with a dot segment is not forwarded: two servers could read it
+   as different endpoints.
 """
 
 from __future__ import annotations
@@ -20,41 +19,24 @@ READABLE_CODINGS = ("gzip", "deflate", "br", "zstd", "identity")
 _PORTS = {"http": 80, "https": 443}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Upstream:
-    """An upstream's address: scheme, host, port, and the path before every request's own (no final slash)."""
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a request goes: scheme, host and port of a connection, the Host header's value, and the target."""
 
-    scheme: str
-    host: str
-    port: int
-    prefix: str
+    origin: tuple[str, str, int]
     authority: str
+    target: str
 
     @classmethod
-    def parse(cls, url: str) -> Upstream:
-        """Read a URL that the policy or the registry has already checked."""
+    def parse(cls, url: str) -> Address:
+        """Read a URL that the registry has made from a checked one."""
         parts = urlsplit(url)
-        host = parts.hostname or ""
-        port = parts.port or _PORTS[parts.scheme]
+        host, default = parts.hostname or "", _PORTS[parts.scheme]
+        port = parts.port or default
         shown = f"[{host}]" if ":" in host else host
-        authority = shown if port == _PORTS[parts.scheme] else f"{shown}:{port}"
-        return cls(scheme=parts.scheme, host=host, port=port, prefix=parts.path.rstrip("/"), authority=authority)
-
-    @property
-    def origin(self) -> tuple[str, str, int]:
-        """Scheme, host and port: what a connection belongs to."""
-        return (self.scheme, self.host, self.port)
-
-    def target(self, rest: str) -> str:
-        """Return the request target for `rest`, which begins with a slash."""
-        last = self.prefix.rpartition("/")[2]
-        if last and (rest == f"/{last}" or rest.startswith((f"/{last}/", f"/{last}?"))) and _is_version(last):
-            rest = rest[len(last) + 1 :]
-        return (self.prefix + rest) or "/"
-
-
-def _is_version(segment: str) -> bool:
-    return segment[:1] == "v" and segment[1:2].isdigit()
+        # The target is cut out as it stands: taking it apart and putting it together could respell it.
+        target = url.partition("://")[2].partition("/")[2]
+        return cls((parts.scheme, host, port), shown if port == default else f"{shown}:{port}", f"/{target}")
 
 
 def has_dot_segment(path: str) -> bool:
@@ -63,9 +45,9 @@ def has_dot_segment(path: str) -> bool:
     return any(segment in (".", "..") for segment in plain.split("/"))
 
 
-def request_upstream(head: RequestHead, upstream: Upstream, rest: str, framing: Framing) -> RequestHead:
+def request_upstream(head: RequestHead, address: Address, framing: Framing) -> RequestHead:
     """Return the head that goes to the upstream for a body of this framing."""
-    fields: list[tuple[bytes, bytes]] = [(b"Host", upstream.authority.encode("ascii"))]
+    fields: list[tuple[bytes, bytes]] = [(b"Host", address.authority.encode("ascii"))]
     narrowed = _codings(head.headers)
     if narrowed is None:
         fields += end_to_end(head.headers, also=(b"host", b"expect"))
@@ -74,7 +56,7 @@ def request_upstream(head: RequestHead, upstream: Upstream, rest: str, framing: 
         fields.append((b"Accept-Encoding", narrowed))
     if framing.chunked:
         fields.append((b"Transfer-Encoding", b"chunked"))
-    return RequestHead(method=head.method, target=upstream.target(rest), headers=tuple(fields))
+    return RequestHead(method=head.method, target=address.target, headers=tuple(fields))
 
 
 def _codings(headers: Headers) -> bytes | None:

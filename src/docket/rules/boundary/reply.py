@@ -38,7 +38,7 @@ from docket.rules.boundary.protocol import (
     SendClient,
     StartClient,
 )
-from docket.rules.providers.encoding import Decoder, decoder
+from docket.rules.providers.encoding import decoding
 from docket.rules.providers.interface import Meter
 from docket.rules.spending.caps import Tally
 
@@ -59,12 +59,10 @@ class ModelReply:
         self._head: ResponseHead | None = None
         self._framing: Framing = UNTIL_CLOSE
         self._meter: Meter | None = None
-        self._decoder: Decoder | None = None
         self._first_byte_at_ns: int | None = None
         self._bytes = 0
         self._digest = hashlib.sha256()
         self._held = b""
-        self._unreadable: str | None = None
         self._followed_bytes = 0
         self._input_known = False
 
@@ -77,18 +75,16 @@ class ModelReply:
         """Take the reply's head."""
         self._head, self._framing = head, framing
         content_type = joined(head.headers, b"content-type")
-        self._meter = self._call.wire.meter(content_type, streaming=self._call.facts.streaming)
-        coding = joined(head.headers, b"content-encoding").strip().lower()
-        self._decoder = decoder(coding)
-        if self._decoder is None:
-            self._unreadable = f"the reply is encoded as {coding[:40]}, which cannot be read"
+        meter = self._call.wire.meter(content_type, streaming=self._call.facts.streaming)
+        self._meter = decoding(meter, joined(head.headers, b"content-encoding"))
         return [Await(Mark.DURABLE), StartClient(reply_downstream(head), framing)]
 
     def take(self, data: bytes, now_ns: int) -> list[Command]:
         """Take the next bytes of the reply."""
         if self._first_byte_at_ns is None:
             self._first_byte_at_ns = now_ns
-        self._read(data)
+        if self._meter is not None:
+            self._meter.feed(data)
         cap = self._followed()
         if cap is not None:
             return self._cut(cap, now_ns)
@@ -140,13 +136,6 @@ class ModelReply:
         self._settle(Outcome.CUT, now_ns)
         return [CloseUpstream()]
 
-    def _read(self, data: bytes) -> None:
-        if self._decoder is None or self._meter is None:
-            return
-        plain = self._decoder.feed(data)
-        if plain:
-            self._meter.feed(plain)
-
     def _passed(self, data: bytes) -> None:
         self._bytes += len(data)
         self._digest.update(data)
@@ -159,7 +148,6 @@ class ModelReply:
             status=status,
             reading=self._meter.reading(),
             visible_output_bytes=self._meter.visible_output_bytes,
-            unreadable=self._unreadable,
         )
 
     def _followed(self) -> Reason | None:

@@ -10,23 +10,21 @@ from __future__ import annotations
 from docket.formats.digest import Digest, sha256
 from docket.rules.boundary.access import Entered
 from docket.rules.boundary.billing import Quote
-from docket.rules.boundary.forwarding import Upstream
 from docket.rules.boundary.http1 import RequestHead, joined
-from docket.rules.providers.encoding import decoder
+from docket.rules.providers.encoding import decode_body
 from docket.rules.providers.interface import RequestFacts, Wire
 from docket.rules.providers.registry import Provider
+
+MAX_DECODED_BYTES = 256 * 1024 * 1024
 
 
 class Weighed:
     """One billed request; `body_bytes` is the size of the decoded body."""
 
-    def __init__(
-        self, *, provider: Provider, wire: Wire, head: RequestHead, upstream: Upstream, entered: Entered
-    ) -> None:
+    def __init__(self, *, provider: Provider, wire: Wire, head: RequestHead, entered: Entered) -> None:
         self.provider = provider
         self.wire = wire
         self.head = head
-        self.upstream = upstream
         self.entered = entered
         self.body = b""
         self.request_sha256 = Digest("")
@@ -39,9 +37,9 @@ class Weighed:
         """Take the whole body."""
         self.body, self.request_sha256 = body, sha256(body)
         coding = joined(self.head.headers, b"content-encoding").strip().lower()
-        reader = decoder(coding)
-        if reader is None:
+        plain = body if coding in ("", "identity") else decode_body(coding, body, MAX_DECODED_BYTES)
+        if plain is None:
             self.unreadable = f"the request body's encoding {coding[:40]!r} cannot be read"
-        plain = b"" if reader is None else reader.feed(body)
+            plain = b""
         self.body_bytes = max(len(plain), len(body))
         self.facts = self.wire.read_request(plain)

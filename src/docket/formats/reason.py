@@ -65,6 +65,7 @@ class Reason(StrEnum):
     EXCLUDED = "excluded"
     OBJECT_STORE = "object-store"
     NAME_TOO_LONG = "name-too-long"
+    ROOT_REPLACED = "root-replaced"
 
     # policy and start of a run
     POLICY_INVALID = "policy-invalid"

@@ -1,0 +1,189 @@
+"""Observe a tree: the one scanner, for digest passes, snapshots, drift and tool windows alike.
+
+Rules (spec/tree.md):
+1. The root is opened once and everything is reached from that descriptor; if another directory stands at its path
+   when the pass is over, the pass is made again, once.
+2. What cannot be observed is an omission; only a root that cannot be opened or listed ends the operation.
+3. A large tree is cut into subtrees that forked copies share; what a pass returns does not depend on it.
+4. Only digests of files that had settled before the pass began are kept for the next one (stores.statcache).
+
+It does not know what a surface leaves out (formats.tree.surface), how a name is read (host.tree) or what the
+listing is for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from docket.engines.segment import Segment, joined
+from docket.engines.walk import Start, Walk, WalkRequest
+from docket.errors import UnavailableError
+from docket.formats.reason import Reason
+from docket.formats.tree.listing import Listing
+from docket.formats.tree.surface import Surface
+from docket.formats.visible import visible
+from docket.host import tree
+from docket.host.forked import MAX_JOBS, Report, share_jobs, spare_processors
+from docket.host.mounts import mounts_below
+from docket.host.tree import Unread
+from docket.stores.statcache import StatCache
+
+MAX_PASSES = 2
+STARTS = 64
+MAX_CUTS = 256
+FILES_BEFORE_SHARING = 4096
+MAX_COPIES = 3
+
+
+class DigestCache(Protocol):
+    """Digests of unchanged files; `stores.statcache.StatCache` is one."""
+
+    @property
+    def lookup(self) -> Callable[[bytes], bytes | None]:
+        """From a packed key to the digest known of it."""
+        ...
+
+    def keep(self, met: bytes, fresh: bytes) -> None:
+        """Know from now on the keys met and the fresh keys with their digests, packed end to end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveRequest:
+    """A pass over the tree at `root`.
+
+    `progress` hears how many files and bytes the listing holds so far. `root_identity` is the (device, inode) the
+    root must still have, from an earlier listing's `root`. `reread` reads every file, whatever is known of it.
+    """
+
+    root: bytes
+    surface: Surface = field(default_factory=Surface)
+    progress: Callable[[int, int], None] | None = None
+    root_identity: tuple[int, int] | None = None
+    reread: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObserveWorld:
+    """What a pass uses: the digests known, and how many forked copies of the process may share a large tree."""
+
+    cache: DigestCache = field(default_factory=StatCache)
+    copies: int = field(default_factory=lambda: min(spare_processors(), MAX_COPIES))
+
+
+def observe_tree(request: ObserveRequest, world: ObserveWorld) -> Listing:
+    """Return what stands in the tree.
+
+    UnavailableError: the root cannot be opened or listed (NOT_FOUND, NOT_A_DIRECTORY, NOT_PERMITTED, UNREADABLE), is
+    not the directory asked for (ROOT_REPLACED), or was replaced during each of two passes (CHANGED_WHILE_READ).
+    """
+    for _ in range(MAX_PASSES):
+        root = tree.open_root(request.root)
+        try:
+            listing = _pass(request, world, root)
+        finally:
+            tree.close(root)
+        if tree.root_identity(request.root) == listing.root:
+            return listing
+    shown = visible(request.root)
+    raise UnavailableError(Reason.CHANGED_WHILE_READ, f"{shown} was replaced each time while it was being looked at")
+
+
+def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
+    identity = tree.identity_of(tree.directory_status(root))
+    if request.root_identity not in (None, identity):
+        raise UnavailableError(Reason.ROOT_REPLACED, f"{visible(request.root)} is not the directory it was before")
+    walk = Walk(
+        WalkRequest(
+            root=root,
+            surface=request.surface,
+            lookup=_nothing if request.reread else world.cache.lookup,
+            clock_ns=tree.file_system_clock_ns(root),
+            mounts=mounts_below(root),
+        )
+    )
+    segments = _passage(walk, _starts(walk, request, root), world, request.progress or _silent)
+    if not request.reread:
+        world.cache.keep(b"".join(part.met for part in segments), b"".join(part.fresh for part in segments))
+    return joined(segments, identity)
+
+
+def _starts(walk: Walk, request: ObserveRequest, root: int) -> list[Start]:
+    if request.surface.roots:
+        starts = (walk.start_at(path) for path in request.surface.roots)
+        return list({start.prefix + start.rows[0][0]: start for start in starts if start is not None}.values())
+    listed = tree.list_directory(root)
+    if isinstance(listed, Unread):
+        raise UnavailableError(listed.reason, f"cannot list {visible(request.root)}: {listed.detail}")
+    identity = tree.identity_of(tree.directory_status(root))
+    inside = request.surface.watched is None
+    return [Start(prefix=b"", identity=identity, rows=listed.rows, gaps=listed.gaps, inside=inside)]
+
+
+@dataclass(slots=True)
+class _Node:
+    """A start and what its walk gave: parts in tree order, nodes among them where it was cut."""
+
+    start: Start
+    parts: list[Segment | _Node] = field(default_factory=list)
+
+
+def _passage(walk: Walk, starts: list[Start], world: ObserveWorld, progress: Report) -> list[Segment]:
+    """Return the segments of everything below `starts` in tree order."""
+    top: list[Segment | _Node] = [_Node(start) for start in starts]
+    waiting = _cut(walk, top)
+    while waiting and (walk.files < FILES_BEFORE_SHARING or not world.copies or len(waiting) < 2):
+        node = waiting.popleft()
+        node.parts.append(walk.whole(node.start, progress))
+    if waiting:
+        _share(walk, list(waiting), world.copies, progress)
+    return list(_flattened(top))
+
+
+def _cut(walk: Walk, top: list[Segment | _Node]) -> deque[_Node]:
+    waiting = deque(node for node in top if isinstance(node, _Node))
+    for _ in range(MAX_CUTS):
+        if not 0 < len(waiting) < STARTS:
+            break
+        node = waiting.popleft()
+        node.parts = [_Node(part) if isinstance(part, Start) else part for part in walk.split(node.start)]
+        waiting.extend(part for part in node.parts if isinstance(part, _Node))
+    return waiting
+
+
+def _share(walk: Walk, nodes: list[_Node], copies: int, progress: Report) -> None:
+    files, file_bytes = walk.files, walk.file_bytes
+    walk.files = walk.file_bytes = 0
+    size = -(-len(nodes) // MAX_JOBS)
+    groups = [nodes[i : i + size] for i in range(0, len(nodes), size)]
+
+    def work(number: int, report: Report) -> list[tuple[Any, ...]]:
+        return [tuple(walk.whole(node.start, report)) for node in groups[number]]
+
+    def summed(more_files: int, more_bytes: int) -> None:
+        progress(files + more_files, file_bytes + more_bytes)
+
+    for group, segments in zip(groups, share_jobs(len(groups), work, copies=copies, progress=summed), strict=True):
+        for node, members in zip(group, segments, strict=True):
+            node.parts.append(Segment(*members))
+
+
+def _flattened(top: list[Segment | _Node]) -> Iterator[Segment]:
+    ahead = top[::-1]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Segment):
+            yield part
+        else:
+            ahead += part.parts[::-1]
+
+
+def _nothing(_key: bytes) -> None:
+    return None
+
+
+def _silent(_files: int, _file_bytes: int) -> None:
+    return None

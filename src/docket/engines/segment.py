@@ -1,0 +1,106 @@
+"""Segments: runs of a listing's lines, as a walk gathers them and as they are joined into the listing.
+
+A segment is plain data (bytes, numbers, texts), so that a forked copy can hand it over. It holds, beside the lines,
+what the encoding leaves out: modification times, the prose of omissions, and which keys of the stat cache were met
+or are new.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.tree.listing import HEADER, Counts, Kind, Listing, Omission, encode_record
+
+Facts: TypeAlias = tuple[bytes, str, str | None, str | None, int | None, int | None]
+"""An omission's path, reason, detail, kind, mode and size."""
+
+
+class Segment(NamedTuple):
+    """Consecutive lines of a listing and what goes with them."""
+
+    lines: bytes
+    mtimes: bytes
+    directories: int
+    symlinks: int
+    file_bytes: int
+    omissions: tuple[Facts, ...]
+    met: bytes
+    fresh: bytes
+
+
+class Gathering:
+    """What a walk has found since the last `cut`."""
+
+    __slots__ = ("directories", "file_bytes", "fresh", "lines", "met", "mtimes", "omissions", "symlinks")
+
+    def __init__(self) -> None:
+        self._clear()
+
+    def _clear(self) -> None:
+        self.lines: list[str] = []
+        self.mtimes: list[int] = []
+        self.directories = 0
+        self.symlinks = 0
+        self.file_bytes = 0
+        self.omissions: list[Facts] = []
+        self.met: list[bytes] = []
+        self.fresh: list[bytes] = []
+
+    def omit(self, omission: Omission) -> None:
+        """Add an omission."""
+        self.lines.append(encode_record(omission).decode("utf-8"))
+        kind = None if omission.kind is None else str(omission.kind)
+        self.omissions.append(
+            (omission.path.raw, str(omission.reason), omission.detail, kind, omission.mode, omission.size)
+        )
+
+    def cut(self) -> Segment:
+        """Return what was found and begin anew."""
+        segment = Segment(
+            lines="".join(self.lines).encode("utf-8"),
+            mtimes=struct.pack(f"<{len(self.mtimes)}q", *self.mtimes),
+            directories=self.directories,
+            symlinks=self.symlinks,
+            file_bytes=self.file_bytes,
+            omissions=tuple(self.omissions),
+            met=b"".join(self.met),
+            fresh=b"".join(self.fresh),
+        )
+        self._clear()
+        return segment
+
+
+def joined(segments: Iterable[Segment], root: tuple[int, int]) -> Listing:
+    """Return the listing of segments in tree order."""
+    parts = list(segments)
+    mtimes = b"".join(part.mtimes for part in parts)
+    omissions = tuple(_omission(facts) for part in parts for facts in part.omissions)
+    return Listing(
+        b"".join((HEADER, *(part.lines for part in parts))),
+        counts=Counts(
+            files=len(mtimes) // 8,
+            directories=sum(part.directories for part in parts),
+            symlinks=sum(part.symlinks for part in parts),
+            omissions=len(omissions),
+            bytes=sum(part.file_bytes for part in parts),
+        ),
+        omissions=omissions,
+        mtimes=mtimes,
+        root=root,
+    )
+
+
+def _omission(facts: Facts) -> Omission:
+    raw, reason, detail, kind, mode, size = facts
+    return Omission(
+        path=RelPath(raw),
+        reason=Reason(reason),
+        detail=detail,
+        kind=None if kind is None else Kind(kind),
+        mode=mode,
+        size=size,
+    )

@@ -1,0 +1,362 @@
+"""The walk of the one scanner: directories in, segments of a listing out, iterative and in tree order.
+
+Rules (spec/tree.md, Observation):
+1. A name is observed in its open directory; what has changed since it was looked at is looked at again, a fixed
+   number of times, and is then an omission.
+2. A subtree that stands on another file system, is left out by the surface or cannot be listed is one omission.
+3. Open directories are bounded whatever the depth: an outer one is closed and, when the walk comes back to it,
+   opened again and checked to be the same directory.
+
+engines.observe cuts a large tree into starts and joins the segments. Nothing is read but through host.tree; what is
+left out is the surface's saying.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
+from typing import TypeAlias
+
+from docket.engines.segment import Gathering, Segment
+from docket.formats.canonical import MAX_INTEGER
+from docket.formats.reason import Reason
+from docket.formats.relpath import MAX_NAME_BYTES, MAX_PATH_BYTES, RelPath
+from docket.formats.tree.listing import (
+    Kind,
+    Omission,
+    SymlinkEntry,
+    directory_line,
+    encode_record,
+    file_line,
+    member_prefix,
+    name_suffix,
+    path_member,
+)
+from docket.formats.tree.surface import LeftOut, Surface
+from docket.host import tree
+from docket.host.tree import FileReader, Row, Status, Unread
+from docket.stores.statcache import is_settled, pack_key
+
+MAX_ATTEMPTS = 4
+MAX_OPEN_DIRECTORIES = 64
+_REPORT_EVERY_FILES = 500
+# Spelled out here, for these run for each file: S_IFMT, S_IFREG, S_IFDIR, S_IMODE.
+_TYPE_BITS, _REGULAR, _DIRECTORY, _PERMISSIONS = 0o170000, 0o100000, 0o040000, 0o7777
+_CHANGED = Unread(Reason.CHANGED_WHILE_READ, f"it was another thing each of {MAX_ATTEMPTS} times it was looked at")
+_VANISHED = Unread(Reason.VANISHED, "it was gone when it was looked at a second time")
+_STALE = Unread(Reason.VANISHED, "")
+_OTHER = LeftOut(Reason.OTHER_FILE_SYSTEM, "another file system, or a mount point")
+_TOO_LONG = LeftOut(Reason.NAME_TOO_LONG, f"paths below it can be longer than {MAX_PATH_BYTES} bytes")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Where a walk begins: the rows of the directory `prefix` (its path and a slash; empty for the root).
+
+    `inside` is whether the surface watches the directory itself and so everything in it.
+    """
+
+    prefix: bytes
+    identity: tuple[int, int]
+    rows: Sequence[Row]
+    gaps: Mapping[bytes, Unread]
+    inside: bool
+
+
+Part: TypeAlias = Segment | Start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WalkRequest:
+    """One pass: the open root, what it looks at, what is known of unchanged files, and the file system's clock.
+
+    `mounts` are mount points below the root as relative paths; `clock_ns` is None where no digest made in this pass
+    may be kept.
+    """
+
+    root: int
+    surface: Surface
+    lookup: Callable[[bytes], bytes | None]
+    clock_ns: int | None
+    mounts: frozenset[bytes]
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A directory being walked; its descriptor is -1 while it is closed, `rows` is where the walk stands in it."""
+
+    start: Start
+    rows: Iterator[Row]
+    descriptor: int
+    member: str | None
+    asks: bool
+
+
+class Walk:
+    """Walks starts of one pass; `files` and `file_bytes` are running totals over all of them."""
+
+    def __init__(self, request: WalkRequest) -> None:
+        self.files = 0
+        self.file_bytes = 0
+        self._request = request
+        self._device = tree.directory_status(request.root).st_dev
+        self._mounts = {path.rpartition(b"/")[0] for path in request.mounts}
+        self._reader = FileReader()
+        self._found = Gathering()
+
+    def split(self, start: Start) -> list[Part]:
+        """Walk the rows of a start; each directory among them comes back as a start of its own, in its place."""
+        parts: list[Part] = []
+        frame = self._opened(start)
+        try:
+            while (child := self._advance(frame)) is not None:
+                tree.close(child.descriptor)
+                parts += (self._cut(), child.start)
+        finally:
+            _close(frame)
+        return [*parts, self._cut()]
+
+    def whole(self, start: Start, report: Callable[[int, int], None]) -> Segment:
+        """Walk everything below a start; `report` hears the running totals now and then."""
+        frames = [self._opened(start)]
+        reported = 0
+        try:
+            while frames:
+                child = self._advance(frames[-1])
+                if child is None:
+                    self._leave(frames)
+                else:
+                    frames.append(child)
+                    if len(frames) > MAX_OPEN_DIRECTORIES:
+                        _close(frames[-MAX_OPEN_DIRECTORIES])
+                if len(self._found.mtimes) - reported >= _REPORT_EVERY_FILES:
+                    reported = len(self._found.mtimes)
+                    report(self.files + reported, self.file_bytes + self._found.file_bytes)
+        finally:
+            for frame in frames:
+                _close(frame)
+        segment = self._cut()
+        report(self.files, self.file_bytes)
+        return segment
+
+    def start_at(self, path: RelPath) -> Start | None:
+        """Return the start that is one path of the tree, None where nothing stands there.
+
+        A path that leads through something that cannot be entered (a link, a file) starts at that thing.
+        """
+        prefix, descriptor = b"", tree.duplicate(self._request.root)
+        for part in path.parts:
+            name, identity = tree.text_of(part), tree.identity_of(tree.directory_status(descriptor))
+            status = tree.status_at(descriptor, name)
+            inner = None
+            if prefix + part != path.raw and not isinstance(status, Unread | None):
+                inner = tree.open_directory(descriptor, name, tree.identity_of(status))
+            tree.close(descriptor)
+            if not isinstance(inner, int):
+                break
+            prefix, descriptor = prefix + part + b"/", inner
+        if status is None or isinstance(status, Unread):
+            return None
+        return Start(prefix=prefix, identity=identity, rows=((part, name, status),), gaps={}, inside=True)
+
+    def _opened(self, start: Start) -> _Frame:
+        descriptor = tree.reach(self._request.root, start.prefix, start.identity)
+        if isinstance(descriptor, int):
+            return self._frame(start, descriptor)
+        self._lose(start.prefix, start.rows)
+        return self._frame(replace(start, rows=()), -1)
+
+    def _frame(self, start: Start, descriptor: int) -> _Frame:
+        surface, prefix = self._request.surface, start.prefix
+        asks = (
+            surface.has_patterns
+            or bool(start.gaps)
+            or bool(surface.evidence_names(prefix))
+            or prefix[:-1] in self._mounts
+        )
+        return _Frame(start, iter(start.rows), descriptor, member_prefix(prefix), asks)
+
+    def _leave(self, frames: list[_Frame]) -> None:
+        done = frames.pop()
+        if frames and frames[-1].descriptor < 0:
+            outer = frames[-1]
+            opened = tree.open_directory(done.descriptor, "..", outer.start.identity)
+            if not isinstance(opened, int):
+                opened = tree.reach(self._request.root, outer.start.prefix, outer.start.identity)
+            if isinstance(opened, int):
+                outer.descriptor = opened
+            else:
+                self._lose(outer.start.prefix, outer.rows)
+        _close(done)
+
+    def _lose(self, prefix: bytes, rows: Iterable[Row]) -> None:
+        for raw, _, status in rows:
+            self._omit(prefix + raw, _CHANGED, status)
+
+    def _advance(self, frame: _Frame) -> _Frame | None:
+        """Observe rows up to the next directory to be entered; None at the end."""
+        found, lookup, prefix, member, asks = (
+            self._found, self._request.lookup, frame.start.prefix, frame.member, frame.asks
+        )  # fmt: skip
+        lines, mtimes, met = found.lines, found.mtimes, found.met
+        for row in frame.rows:
+            raw, name, status = row
+            mode = status.st_mode
+            if asks and self._leaves_out(frame, row):
+                continue
+            if mode & _TYPE_BITS == _REGULAR:
+                size, mtime_ns = status.st_size, status.st_mtime_ns
+                key = pack_key(status.st_dev, status.st_ino, size, mtime_ns, status.st_ctime_ns)
+                digest = lookup(key)
+                if digest is None:
+                    self._observe(frame, row)
+                    continue
+                met.append(key)
+                mtimes.append(mtime_ns)
+                found.file_bytes += size
+                path = member + name_suffix(name) if member and name.isascii() else path_member(prefix + raw)
+                lines.append(file_line(path, mode & _PERMISSIONS, digest.hex(), size))
+            elif mode & _TYPE_BITS == _DIRECTORY:
+                child = self._enter(frame, row)
+                if child is not None:
+                    return child
+            else:
+                self._observe(frame, row)
+        return None
+
+    def _leaves_out(self, frame: _Frame, row: Row) -> bool:
+        raw, _, status = row
+        path, start = frame.start.prefix + raw, frame.start
+        if raw in start.gaps:
+            self._omit(path, start.gaps[raw], None)
+            return True
+        if S_ISDIR(status.st_mode):
+            return False
+        if not start.inside and not self._is_watched(path, is_directory=False):
+            return True
+        left = _OTHER if path in self._request.mounts else self._request.surface.left_out(path, is_directory=False)
+        if left is not None:
+            self._omit(path, left, status)
+        return left is not None
+
+    def _is_watched(self, path: bytes, *, is_directory: bool) -> bool:
+        watched = self._request.surface.watched
+        return watched is None or watched.matches_own(path, is_directory=is_directory)
+
+    def _enter(self, frame: _Frame, row: Row) -> _Frame | None:
+        raw, name, status = row
+        path = frame.start.prefix + raw
+        left = self._left_out_directory(path)
+        for _ in range(MAX_ATTEMPTS):
+            left = _OTHER if status.st_dev != self._device else left
+            if left is not None:
+                self._omit(path, left, status)
+                return None
+            opened = tree.open_directory(frame.descriptor, name, tree.identity_of(status))
+            if isinstance(opened, Unread):
+                self._omit(path, opened, status)
+                return None
+            if opened is not None:
+                return self._listed(frame, path, opened, status)
+            again = tree.status_at(frame.descriptor, name)
+            if again is None or isinstance(again, Unread):
+                self._omit(path, again or _VANISHED, None)
+                return None
+            if not S_ISDIR(again.st_mode):
+                self._observe(frame, (raw, name, again))
+                return None
+            status = again
+        self._omit(path, _CHANGED, status)
+        return None
+
+    def _left_out_directory(self, path: bytes) -> LeftOut | None:
+        if path in self._request.mounts:
+            return _OTHER
+        if len(path) > MAX_PATH_BYTES - MAX_NAME_BYTES - 1:
+            return _TOO_LONG
+        return self._request.surface.left_out(path, is_directory=True)
+
+    def _listed(self, frame: _Frame, path: bytes, descriptor: int, status: Status) -> _Frame | None:
+        listed = tree.list_directory(descriptor)
+        if isinstance(listed, Unread):
+            tree.close(descriptor)
+            self._omit(path, listed, status)
+            return None
+        inside = frame.start.inside or self._is_watched(path, is_directory=True)
+        if inside:
+            self._found.lines.append(directory_line(path_member(path), S_IMODE(status.st_mode)))
+            self._found.directories += 1
+        identity = tree.identity_of(status)
+        start = Start(prefix=path + b"/", identity=identity, rows=listed.rows, gaps=listed.gaps, inside=inside)
+        return self._frame(start, descriptor)
+
+    def _observe(self, frame: _Frame, row: Row) -> None:
+        raw, name, status = row
+        path = frame.start.prefix + raw
+        for _ in range(MAX_ATTEMPTS):
+            if S_ISDIR(status.st_mode):
+                break
+            problem = self._look(frame, path, name, status)
+            if problem is None:
+                return
+            again = tree.status_at(frame.descriptor, name) if problem is _STALE else problem
+            if again is None or isinstance(again, Unread):
+                self._omit(path, again or _VANISHED, None if again is None else status)
+                return
+            status = again
+        self._omit(path, _CHANGED, status)
+
+    def _look(self, frame: _Frame, path: bytes, name: str, status: Status) -> Unread | None:
+        """Take down what stands at a name; return why it cannot be, _STALE if it is not what `status` says."""
+        if S_ISREG(status.st_mode):
+            digest = self._reader.digest(frame.descriptor, name, status)
+            if not isinstance(digest, bytes):
+                return digest or _STALE
+            self._take_file(path, status, digest)
+            return None
+        if S_ISLNK(status.st_mode):
+            target = tree.read_link(frame.descriptor, name)
+            if not isinstance(target, bytes):
+                return target or _STALE
+            self._found.lines.append(encode_record(SymlinkEntry(path=RelPath(path), target=target)).decode("utf-8"))
+            self._found.symlinks += 1
+            return None
+        return Unread(Reason.SPECIAL_FILE, f"a {tree.kind_of(status.st_mode)} is never opened")
+
+    def _take_file(self, path: bytes, status: Status, digest: bytes) -> None:
+        found = self._found
+        found.lines.append(file_line(path_member(path), S_IMODE(status.st_mode), digest.hex(), status.st_size))
+        found.mtimes.append(status.st_mtime_ns)
+        found.file_bytes += status.st_size
+        if is_settled(status.st_ctime_ns, self._request.clock_ns):
+            key = pack_key(
+                status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+            )  # fmt: skip
+            found.fresh.append(key + digest)
+
+    def _omit(self, path: bytes, why: Unread | LeftOut, status: Status | None) -> None:
+        kind = None if status is None else tree.kind_of(status.st_mode)
+        size = status.st_size if status is not None and kind is Kind.FILE and status.st_size <= MAX_INTEGER else None
+        self._found.omit(
+            Omission(
+                path=RelPath(path),
+                reason=why.reason,
+                detail=why.detail,
+                kind=kind,
+                mode=None if status is None else S_IMODE(status.st_mode),
+                size=size,
+            )
+        )
+
+    def _cut(self) -> Segment:
+        segment = self._found.cut()
+        self.files += len(segment.mtimes) // 8
+        self.file_bytes += segment.file_bytes
+        return segment
+
+
+def _close(frame: _Frame) -> None:
+    if frame.descriptor >= 0:
+        tree.close(frame.descriptor)
+        frame.descriptor = -1

@@ -1,0 +1,55 @@
+"""What stood at a path and how it differs: the bridge between a listing's records and the ledger's `fs.change`.
+
+A difference names the path, the kind of change and both states; a state without `sha256` at a file is one whose
+content was not read. It does not compare (rules.tree.diff).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from docket.formats.ledger.payloads import Change, EntryState, FsChange
+from docket.formats.relpath import RelPath
+from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Omission, Record, SymlinkEntry
+from docket.formats.visible import text_members
+
+SYMLINK_MODE = 0o777
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One path that differs; `before` is None where nothing stood, `after` where nothing stands."""
+
+    path: RelPath
+    change: Change
+    before: EntryState | None = None
+    after: EntryState | None = None
+
+    def payload(self) -> FsChange:
+        """Return the ledger event's payload."""
+        return FsChange(path=self.path, change=self.change, before=self.before, after=self.after)
+
+
+def state_of(record: Record) -> EntryState:
+    """Return the state a record tells; of an omission, what was seen of it (mode 0 where none was)."""
+    match record:
+        case FileEntry():
+            return EntryState(kind=Kind.FILE.value, mode=record.mode, size=record.size, sha256=record.sha256)
+        case DirectoryEntry():
+            return EntryState(kind=Kind.DIRECTORY.value, mode=record.mode)
+        case SymlinkEntry():
+            return _symlink_state(record.target)
+        case Omission():
+            kind = record.kind or Kind.UNKNOWN
+            return EntryState(kind=kind.value, mode=record.mode or 0, size=record.size)
+
+
+def _symlink_state(target: bytes) -> EntryState:
+    members = text_members("target", target)
+    coded = members.get("target_b64")
+    return EntryState(
+        kind=Kind.SYMLINK.value,
+        mode=SYMLINK_MODE,
+        target=str(members["target"]),
+        target_b64=None if coded is None else str(coded),
+    )

@@ -46,6 +46,11 @@ def say(text: str) -> None:
     click.echo(f"{click.style('docket', bold=True)}: {text}", err=True, color=colour_for(sys.stderr))
 
 
+def note(text: str) -> None:
+    """Write a line to standard error as it is, for a program that reads it."""
+    click.echo(text, err=True)
+
+
 def warn(text: str) -> None:
     """Write a warning to standard error."""
     say(f"{click.style('warning', fg='yellow')}: {text}")

@@ -7,7 +7,7 @@ import platform
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ from pathlib import Path
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.ledger.lines import TornTail
 from docket.host.isolation import detect
-from docket.stores.layout import RUNS, Layout, prepare_state, resolve_layout
+from docket.stores.layout import RUNS, Layout, resolve_layout
 from docket.stores.ledger import read_ledger
 
 LOW_SPACE_BYTES = 64 * 1024 * 1024
@@ -95,21 +95,18 @@ def _project(root: Path, docket_dir: Path | None) -> Iterator[Finding]:
     except DocketError as error:
         yield Finding("evidence", Level.PROBLEM, error.detail, error.hint)
         return
-    yield _guarded("state folder", lambda: _state(layout))
+    yield _state(layout)
     yield _docket_dir(layout)
     yield _ledgers(layout)
 
 
-def _guarded(name: str, ask: Callable[[], Finding]) -> Finding:
-    try:
-        return ask()
-    except DocketError as error:
-        return Finding(name, Level.PROBLEM, error.detail, error.hint)
-
-
 def _state(layout: Layout) -> Finding:
-    prepare_state(layout)
-    free = shutil.disk_usage(layout.state).free
+    # Looked at, not made: a question about a machine must leave no trace on it.
+    folder = next(path for path in (layout.state, *layout.state.parents) if path.exists())
+    if not os.access(folder, os.W_OK | os.X_OK):
+        hint = "make it yours, or name another with DOCKET_STATE_DIR"
+        return Finding("state folder", Level.PROBLEM, f"{folder} cannot be written", hint)
+    free = shutil.disk_usage(folder).free
     if free < LOW_SPACE_BYTES:
         return Finding("state folder", Level.NOTE, f"{layout.state}: only {free // 1_000_000} MB are free")
     return Finding("state folder", Level.OK, f"{layout.state}, {free // 1_000_000_000} GB free")

@@ -1,24 +1,49 @@
-"""The machine's ports for each engine, and where the command line finds a project's documents."""
+"""The machine as the ports of a run."""
 
 from __future__ import annotations
 
 import os
 import platform
-from pathlib import Path
+import sys
+from collections.abc import Callable
 
-from docket.formats.canonical import JsonValue
-from docket.stores.layout import Layout, resolve_layout
-from docket.stores.receipts import find_receipt
+from docket.engines import boundary
+from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
+from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
+from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.tree.listing import Listing
+from docket.host import process
+from docket.host.process import Agent, SpawnRequest
+from docket.stores.layout import Layout
+from docket.stores.statcache import StatCache
+from docket.surfaces.cli import console
+from docket.surfaces.render import text
+
+STAT_CACHE = "statcache"
 
 
-def layout_at(root: Path, docket_dir: Path | None) -> Layout:
-    """Return the folders of the project at `root`."""
-    return resolve_layout(root, docket_dir=docket_dir, environment=os.environ)
+def start_boundary(request: BoundaryRequest, world: BoundaryWorld) -> Boundary:
+    """Start the boundary in its own thread."""
+    return boundary.start(request, world)
 
 
-def locate_receipt(ref: str | None, docket_dir: Path | None) -> Path:
-    """Return the receipt a person means: a path, a docket number, or the project's newest."""
-    return find_receipt(layout_at(Path.cwd(), docket_dir), ref)
+def observer(layout: Layout) -> Callable[[ObserveRequest], Listing]:
+    """Return the scanner with the project's own cache of digests."""
+    world = ObserveWorld(cache=StatCache(layout.state / STAT_CACHE))
+    return lambda request: observe_tree(request, world)
+
+
+def spawn(request: SpawnRequest) -> Agent:
+    """Start the agent through its launcher."""
+    return process.spawn(request)
+
+
+def print_report(document: JsonObject) -> None:
+    """Print a whole report on standard error."""
+    from rich.console import Console  # noqa: PLC0415 - rich is heavy, and few runs print a whole report
+
+    colour = console.colour_for(sys.stderr)
+    text.report(document, Console(stderr=True, force_terminal=colour, no_color=not colour, highlight=False))
 
 
 def host_facts() -> dict[str, JsonValue]:

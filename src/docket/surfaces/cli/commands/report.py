@@ -11,7 +11,7 @@ from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.canonical import JsonObject, decode_document, encode_document
 from docket.formats.reason import Reason
 from docket.surfaces.cli import console
-from docket.surfaces.cli.wiring import locate_receipt
+from docket.surfaces.cli.project import locate_receipt
 
 
 @click.command()

@@ -1,0 +1,75 @@
+"""`docket run -- AGENT …`: an agent under a budget, on the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from docket.errors import UsageError
+from docket.formats.reason import Reason
+from docket.surfaces.cli.running import Asked, carry_out
+
+
+def _upstreams(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for value in values:
+        name, equals, url = value.partition("=")
+        if not equals or not name or not url:
+            raise click.BadParameter(f"{value!r} is not NAME=URL, as in openai=https://gateway.example.com/v1")
+        if name in named:
+            raise click.BadParameter(f"{name} is named twice")
+        named[name] = url
+    return named
+
+
+@click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.option("-p", "--policy", type=click.Path(path_type=Path), help="Policy file (see docket init).")
+@click.option("--max-usd", metavar="AMOUNT", help="Dollars the run may spend, as in 2 or 0.05.")
+@click.option("--max-tokens", type=click.IntRange(min=0), help="Tokens the run may use.")
+@click.option("--max-calls", type=click.IntRange(min=0), help="Model calls the run may make.")
+@click.option("--max-minutes", metavar="MINUTES", help="How long the run may last, as in 20 or 0.5.")
+@click.option("--on-breach", type=click.Choice(["kill", "deny"]), help="End the run at a cap, or only refuse calls.")
+@click.option(
+    "--admission",
+    type=click.Choice(["metered", "strict"]),
+    help="metered: admit on an estimate, cut the stream that would cross. strict: reserve the worst case first.",
+)
+@click.option("--budget-mode", type=click.Choice(["usd", "quota"]), help="quota counts without dollars.")
+@click.option("--agent", metavar="NAME", help="Launch recipe to use, or none; by default the program decides.")
+@click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", callback=_upstreams,
+              help="Send a provider's calls to URL. May be repeated.")  # fmt: skip
+@click.option("--prices", type=click.Path(path_type=Path), help="Price file in place of docket's own.")
+@click.option("--label", help="A word of yours that stands in the receipt.")
+@click.option("--cwd", type=click.Path(path_type=Path), help="Folder to run in.")
+@click.option("--docket-dir", type=click.Path(path_type=Path), help="Put all evidence into this folder.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of the boundary; 0 lets the system choose."
+)
+@click.option("--report", type=click.Choice(["summary", "full", "none"]), default="summary", show_default=True,
+              help="What to print on standard error at the end.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON line on standard error at the end instead.")
+@click.option("-q", "--quiet", is_flag=True, help="Print only warnings and errors.")
+def run(command: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 - click hands options over by name
+    """Run AGENT under docket: metered, capped, recorded.
+
+    Everything after -- is the agent's command line and is run as it is. Its output is not touched; what docket has to
+    say goes to standard error. The exit code is the agent's own unless docket ended the run (docs: exit codes).
+
+    \b
+    Examples:
+      docket run --max-usd 2 -- claude -p "fix the failing test"
+      docket run --max-calls 40 --max-minutes 20 -- codex exec "add a changelog entry"
+      docket run --policy docket.toml --admission strict -- aider --message "rename Foo to Bar" foo.py
+      docket run --upstream openai=http://127.0.0.1:8080/v1 -- ./my-agent
+    """
+    if not command:
+        raise UsageError(
+            Reason.USAGE, "no agent to run is named", hint='as in: docket run --max-usd 2 -- claude -p "…"'
+        )
+    quiet = bool(options["quiet"]) or bool(options["as_json"]) or options["report"] == "none"
+    asked = Asked(command=command, quiet=quiet, **{k: v for k, v in options.items() if k != "quiet"})
+    return carry_out(asked)

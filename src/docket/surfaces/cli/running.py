@@ -1,0 +1,182 @@
+"""Carrying out `docket run`: from what was asked to a run request, and from its result to words and an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
+from docket.engines.supervise.run import supervise
+from docket.errors import RefusedBeforeStartError, UsageError
+from docket.formats.reason import Reason
+from docket.formats.run.policy import Policy
+from docket.host.clock import SystemClock
+from docket.host.ids import SystemIds
+from docket.host.isolation import protect_supervisor
+from docket.host.signals import Signals
+from docket.rules.agents.registry import recognise
+from docket.rules.spending.price_book import PriceBook
+from docket.rules.tree.watch import root_refusal
+from docket.stores.layout import Layout
+from docket.stores.prices import read_prices
+from docket.surfaces.cli import console, wiring
+from docket.surfaces.cli.policies import effective_policy
+from docket.surfaces.cli.progress import RunProgress
+from docket.surfaces.cli.project import layout_at
+from docket.surfaces.render import figures, text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The command line of `docket run`, as typed."""
+
+    command: tuple[str, ...]
+    policy: Path | None
+    max_usd: str | None
+    max_tokens: int | None
+    max_calls: int | None
+    max_minutes: str | None
+    on_breach: str | None
+    admission: str | None
+    budget_mode: str | None
+    agent: str | None
+    upstreams: Mapping[str, str]
+    prices: Path | None
+    label: str | None
+    cwd: Path | None
+    docket_dir: Path | None
+    port: int
+    report: str
+    as_json: bool
+    quiet: bool
+
+
+def carry_out(asked: Asked) -> int:
+    """Run the agent and return docket's exit code."""
+    request = build_request(asked)
+    protect_supervisor()
+    progress = RunProgress(headline(request), quiet=asked.quiet)
+    for remark in request.remarks:
+        progress.warned(remark)
+    with Signals() as signals:
+        result = supervise(request, world_of(request.layout, signals, progress))
+    tell(asked, result)
+    return result.exit_code
+
+
+def build_request(asked: Asked) -> RunRequest:
+    """Resolve everything a run needs; RefusedBeforeStartError or UsageError name what is wrong."""
+    cwd = _folder(asked.cwd)
+    layout = layout_at(cwd, asked.docket_dir)
+    decided = effective_policy(asked, cwd)
+    book = PriceBook.parse(read_prices(asked.prices))
+    return RunRequest(
+        argv=asked.command,
+        environ=dict(os.environ),
+        cwd=cwd,
+        policy=decided.policy,
+        policy_source=decided.source,
+        protected=decided.protected,
+        remarks=decided.remarks,
+        recipe=recognise(asked.command, asked.agent),
+        upstreams=asked.upstreams,
+        label=asked.label,
+        port=asked.port,
+        layout=layout,
+        book=book,
+        host_facts=wiring.host_facts(),
+    )
+
+
+def world_of(layout: Layout, signals: Signals, progress: RunProgress) -> RunWorld:
+    """Return the machine as the ports of a run."""
+    return RunWorld(
+        clock=SystemClock(),
+        ids=SystemIds(),
+        signals=signals,
+        watcher=progress,
+        start_boundary=wiring.start_boundary,
+        observe=wiring.observer(layout),
+        spawn=wiring.spawn,
+        read_file=wiring.read_small_file,
+    )
+
+
+def headline(request: RunRequest) -> str:
+    """Return the run's first line: what bounds it and which agent it is."""
+    return f"{bounds(request.policy)}  {request.recipe.name}"
+
+
+def bounds(policy: Policy) -> str:
+    """Return the caps in force in a few words."""
+    caps = policy.caps
+    named = [f"${caps.max_usd} ({policy.budget.admission})"] if caps.max_usd is not None else []
+    named += [f"{caps.max_model_calls} calls"] if caps.max_model_calls is not None else []
+    named += [f"{caps.max_tokens:,} tokens"] if caps.max_tokens is not None else []
+    named += [f"{caps.max_wall_seconds} s"] if caps.max_wall_seconds is not None else []
+    return f"cap {', '.join(named)}" if named else "no cap"
+
+
+def tell(asked: Asked, result: RunResult) -> None:
+    """Say how the run ended and where its record stands."""
+    for problem in result.problems:
+        console.warn(console.plain(problem.detail))
+    if asked.as_json:
+        console.note(json.dumps(_members(result)))
+        return
+    if result.receipt is None:
+        console.warn(f"no receipt could be written; the ledger stands at {result.ledger_path}")
+        return
+    if asked.report == "none" or (asked.quiet and asked.report == "summary"):
+        return
+    if asked.report == "full":
+        wiring.print_report(result.receipt)
+    else:
+        for line in text.summary(result.receipt):
+            console.say(console.plain(line))
+    console.say(f"receipt {console.plain(_shown(result.receipt_path))}")
+
+
+def _members(result: RunResult) -> dict[str, object]:
+    receipt = result.receipt or {}
+    return {
+        "docket_number": result.docket_number,
+        "exit_code": result.exit_code,
+        "exit_source": str(result.exit_source),
+        "breached": figures.part(receipt, "session", "breached"),
+        "cost_usd": figures.part(receipt, "totals", "cost_usd"),
+        "calls": figures.part(receipt, "model_calls", "count"),
+        "receipt": None if result.receipt_path is None else str(result.receipt_path),
+        "ledger": str(result.ledger_path),
+        "problems": [problem.detail for problem in result.problems],
+    }
+
+
+def _shown(path: Path | None) -> str:
+    """Return a path the short way where it lies below the current folder."""
+    if path is None:
+        return "nowhere"
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _folder(asked: Path | None) -> Path:
+    try:
+        folder = Path.cwd() if asked is None else asked.resolve(strict=True)
+    except OSError as error:
+        raise UsageError(Reason.NOT_FOUND, f"the folder {asked} cannot be used: {error.strerror}") from error
+    if not folder.is_dir():
+        raise UsageError(Reason.NOT_A_DIRECTORY, f"{folder} is not a folder")
+    home = os.environ.get("HOME")
+    if root_refusal(str(folder), os.path.realpath(home) if home else None) is not None:
+        raise RefusedBeforeStartError(
+            Reason.BASE_REFUSED,
+            f"docket does not run in {folder}: a pass over it is never what was meant",
+            hint="change into a project, or name one with --cwd",
+        )
+    return folder

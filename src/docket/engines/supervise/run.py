@@ -84,7 +84,7 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, upstreams: Mapping[str, str], 
         run.session.ledger.append(ends.exit_payload(watched), control=True)
     after = measuring.measure(run, Phase.AFTER)
     measuring.compare(run, before, after)
-    _remark_on_calls(run, watched, course)
+    _remark_on_end(run, watched, course)
 
 
 def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: ExitStack) -> Watched:
@@ -141,10 +141,13 @@ def _wall_breach(run: OpenRun, state: BoundaryState, watched: Watched) -> CapExc
     )
 
 
-def _remark_on_calls(run: OpenRun, watched: Watched, course: _Course) -> None:
-    """Say when the agent ran and no call of it arrived: it may have spoken to its provider directly."""
+def _remark_on_end(run: OpenRun, watched: Watched, course: _Course) -> None:
+    """Say why the agent never ran, or that no call of it arrived: it may have spoken to its provider directly."""
     settled = course.settled
-    if watched.exit.failure is None and settled is not None and settled.state.calls + settled.state.denied == 0:
+    if watched.exit.failure is not None:
+        run.session.ledger.append(Note(code=str(watched.exit.failure), message=watched.exit.detail), control=True)
+        run.world.watcher.warned(watched.exit.detail)
+    elif settled is not None and settled.state.calls + settled.state.denied == 0:
         sentence = "no model call of the agent arrived at the boundary"
         run.session.ledger.append(Note(code="no-calls", message=sentence), control=True)
         run.world.watcher.warned(f"{sentence}: if it made any, docket neither saw nor limited them")

@@ -85,14 +85,14 @@ class Recipe(Protocol):
         """The recipe's name."""
         ...
 
-    def recognises(self, argv: tuple[str, ...]) -> bool:
+    def recognises(self, argv: tuple[str, ...], /) -> bool:
         """Whether this command line starts the agent."""
         ...
 
-    def wanted_files(self, request: LaunchRequest) -> tuple[str, ...]:
+    def wanted_files(self, request: LaunchRequest, /) -> tuple[str, ...]:
         """Absolute or cwd-relative paths whose bytes the plan needs in `request.inputs`."""
         ...
 
-    def plan(self, request: LaunchRequest) -> LaunchPlan:
+    def plan(self, request: LaunchRequest, /) -> LaunchPlan:
         """Return the plan; RefusedBeforeStartError(AGENT_UNSUPPORTED) where the boundary cannot be reached."""
         ...

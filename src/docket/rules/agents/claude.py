@@ -1,0 +1,173 @@
+"""The launch recipe of Claude Code. Tried on 2.1.197.
+
+What it must do (measured): a user's `settings.json` may hold `env.ANTHROPIC_BASE_URL`, which beats the process
+environment, and only a `--settings` file beats that; of two `--settings` the last wins alone, so the person's own is
+merged in. The same file empties the switches to Bedrock, Vertex and Foundry that a repository's settings could set.
+A 400 in the protocol's shape ends the agent at the first answer; retries are kept, but few, for real faults.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from docket.errors import RefusedBeforeStartError
+from docket.formats.reason import Reason
+from docket.rules.agents.commandline import OptionUse, Program, option_uses, without
+from docket.rules.agents.environment import ANTHROPIC, is_on, no_proxy, pointing
+from docket.rules.agents.interface import LaunchPlan, LaunchRequest, RunFile
+
+MAX_RETRIES = "3"
+SETTINGS_NAME = "claude-settings.json"
+MANAGED = "/etc/claude-code/managed-settings.json"
+TREE_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
+
+_PROGRAM = Program(names=("claude",), packages=("@anthropic-ai/claude-code",), script_parts=("/claude-code/cli.",))
+_ELSEWHERE = {
+    "CLAUDE_CODE_USE_BEDROCK": "Amazon Bedrock",
+    "CLAUDE_CODE_USE_VERTEX": "Google Vertex AI",
+    "CLAUDE_CODE_USE_FOUNDRY": "Microsoft Foundry",
+    "CLAUDE_CODE_USE_MANTLE": "Amazon Bedrock",
+    "CLAUDE_CODE_USE_ANTHROPIC_AWS": "Amazon Web Services",
+}
+_ADDRESS = "ANTHROPIC_BASE_URL"
+_SOCKET = "ANTHROPIC_UNIX_SOCKET"
+_QUIET = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaudeRecipe:
+    """Claude Code, by environment and a settings file of the run."""
+
+    name: str = "claude-code"
+
+    def recognises(self, argv: tuple[str, ...]) -> bool:
+        """Whether the program is `claude`, also through npx or node."""
+        return _PROGRAM.arguments_at(argv) is not None
+
+    def wanted_files(self, request: LaunchRequest) -> tuple[str, ...]:
+        """The settings that may send the agent elsewhere: managed, the user's, the tree's, the command line's."""
+        given = _given(request)
+        named = (given[-1].value,) if given and not _is_inline(given[-1].value) else ()
+        return (MANAGED, *_user_settings(request), *TREE_SETTINGS, *named)
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Point the agent at the boundary; refuse what another place was chosen for."""
+        given = _given(request)
+        own = _own_settings(request, given)
+        users = [_env_of(_readable(request.inputs.get(path))) for path in _user_settings(request)]
+        environ = {**request.environ, **{k: v for env in users for k, v in env.items()}, **_env_of(own)}
+        _refuse_elsewhere(environ)
+        _refuse_managed(_env_of(_readable(request.inputs.get(MANAGED))))
+        notes = _tree_notes(request)
+        pointed = pointing(
+            request.base_url, environ, decided={ANTHROPIC.provider: environ.get(_ADDRESS) or ANTHROPIC.official}
+        )
+        quiet = {_QUIET: "1", **no_proxy(environ)}
+        address = {_ADDRESS: pointed.variables[_ADDRESS]}
+        settings_env = {**_env_of(own), **dict.fromkeys(_ELSEWHERE, ""), **address, **quiet}
+        settings = {**own, "env": settings_env}
+        retries = {} if environ.get("CLAUDE_CODE_MAX_RETRIES") else {"CLAUDE_CODE_MAX_RETRIES": MAX_RETRIES}
+        at = _PROGRAM.arguments_at(request.argv) or 1
+        rest = without(request.argv, given)
+        path = f"{request.run_dir}/{SETTINGS_NAME}"
+        return LaunchPlan(
+            argv=(*rest[:at], "--settings", path, *rest[at:]),
+            env_set={**pointed.variables, **quiet, **retries},
+            files=(
+                RunFile(name=SETTINGS_NAME, data=json.dumps(settings, indent=2).encode("utf-8", "backslashreplace")),
+            ),
+            notes=(*pointed.notes, *notes),
+            upstreams=pointed.upstreams,
+        )
+
+
+def _given(request: LaunchRequest) -> tuple[OptionUse, ...]:
+    return option_uses(request.argv, _PROGRAM.arguments_at(request.argv) or 1, ("--settings",))
+
+
+def _is_inline(value: str) -> bool:
+    return value.strip().startswith("{")
+
+
+def _user_settings(request: LaunchRequest) -> tuple[str, ...]:
+    folder = request.environ.get("CLAUDE_CONFIG_DIR")
+    home = request.environ.get("HOME")
+    if not folder and home:
+        folder = f"{home}/.claude"
+    return (f"{folder}/settings.json",) if folder else ()
+
+
+def _own_settings(request: LaunchRequest, given: tuple[OptionUse, ...]) -> Mapping[str, object]:
+    if not given:
+        return {}
+    value = given[-1].value
+    data = value.encode("utf-8", "surrogateescape") if _is_inline(value) else request.inputs.get(value)
+    settings = _readable(data)
+    if settings is None:
+        what = "the JSON given" if _is_inline(value) else f"the file {value!r} given"
+        raise RefusedBeforeStartError(
+            Reason.AGENT_UNSUPPORTED,
+            f"{what} with --settings cannot be read as a JSON object, so docket cannot add its own settings to it",
+        )
+    return settings
+
+
+def _readable(data: bytes | None) -> Mapping[str, object] | None:
+    if data is None:
+        return None
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _env_of(settings: Mapping[str, object] | None) -> dict[str, str]:
+    env = (settings or {}).get("env")
+    if not isinstance(env, dict):
+        return {}
+    return {name: value for name, value in env.items() if isinstance(value, str)}
+
+
+def _refuse_elsewhere(environ: Mapping[str, str]) -> None:
+    for name, place in _ELSEWHERE.items():
+        if is_on(environ.get(name)):
+            raise RefusedBeforeStartError(
+                Reason.AGENT_UNSUPPORTED,
+                f"{name} is set, so claude calls {place}, whose requests are signed for its own address; "
+                "docket cannot meter them",
+                hint=f"unset {name} to call Anthropic, or use --agent none to run without a budget",
+            )
+    if environ.get(_SOCKET):
+        _refuse_socket("your environment or settings")
+
+
+def _refuse_socket(where: str) -> None:
+    raise RefusedBeforeStartError(
+        Reason.AGENT_UNSUPPORTED,
+        f"{_SOCKET} is set in {where}, so claude would not call the address docket gives it",
+        hint=f"remove {_SOCKET}",
+    )
+
+
+def _refuse_managed(env: Mapping[str, str]) -> None:
+    for name in (_ADDRESS, *_ELSEWHERE, _SOCKET):
+        if env.get(name):
+            raise RefusedBeforeStartError(
+                Reason.AGENT_UNSUPPORTED,
+                f"the managed settings of this machine ({MANAGED}) set {name}, which no run can change",
+                hint="ask who manages them, or use --agent none to run without a budget",
+            )
+
+
+def _tree_notes(request: LaunchRequest) -> tuple[str, ...]:
+    notes = []
+    for path in TREE_SETTINGS:
+        env = _env_of(_readable(request.inputs.get(path)))
+        if env.get(_SOCKET):
+            _refuse_socket(path)
+        ignored = [name for name in (_ADDRESS, *_ELSEWHERE) if env.get(name)]
+        notes += [f"{name} in {path} is not followed: a repository does not choose where calls go" for name in ignored]
+    return tuple(notes)

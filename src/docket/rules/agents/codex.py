@@ -1,0 +1,182 @@
+"""The launch recipe of Codex. Tried on 0.171.0.
+
+What it must do (measured): `OPENAI_BASE_URL` is ignored; a provider of the run's own by `-c` reaches the boundary.
+With `requires_openai_auth` it sends just what the built-in provider sends for every kind of login, it opens no
+WebSocket, and its retries can be bounded. A repository's `.codex/config.toml` cannot beat `-c`; a later `-c` can, so
+the person's own come first. A provider the person chose is kept and only its address replaced. Arguments are seen by
+everyone on the machine, so the token goes into a header from the environment where the boundary takes one.
+
+Codex lists its sessions by provider: `resume --last` under docket sees the sessions of runs under docket.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from docket.errors import RefusedBeforeStartError
+from docket.formats.reason import Reason
+from docket.rules.agents.codex_config import CONFIG_OPTIONS, CodexFacts, CodexFiles, Login, read_facts
+from docket.rules.agents.commandline import Program, option_uses
+from docket.rules.agents.environment import OPENAI, kept_upstream, local_address, no_proxy, pointing
+from docket.rules.agents.interface import LaunchPlan, LaunchRequest
+
+RETRIES = 2
+PROVIDER = "docket"
+TOKEN_VARIABLE = "DOCKET_BOUNDARY_TOKEN"  # noqa: S105 - a variable's name, not a secret
+CHATGPT = "https://chatgpt.com/backend-api/codex"
+
+_PROGRAM = Program(names=("codex",), packages=("@openai/codex",), script_parts=("/@openai/codex/",))
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BUILT_IN = "openai"
+_LOCAL = ("ollama", "ollama-chat", "lmstudio")
+_FEATURE_OPTIONS = ("--enable", "--disable")
+_QUIET_FEATURES = ("plugins", "apps")
+
+
+@dataclass(frozen=True, slots=True)
+class CodexRecipe:
+    """Codex, by `-c` overrides of the run."""
+
+    name: str = "codex"
+
+    def recognises(self, argv: tuple[str, ...]) -> bool:
+        """Whether the program is `codex`, also through npx or node."""
+        return _PROGRAM.arguments_at(argv) is not None
+
+    def wanted_files(self, request: LaunchRequest) -> tuple[str, ...]:
+        """Codex's configuration, the chosen profile's, and its login."""
+        files = CodexFiles.of(request, _start(request))
+        return () if files is None else files.paths()
+
+    def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """Point the agent at the boundary; refuse a provider that cannot be metered."""
+        start = _start(request)
+        facts = read_facts(request, start)
+        provider = facts.text("model_provider") or _BUILT_IN
+        _refuse_unmetered(request, start, provider)
+        upstream = _upstream(facts, provider)
+        address = _Address.of(request, upstream)
+        own = _own_provider(facts, address) if provider == _BUILT_IN else _kept_provider(facts, provider, address)
+        at = max([start, *(use.end for use in option_uses(request.argv, start, (*CONFIG_OPTIONS, *_FEATURE_OPTIONS)))])
+        overrides = [word for setting in (*own, *_quiet(request, start, facts)) for word in ("-c", setting)]
+        pointed = pointing(request.base_url, request.environ, decided={OPENAI.provider: upstream})
+        return LaunchPlan(
+            argv=(*request.argv[:at], *overrides, *request.argv[at:]),
+            env_set={**pointed.variables, **no_proxy(request.environ), **address.variables},
+            notes=(*pointed.notes, *_notes(request, start, facts, address)),
+            upstreams=pointed.upstreams,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Address:
+    base_url: str
+    header: str | None
+    variables: dict[str, str]
+
+    @classmethod
+    def of(cls, request: LaunchRequest, upstream: str) -> _Address:
+        if request.token_header is None:
+            return cls(base_url=local_address(request.base_url, OPENAI, upstream), header=None, variables={})
+        origin, _, token = request.base_url.rpartition("/")
+        return cls(
+            base_url=local_address(origin, OPENAI, upstream),
+            header=request.token_header,
+            variables={TOKEN_VARIABLE: token},
+        )
+
+
+def _start(request: LaunchRequest) -> int:
+    return _PROGRAM.arguments_at(request.argv) or 1
+
+
+def _refuse_unmetered(request: LaunchRequest, start: int, provider: str) -> None:
+    behind = request.argv[start:]
+    words = behind[: behind.index("--")] if "--" in behind else behind
+    if "--oss" in words or provider in _LOCAL:
+        raise RefusedBeforeStartError(
+            Reason.AGENT_UNSUPPORTED,
+            "codex is set to use a model on this machine, which it looks for at an address of its own",
+            hint="use --agent none: a local model costs nothing, and there is nothing to meter",
+        )
+    if provider == "amazon-bedrock":
+        raise RefusedBeforeStartError(
+            Reason.AGENT_UNSUPPORTED,
+            "codex is set to call Amazon Bedrock, whose requests are signed for its own address; "
+            "docket cannot meter them",
+            hint="choose another model_provider, or use --agent none to run without a budget",
+        )
+
+
+def _upstream(facts: CodexFacts, provider: str) -> str:
+    if provider != _BUILT_IN:
+        url = facts.table("model_providers", provider).get("base_url")
+        if not isinstance(url, str) or not url or not _BARE.fullmatch(provider):
+            raise RefusedBeforeStartError(
+                Reason.AGENT_UNSUPPORTED,
+                f"codex's model_provider {provider!r} has no base_url that docket can find and replace",
+                hint=f"define [model_providers.{provider}] with a base_url in codex's config.toml",
+            )
+        source = f"model_providers.{provider}.base_url"
+    else:
+        url = facts.text("openai_base_url") or (CHATGPT if facts.login is Login.CHATGPT else OPENAI.official)
+        source = "openai_base_url"
+    kept_upstream(OPENAI, url, source)
+    return url
+
+
+def _own_provider(facts: CodexFacts, address: _Address) -> tuple[str, ...]:
+    by_variable = facts.login is Login.OPENAI_VARIABLE
+    auth = 'env_key="OPENAI_API_KEY"' if by_variable else "requires_openai_auth=true"
+    header = "" if address.header is None else f',env_http_headers={{"{address.header}"="{TOKEN_VARIABLE}"}}'
+    table = (
+        f'name="{PROVIDER}",base_url="{address.base_url}",wire_api="responses",{auth},'
+        f"request_max_retries={RETRIES},stream_max_retries={RETRIES}{header}"
+    )
+    return (f'model_provider="{PROVIDER}"', f"model_providers.{PROVIDER}={{{table}}}")
+
+
+def _kept_provider(facts: CodexFacts, provider: str, address: _Address) -> tuple[str, ...]:
+    at = f"model_providers.{provider}"
+    table = facts.table("model_providers", provider)
+    settings = [f'{at}.base_url="{address.base_url}"']
+    settings += [
+        f"{at}.{name}={RETRIES}" for name in ("request_max_retries", "stream_max_retries") if name not in table
+    ]
+    if address.header is not None:
+        settings.append(f'{at}.env_http_headers.{address.header}="{TOKEN_VARIABLE}"')
+    return tuple(settings)
+
+
+def _quiet(request: LaunchRequest, start: int, facts: CodexFacts) -> tuple[str, ...]:
+    chosen = {use.value for use in option_uses(request.argv, start, _FEATURE_OPTIONS)}
+    features = [
+        name
+        for name in _QUIET_FEATURES
+        if name not in chosen and name not in facts.table("features") and not facts.table(name)
+    ]
+    settings = [f"features.{name}=false" for name in features]
+    if "enabled" not in facts.table("analytics"):
+        settings.append("analytics.enabled=false")
+    return tuple(settings)
+
+
+def _notes(request: LaunchRequest, start: int, facts: CodexFacts, address: _Address) -> tuple[str, ...]:
+    notes = []
+    built_in = (facts.text("model_provider") or _BUILT_IN) == _BUILT_IN
+    if built_in and facts.login is Login.CHATGPT:
+        notes.append(
+            "codex is logged in with ChatGPT: its calls count against that plan, and dollars shown are list prices; "
+            'budget.mode = "quota" counts without them'
+        )
+    if built_in and facts.login is Login.UNKNOWN:
+        notes.append(
+            "docket cannot see how codex is logged in and takes it for an API key; "
+            f"for a ChatGPT login held in a keyring add --upstream openai={CHATGPT}"
+        )
+    if built_in and {"resume", "fork"} & set(request.argv[start:]):
+        notes.append("codex lists sessions by provider: without an id it finds those of runs under docket only")
+    if address.header is None:
+        notes.append("the run's token stands in codex's arguments, which others on this machine can read")
+    return tuple(notes)

@@ -1,0 +1,38 @@
+"""The launch recipes, and which one a command line asks for."""
+
+from __future__ import annotations
+
+import difflib
+
+from docket.errors import UsageError
+from docket.formats.reason import Reason
+from docket.rules.agents.aider import AiderRecipe
+from docket.rules.agents.claude import ClaudeRecipe
+from docket.rules.agents.codex import CodexRecipe
+from docket.rules.agents.generic import GenericRecipe, UntouchedRecipe
+from docket.rules.agents.interface import Recipe
+from docket.rules.agents.mini import MiniRecipe
+
+GENERIC: Recipe = GenericRecipe()
+
+RECIPES: tuple[Recipe, ...] = (ClaudeRecipe(), CodexRecipe(), AiderRecipe(), MiniRecipe(), GENERIC, UntouchedRecipe())
+
+_ALIASES = {"claude": "claude-code", "mini": "mini-swe-agent"}
+
+
+def names() -> tuple[str, ...]:
+    """Return what `--agent` takes."""
+    return tuple(recipe.name for recipe in RECIPES)
+
+
+def recognise(argv: tuple[str, ...], name: str | None = None) -> Recipe:
+    """Return the recipe of that name, else the first that knows the program; UsageError for an unknown name."""
+    if name is not None:
+        wanted = _ALIASES.get(name, name)
+        for recipe in RECIPES:
+            if recipe.name == wanted:
+                return recipe
+        near = difflib.get_close_matches(name, (*names(), *_ALIASES), n=1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(Reason.USAGE, f"no agent is called {name!r}{meant}", hint=f"known: {', '.join(names())}")
+    return next((recipe for recipe in RECIPES if recipe.recognises(argv)), GENERIC)

@@ -146,7 +146,7 @@ def _integral(text: str) -> int:
         number = Decimal(text)  # a float would round 0.99999999999999999999 to 1
     except InvalidOperation:
         _refuse_float(text)
-    if abs(number) > MAX_INTEGER or number != number.to_integral_value():
+    if number.copy_abs() > MAX_INTEGER or number != number.to_integral_value():
         _refuse_float(text)
     return int(number)
 

@@ -39,10 +39,17 @@ class RelPath:
         """Read the member `path` or `path_b64` of an object; exactly one of them, in its only spelling."""
         text, coded = value.get("path"), value.get("path_b64")
         if isinstance(text, str) and coded is None:
-            return cls.parse(text.encode("utf-8", "surrogatepass"))
+            return cls._from_text(text)
         if isinstance(coded, str) and text is None:
             return cls._from_base64(coded)
         raise InvalidDocumentError(Reason.NOT_A_PATH, "an object names its path as either path or path_b64")
+
+    @classmethod
+    def _from_text(cls, text: str) -> RelPath:
+        try:
+            return cls.parse(text.encode("utf-8"))
+        except UnicodeEncodeError as error:
+            raise InvalidDocumentError(Reason.NOT_A_PATH, "path holds half of a surrogate pair") from error
 
     @classmethod
     def _from_base64(cls, coded: str) -> RelPath:

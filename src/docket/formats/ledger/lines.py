@@ -59,8 +59,13 @@ def _split(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
         lines = (pending + chunk).split(b"\n")
         pending = lines.pop()
         for line in lines:
-            yield line, True
-        if len(pending) > MAX_LINE_BYTES:
-            raise InvalidDocumentError(Reason.TOO_LARGE, f"a line is longer than {MAX_LINE_BYTES} bytes")
+            yield _bounded(line), True
+        _bounded(pending)
     if pending:
         yield pending, False
+
+
+def _bounded(line: bytes) -> bytes:
+    if len(line) > MAX_LINE_BYTES:
+        raise InvalidDocumentError(Reason.TOO_LARGE, f"a line is longer than {MAX_LINE_BYTES} bytes")
+    return line

@@ -1,0 +1,32 @@
+"""Text that is not Unicode: shown, and kept to the byte."""
+
+from __future__ import annotations
+
+import pytest
+
+from docket.formats.visible import clean_text, text_members, visible
+
+
+@pytest.mark.parametrize(
+    ("raw", "shown"),
+    [
+        (b"plain", "plain"),
+        ("é".encode(), "é"),
+        (b"a\xffb", "a\\xffb"),
+        (b"\xed\xa0\x80", "\\xed\\xa0\\x80"),
+        (b"", ""),
+    ],
+)
+def test_foreign_bytes_are_shown(raw, shown):
+    assert visible(raw) == shown
+
+
+def test_the_exact_bytes_stand_beside_what_is_not_unicode():
+    assert text_members("cwd", "/tmp/é".encode()) == {"cwd": "/tmp/é"}
+    # base64 of 61 ff 62, worked by hand: 011000 011111 111101 100010
+    assert text_members("cwd", b"a\xffb") == {"cwd": "a\\xffb", "cwd_b64": "Yf9i"}
+
+
+def test_a_lone_surrogate_becomes_literal_text():
+    assert clean_text("gpt\ud800x") == "gpt\\ud800x"
+    assert clean_text("fine 😀") == "fine 😀"

@@ -18,7 +18,7 @@ from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.codex_config import CONFIG_OPTIONS, CodexFacts, CodexFiles, Login, read_facts
 from docket.rules.agents.commandline import Program, option_uses
-from docket.rules.agents.environment import OPENAI, kept_upstream, local_address, no_proxy, pointing
+from docket.rules.agents.environment import ANTHROPIC, CORE, OPENAI, kept_upstream, local_address, no_proxy, pointing
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
 
 RETRIES = 2
@@ -60,12 +60,15 @@ class CodexRecipe:
         own = _own_provider(facts, address) if provider == _BUILT_IN else _kept_provider(facts, provider, address)
         at = max([start, *(use.end for use in option_uses(request.argv, start, (*CONFIG_OPTIONS, *_FEATURE_OPTIONS)))])
         overrides = [word for setting in (*own, *_quiet(request, start, facts)) for word in ("-c", setting)]
-        pointed = pointing(request.base_url, request.environ, decided={OPENAI.provider: upstream})
+        kept = kept_upstream(OPENAI, upstream, _source(provider))
+        # What codex alone is configured for is no address for the other programs of the run.
+        table = (ANTHROPIC,) if kept else CORE
+        pointed = pointing(request.base_url, request.environ, table, decided={OPENAI.provider: upstream})
         return LaunchPlan(
             argv=(*request.argv[:at], *overrides, *request.argv[at:]),
             env_set={**pointed.variables, **no_proxy(request.environ), **address.variables},
             notes=(*pointed.notes, *_notes(request, start, facts, address)),
-            upstreams=pointed.upstreams,
+            upstreams={**pointed.upstreams, **kept},
         )
 
 
@@ -109,20 +112,20 @@ def _refuse_unmetered(request: LaunchRequest, start: int, provider: str) -> None
         )
 
 
+def _source(provider: str) -> str:
+    return "openai_base_url" if provider == _BUILT_IN else f"model_providers.{provider}.base_url"
+
+
 def _upstream(facts: CodexFacts, provider: str) -> str:
-    if provider != _BUILT_IN:
-        url = facts.table("model_providers", provider).get("base_url")
-        if not isinstance(url, str) or not url or not _BARE.fullmatch(provider):
-            raise RefusedBeforeStartError(
-                Reason.AGENT_UNSUPPORTED,
-                f"codex's model_provider {provider!r} has no base_url that docket can find and replace",
-                hint=f"define [model_providers.{provider}] with a base_url in codex's config.toml",
-            )
-        source = f"model_providers.{provider}.base_url"
-    else:
-        url = facts.text("openai_base_url") or (CHATGPT if facts.login is Login.CHATGPT else OPENAI.official)
-        source = "openai_base_url"
-    kept_upstream(OPENAI, url, source)
+    if provider == _BUILT_IN:
+        return facts.text("openai_base_url") or (CHATGPT if facts.login is Login.CHATGPT else OPENAI.official)
+    url = facts.table("model_providers", provider).get("base_url")
+    if not isinstance(url, str) or not url or not _BARE.fullmatch(provider):
+        raise RefusedBeforeStartError(
+            Reason.AGENT_UNSUPPORTED,
+            f"codex's model_provider {provider!r} has no base_url that docket can find and replace",
+            hint=f"define [model_providers.{provider}] with a base_url in codex's config.toml",
+        )
     return url
 
 

@@ -79,7 +79,7 @@ def exit_payload(watched: Watched) -> ProcExit:
     return ProcExit(
         exit_code=code,
         signal=None if watched.exit.signal is None else signal_name(watched.exit.signal),
-        terminated_by=by.get(watched.cause),
+        terminated_by=by.get(watched.cause) if watched.stopped else None,
         leftover_processes=watched.exit.leftover_processes,
     )
 

@@ -27,13 +27,14 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """How the agent's time ended; `cap`, `detail` and `signal` where the cause has them."""
+    """How the agent's time ended; `stopped` says that docket ended it, `cap`, `detail` and `signal` why."""
 
     cause: Cause
     exit: AgentExit
     cap: Reason | None = None
     detail: str = ""
     signal: int | None = None
+    stopped: bool = False
 
 
 class Breached:
@@ -92,11 +93,26 @@ def _unrecorded(run: OpenRun) -> Watched | None:
 
 def _stopped(run: OpenRun, agent: Agent, ended: _Ended, stop: Watched) -> Watched:
     """Stop everything the run started; another signal meanwhile takes the grace away."""
-    agent.request_stop(StopPlan(grace_seconds=float(run.request.policy.caps.grace_seconds)))
+    grace_seconds = float(run.request.policy.caps.grace_seconds)
+    if stop.cap is not None and stop.cap is not Reason.MAX_WALL_SECONDS:
+        # The agent has just been told why no further call is made: let it tell the person and end by itself.
+        _wait_for_end(run, ended, run.world.clock.monotonic_ns() + int(grace_seconds * 1e9))
+    if ended.exit is not None:
+        return replace(stop, exit=ended.exit)
+    agent.request_stop(StopPlan(grace_seconds=grace_seconds))
+    while not _wait_for_end(run, ended, None):
+        agent.request_stop(_AT_ONCE)
+    return replace(stop, exit=ended.exit or _PENDING, stopped=True)
+
+
+def _wait_for_end(run: OpenRun, ended: _Ended, deadline_ns: int | None) -> bool:
+    """Return True once the agent has ended, False if a signal or the deadline came first."""
     while ended.exit is None:
-        if run.world.signals.wait(None):
-            agent.request_stop(_AT_ONCE)
-    return replace(stop, exit=ended.exit)
+        if run.world.signals.wait(_seconds_until(deadline_ns, run.world)):
+            return False
+        if deadline_ns is not None and run.world.clock.monotonic_ns() >= deadline_ns:
+            return False
+    return True
 
 
 class _Ended:

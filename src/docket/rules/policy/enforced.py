@@ -1,0 +1,47 @@
+"""Which keys of a policy this version only records, so that nobody relies on a limit that is not held.
+
+Rules:
+1. A key that limits something and is not enforced yet refuses the run: a cap that silently does nothing is worse than
+   none.
+2. Any other key that is not acted upon yet is a remark.
+"""
+
+from __future__ import annotations
+
+from docket.errors import RefusedBeforeStartError
+from docket.formats.reason import Reason
+from docket.formats.run.policy import KEYS, Policy
+
+LIMITS_NOT_HELD = (
+    "resilience.max_calls_per_minute",
+    "resilience.max_calls_per_second",
+    "workspace.transaction",
+    "workspace.protect",
+)
+RECORDED_ONLY = (
+    "egress.mode",
+    "egress.allow",
+    "resilience.breaker_threshold",
+    "resilience.breaker_cooldown_seconds",
+    "resilience.breaker_max_cooldown_seconds",
+    "resilience.fail_fast_evidence",
+    "resilience.min_free_bytes",
+    "cache.enabled",
+    "evidence.record_responses",
+    "workspace.backend",
+    "workspace.settle",
+    "workspace.exclude",
+)
+
+
+def check_enforced(policy: Policy) -> tuple[str, ...]:
+    """Return remarks on keys that have no effect yet; RefusedBeforeStartError for a limit that would not be held."""
+    changed = {key.path for key in KEYS[1:] if getattr(getattr(policy, key.section), key.name) != key.default}
+    missing = [path for path in LIMITS_NOT_HELD if path in changed]
+    if missing:
+        raise RefusedBeforeStartError(
+            Reason.POLICY_INVALID,
+            f"this version of docket does not enforce {', '.join(missing)}, and a limit that is not held is no limit",
+            hint="take it out of the policy to run without it",
+        )
+    return tuple(f"{path} has no effect in this version" for path in RECORDED_ONLY if path in changed)

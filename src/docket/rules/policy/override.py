@@ -1,0 +1,113 @@
+"""What the flags of a command line make of a policy: the person who types has the last word.
+
+Rules:
+1. A flag replaces the key it names; `--deny-model` adds to the denied ones, for a flag never un-denies.
+2. A flag that cannot mean anything is a usage error naming the flag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.amount import Usd
+from docket.formats.reason import Reason
+from docket.formats.run.policy import KEYS, Admission, BudgetMode, OnBreach, Policy
+
+_KINDS = {key.path: key.kind for key in KEYS}
+_FLAGS: Mapping[str, str] = {
+    "max_usd": "caps.max_usd",
+    "max_tokens": "caps.max_tokens",
+    "max_calls": "caps.max_model_calls",
+    "on_breach": "caps.on_breach",
+    "budget_mode": "budget.mode",
+    "admission": "budget.admission",
+    "allow_models": "models.allow",
+    "deny_models": "models.deny",
+}
+_FLAG_NAMES = {"allow_models": "--allow-model", "deny_models": "--deny-model"}
+_MAX_MINUTES = Decimal(10**7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """What was said by flags; None where nothing was. `max_seconds` is the wall clock's cap."""
+
+    max_usd: Usd | None = None
+    max_tokens: int | None = None
+    max_calls: int | None = None
+    max_seconds: int | None = None
+    on_breach: OnBreach | None = None
+    budget_mode: BudgetMode | None = None
+    admission: Admission | None = None
+    allow_models: tuple[str, ...] | None = None
+    deny_models: tuple[str, ...] | None = None
+
+    @classmethod
+    def parse(cls, flags: Mapping[str, object]) -> Overrides:
+        """Read flags by their names (`max_usd`, `max_calls`, `max_minutes` …), None where not given.
+
+        `max_minutes` may have a fraction; it is rounded down to a whole second. UsageError names a wrong flag.
+        """
+        values: dict[str, Any] = {}
+        for name, path in _FLAGS.items():
+            given = flags.get(name)
+            if given is not None and given != ():
+                values[name] = _read(name, given, _KINDS[path].from_toml)
+        minutes = flags.get("max_minutes")
+        if minutes is not None:
+            values["max_seconds"] = _seconds(minutes)
+        return cls(**values)
+
+
+def override(policy: Policy, overrides: Overrides) -> Policy:
+    """Return the policy with the flags put over it; UsageError where they contradict it."""
+    caps = _changed(
+        policy.caps,
+        max_usd=overrides.max_usd,
+        max_tokens=overrides.max_tokens,
+        max_model_calls=overrides.max_calls,
+        max_wall_seconds=overrides.max_seconds,
+        on_breach=overrides.on_breach,
+    )
+    budget = _changed(policy.budget, mode=overrides.budget_mode, admission=overrides.admission)
+    denied = tuple(dict.fromkeys((*policy.models.deny, *(overrides.deny_models or ()))))
+    models = _changed(policy.models, allow=overrides.allow_models, deny=denied)
+    try:
+        return replace(policy, caps=caps, budget=budget, models=models)
+    except InvalidDocumentError as error:
+        raise UsageError(
+            Reason.USAGE, error.detail, hint="change --max-usd or --budget-mode, or the policy they stand over"
+        ) from error
+
+
+def _changed(section: Any, **values: object) -> Any:  # noqa: ANN401 - any section, and back the same
+    return replace(section, **{name: value for name, value in values.items() if value is not None})
+
+
+def _read(name: str, given: object, read: Callable[[object], object]) -> object:
+    value = (
+        int(given) if isinstance(given, str) and name in ("max_tokens", "max_calls") and given.isdecimal() else given
+    )
+    listed = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
+    try:
+        return read(listed)
+    except InvalidDocumentError as error:
+        flag = _FLAG_NAMES.get(name, f"--{name.replace('_', '-')}")
+        raise UsageError(Reason.USAGE, f"{flag} {error.detail}") from error
+
+
+def _seconds(minutes: object) -> int:
+    try:
+        seconds = Decimal(str(minutes)) * 60
+        whole = int(seconds) if 1 <= seconds <= _MAX_MINUTES * 60 else 0
+    except (InvalidOperation, ValueError):
+        whole = 0
+    if whole < 1:
+        raise UsageError(
+            Reason.USAGE, f"--max-minutes must be a number of minutes such as 20 or 0.5, not {str(minutes)[:40]}"
+        )
+    return whole

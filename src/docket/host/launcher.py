@@ -124,6 +124,7 @@ def _guard(control: int, launcher: int) -> None:
         if control in waker.wait(seconds):
             waker.poll.unregister(control)
             ends_at = time.monotonic() + _LAUNCHER_ALLOWED_SECONDS
+            os.kill(launcher, signal.SIGCONT)  # a process of the run may have stopped it
     if _ended_well(launcher):
         return
     _tell(control, "lost")
@@ -271,7 +272,7 @@ class Run:
             os.kill(self._terminal.stand_in, signal.SIGKILL)
         before = {process.identity for process in self._running}
         # One call that no fork outruns. The number is the agent's as long as the agent is not reaped.
-        _kill_group(self._agent)
+        _signal_group(self._agent, signal.SIGKILL)
         killed, survivors = descendants.end_all(os.getpid(), self._reap_everything, self._pause, KILL_ALLOWED_SECONDS)
         return len(killed | before), survivors
 
@@ -295,10 +296,7 @@ class Run:
 
     def _signal_agent(self, signum: int) -> None:
         """Signal the agent's group, and the agent itself if it moved to another."""
-        try:
-            os.killpg(self._agent, signum)
-        except OSError:
-            return
+        _signal_group(self._agent, signum)
         row = descendants.read_process(self._agent)
         if row is not None and row.group != self._agent:
             descendants.send(row, signum)
@@ -363,8 +361,8 @@ class Run:
         _tell(self._control, status)
 
 
-def _kill_group(group: int) -> None:
+def _signal_group(group: int, signum: int) -> None:
     try:
-        os.killpg(group, signal.SIGKILL)
+        os.killpg(group, signum)
     except OSError:
-        return  # nothing of it is left, or nothing that may be signalled
+        return  # nothing is in it, or nothing that may be signalled

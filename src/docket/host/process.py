@@ -218,12 +218,18 @@ class _Link:
     def reap(self, launcher: tuple[int, int] | None) -> None:
         """Reap the guard, which ends right after its last report, and a launcher that docket adopted."""
         self.control.settimeout(_GUARD_EXIT_ALLOWED_SECONDS)
-        with suppress(OSError):
-            while self.control.recv(4096):
-                pass
-            self._guard.wait()
-            if launcher is not None:
-                os.waitpid(launcher[0], os.WNOHANG)
+        try:
+            # The end of the socket is the end of its holders. A reset is one too: a command came too late.
+            with suppress(ConnectionResetError):
+                while self.control.recv(4096):
+                    pass
+        except TimeoutError:
+            return  # a process that cannot be ended keeps the guard busy
+        self._guard.wait()
+        row = None if launcher is None else descendants.read_process(launcher[0])
+        if row is not None and row.identity == launcher and row.parent == os.getpid():
+            with suppress(ChildProcessError):
+                os.waitpid(row.pid, 0)
 
     def close(self) -> None:
         """Close the socket and give the terminal's signal its disposition back."""

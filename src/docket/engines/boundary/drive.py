@@ -154,6 +154,9 @@ class Drive:
             await self._feed(HeadArrived(head, self._room.clock.now()))
             while not self._exchange.done:
                 await self._feed(await self._next_event())
+        except Exception:
+            self._salvage()
+            raise
         finally:
             if self._upstream is not None:
                 self._room.pool.give_back(self._origin, self._upstream)
@@ -162,6 +165,13 @@ class Drive:
         """Note that a hold was released."""
         self._retry = True
         self._client.wake()
+
+    def _salvage(self) -> None:
+        """Settle what a fault of docket's own left open, and break the connection."""
+        for command in self._exchange.receive(Stopping(), self._room.clock.monotonic_ns()):
+            if isinstance(command, Record):
+                self._record(command.payload)
+        self._client.reset()
 
     # ---- events
 

@@ -22,7 +22,7 @@ from docket.engines.boundary.client import ClientConnection
 from docket.engines.boundary.drive import Drive, Ledger, LedgerBell, Room
 from docket.engines.boundary.pool import Pool
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
-from docket.formats.ledger.payloads import Budget
+from docket.formats.ledger.payloads import Budget, Note
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import OnBreach
@@ -223,6 +223,9 @@ class Boundary:
                 with suppress(DocketError):
                     room.ledger.append(event)
             client.turn_away(plain_text(400, f"{error.detail}\n"))
+        except Exception as error:  # noqa: BLE001 - one exchange's fault must not end the others, nor be silent
+            with suppress(DocketError):
+                room.ledger.append(Note(code="boundary-fault", message=f"{type(error).__name__} in an exchange"))
         finally:
             self._clients.discard(client)
 

@@ -36,6 +36,7 @@ from docket.rules.boundary.protocol import (
     BodyEnded,
     Breach,
     ClientGone,
+    CloseUpstream,
     Command,
     Connect,
     Event,
@@ -98,11 +99,11 @@ class Exchange:
         self._weighed: Weighed | None = None
         self._reply: ModelReply | None = None
         self._admitted: int | None = None
-        self._connect: Connect | None = None
+        self._failed = False
 
     def receive(self, event: Event, now_ns: int) -> list[Command]:
         """Take one event; return what is to be done, in order."""
-        if self.done:
+        if self.done and not isinstance(event, EvidenceFailed):
             return []
         commands = self._on(event, now_ns)
         if any(isinstance(command, (Finish, Reset)) for command in commands):
@@ -344,8 +345,10 @@ class Exchange:
         sentence = f"the record of this run cannot be written: {detail}"
         self._desk.close(Reason.EVIDENCE_FAILED, sentence)
         reply, closing = self._reply, list[Command]()
-        if reply is not None and reply.settled and reply.started:
-            return [Released(), Reset()]
+        begun = self._passing is not None and self._passing.started
+        if self._failed or begun or (reply is not None and reply.settled and reply.started):
+            return [CloseUpstream(), Released(), Reset()]
+        self._failed = True
         if reply is not None and not reply.settled:
             closing = reply.unrecorded(now_ns)
         answer, _ = refuse(

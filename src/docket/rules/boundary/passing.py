@@ -52,6 +52,11 @@ class Passing:
         self._status: int | None = None
         self._bytes = 0
 
+    @property
+    def started(self) -> bool:
+        """Whether the agent has got the head of a reply."""
+        return self._status is not None
+
     def receive(self, event: Event) -> list[Command]:
         """Take one event; return what is to be done."""
         match event:

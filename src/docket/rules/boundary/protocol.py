@@ -4,7 +4,8 @@ Rules:
 1. The driver carries commands out in their order and one after the other; it decides nothing.
 2. `Await` holds everything behind it back until the exchange's events are as safe as it says. When they cannot be,
    the rest of that batch is dropped and `EvidenceFailed` goes in.
-3. After `Finish` or `Reset` nothing more comes out of an exchange, whatever goes in.
+3. After `Finish` or `Reset` nothing more comes out of an exchange, whatever goes in; `EvidenceFailed` stands for a
+   batch that was not carried out to its end, and gives another one.
 """
 
 from __future__ import annotations

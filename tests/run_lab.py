@@ -1,0 +1,110 @@
+"""`docket run` as a person starts it: a subprocess in a fresh tree, a state folder of its own, what it left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """How one command ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def said(self) -> str:
+        """All that was printed, for a message when a test fails."""
+        return f"exit {self.exit_code}\n--- stdout\n{self.stdout[-2000:]}\n--- stderr\n{self.stderr[-4000:]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLab:
+    """A tree to run in."""
+
+    root: Path
+    variables: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Path:
+        """The agent's folder."""
+        return self.root / "tree"
+
+    @property
+    def state(self) -> Path:
+        """Where live evidence stands."""
+        return self.root / "state"
+
+    def environment(self) -> dict[str, str]:
+        """The variables of every program started here."""
+        kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+        home = {"HOME": str(self.root / "home"), "DOCKET_STATE_DIR": str(self.state), "LANG": "C.UTF-8"}
+        return kept | home | self.variables
+
+    def start(self, *arguments: str | bytes, **options: Any) -> subprocess.Popen[str]:
+        """Start a docket command; the caller waits for it."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "docket", *arguments],
+            cwd=options.pop("cwd", self.tree),
+            env=self.environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            **options,
+        )
+
+    def docket(self, *arguments: str | bytes, **options: Any) -> Done:
+        """Run a docket command to its end."""
+        with self.start(*arguments, **options) as process:
+            try:
+                stdout, stderr = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                raise
+        done = Done(exit_code=process.returncode, stdout=stdout, stderr=stderr)
+        assert "Traceback" not in done.stderr, done.said
+        return done
+
+    def run(self, *arguments: str | bytes, **options: Any) -> Done:
+        """Run `docket run` with these arguments."""
+        return self.docket("run", *arguments, **options)
+
+    def receipts(self) -> list[Path]:
+        """The receipts in the tree's `.docket/`."""
+        return sorted((self.tree / ".docket/receipts").glob("DKT-*.receipt.json"))
+
+    def receipt(self) -> dict[str, Any]:
+        """The one receipt of the one run in this tree."""
+        (path,) = self.receipts()
+        receipt: dict[str, Any] = json.loads(path.read_bytes())
+        return receipt
+
+    def events(self, kind: str | None = None) -> list[dict[str, Any]]:
+        """The events of the one ledger in the state folder, or the data of one type."""
+        (path,) = self.state.glob("*/runs/*.jsonl")
+        events = [json.loads(line) for line in path.read_bytes().splitlines()]
+        return events if kind is None else [event["data"] for event in events if event["type"] == kind]
+
+    def verdict(self) -> dict[str, Any]:
+        """What `docket verify` says of the one receipt."""
+        (path,) = self.receipts()
+        verdict: dict[str, Any] = json.loads(self.docket("verify", str(path), "--json").stdout)
+        return verdict
+
+
+def build(root: Path, **variables: str) -> RunLab:
+    """Make a lab below `root`."""
+    (root / "tree").mkdir()
+    (root / "home").mkdir()
+    return RunLab(root=root, variables=variables)

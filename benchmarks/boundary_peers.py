@@ -80,9 +80,9 @@ class Upstream(asyncio.Protocol):
             line = low.split(b"\r\n", 1)[0]
             self.buffer = self.buffer[at + 4 + length :]
             if b"stream=1" in line:
-                asyncio.ensure_future(self.stream())
+                self.task = asyncio.ensure_future(self.stream())
             elif b"large=1" in line:
-                asyncio.ensure_future(self.large())
+                self.task = asyncio.ensure_future(self.large())
             else:
                 self.transport.write(REPLY)
 
@@ -251,6 +251,7 @@ class Load:
         self.request, self.port, self.clients = client.request, port, clients
         self.done = self.failed = self.resets = 0
         self.open = True
+        self.tasks: set[asyncio.Task[None]] = set()
 
     def note(self, *, ok: bool) -> None:
         if ok:
@@ -259,7 +260,9 @@ class Load:
             self.failed += 1
 
     def connect(self) -> None:
-        asyncio.ensure_future(self._connect())
+        task = asyncio.ensure_future(self._connect())
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     async def _connect(self) -> None:
         try:

@@ -34,6 +34,11 @@ def usd(text: str, **members):
     return caps(max_usd=Usd.parse(text), **members)
 
 
+def drain(sock: socket.socket, into: bytearray) -> None:
+    while piece := sock.recv(65536):
+        into += piece
+
+
 def post_all(rig, count: int, body: bytes = messages_request()) -> list[int]:
     with ThreadPoolExecutor(count) as pool:
         return [status for status, _, _ in pool.map(lambda _: rig.post(body), range(count))]
@@ -65,13 +70,12 @@ def test_a_call_that_waits_takes_the_place_of_one_that_failed(tmp_path):
             return True
         return ok(request, sock)
 
-    with RawUpstream(first_fails) as upstream:
-        with boundary(tmp_path, upstream.url, policy=caps(max_model_calls=1)) as rig:
-            first = threading.Thread(target=rig.post, args=(messages_request(),))
-            first.start()
-            upstream.wait_for(1)
-            assert rig.post(messages_request())[0] == 200
-            first.join()
+    with RawUpstream(first_fails) as upstream, boundary(tmp_path, upstream.url, policy=caps(max_model_calls=1)) as rig:
+        first = threading.Thread(target=rig.post, args=(messages_request(),))
+        first.start()
+        upstream.wait_for(1)
+        assert rig.post(messages_request())[0] == 200
+        first.join()
 
 
 def test_parallel_calls_never_spend_past_the_cap(tmp_path):
@@ -111,12 +115,14 @@ def test_a_refusal_says_why_in_the_protocols_shape(tmp_path):
 
 def test_cheap_work_is_not_refused_for_what_it_could_ask_for(tmp_path):
     # A cent; the call costs 0.0003 and names no bound that would fit.
-    with RawUpstream(lambda r, s: bool(s.sendall(whole(messages_json(50, 10))) is None)) as upstream:
-        with boundary(tmp_path, upstream.url, policy=usd("0.01")) as rig:
-            for _ in range(5):
-                assert rig.post(messages_request(max_tokens=64_000))[0] == 200
-            assert str(rig.boundary.snapshot().spent) == "0.001500"
-            (budget,) = rig.data("x-docket.budget")
+    with (
+        RawUpstream(lambda r, s: bool(s.sendall(whole(messages_json(50, 10))) is None)) as upstream,
+        boundary(tmp_path, upstream.url, policy=usd("0.01")) as rig,
+    ):
+        for _ in range(5):
+            assert rig.post(messages_request(max_tokens=64_000))[0] == 200
+        assert str(rig.boundary.snapshot().spent) == "0.001500"
+        (budget,) = rig.data("x-docket.budget")
     assert budget["overshoot_usd"] == "0.00"
     assert Usd.parse(budget["bound_usd"]) > Usd.parse("0.90")
     assert budget["peak_held_usd"] == "0.01"
@@ -160,10 +166,9 @@ def test_a_stream_that_would_carry_the_run_across_is_cut(tmp_path):
             body = messages_request(stream=True, max_tokens=60_000)
             head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n"
             sock.sendall(head.encode() + body)
-            got = b""
+            got = bytearray()
             with pytest.raises(ConnectionResetError):
-                while piece := sock.recv(65536):
-                    got += piece
+                drain(sock, got)
         assert stopped.wait(10)
         (response,) = rig.data("model.response")
         (exceeded,) = rig.data("cap.exceeded")
@@ -349,12 +354,12 @@ def test_without_a_record_nothing_is_admitted(tmp_path, good, sent):
     with RawUpstream(ok) as upstream, boundary(tmp_path, upstream.url) as rig:
         rig.boundary._room.ledger = FailingLedger(rig.ledger, good)
         if sent:
-            with rig.raw() as sock, pytest.raises(ConnectionResetError):
+            with rig.raw() as sock:
                 body = messages_request()
                 head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {len(body)}\r\n\r\n".encode()
                 sock.sendall(head + body)
-                while sock.recv(65536):
-                    pass
+                with pytest.raises(ConnectionResetError):
+                    drain(sock, bytearray())
         status, _, body = rig.post(messages_request())
         assert status == 400
         assert "the disk is full" in json.loads(body)["error"]["message"]

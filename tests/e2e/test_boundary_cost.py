@@ -47,11 +47,13 @@ def serve(body: bytes, *, kind: str, coding: str, streamed: bool):
 def test_anthropic_cost_is_exact(tmp_path, coding, streamed):
     body = b"".join(messages_events()) if streamed else messages_json()
     kind = "text/event-stream" if streamed else "application/json"
-    with RawUpstream(serve(body, kind=kind, coding=coding, streamed=streamed)) as upstream:
-        with boundary(tmp_path, upstream.url) as rig:
-            status, headers, got = rig.post(messages_request(stream=streamed), headers={"Accept-Encoding": coding})
-            state = rig.boundary.snapshot()
-            (response,) = rig.data("model.response")
+    with (
+        RawUpstream(serve(body, kind=kind, coding=coding, streamed=streamed)) as upstream,
+        boundary(tmp_path, upstream.url) as rig,
+    ):
+        status, headers, got = rig.post(messages_request(stream=streamed), headers={"Accept-Encoding": coding})
+        state = rig.boundary.snapshot()
+        (response,) = rig.data("model.response")
     assert status == 200
     assert got == CODINGS[coding](body)
     assert headers.get("content-encoding") == (coding or None)
@@ -70,11 +72,13 @@ def test_anthropic_caches_are_priced_apart(tmp_path):
         "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 100},
     }
     body = messages_json(10, 20, **usage)
-    with RawUpstream(serve(body, kind="application/json", coding="", streamed=False)) as upstream:
-        with boundary(tmp_path, upstream.url) as rig:
-            rig.post(messages_request())
-            (response,) = rig.data("model.response")
-            rows = rig.data("x-docket.price")
+    with (
+        RawUpstream(serve(body, kind="application/json", coding="", streamed=False)) as upstream,
+        boundary(tmp_path, upstream.url) as rig,
+    ):
+        rig.post(messages_request())
+        (response,) = rig.data("model.response")
+        rows = rig.data("x-docket.price")
     assert response["cost_usd"] == "0.001980"
     assert response["usage"]["input_tokens"] == 1310
     assert sum(int(part["cost_usd"].replace(".", "")) for part in response["components"]) == 1980
@@ -109,10 +113,12 @@ def test_chat_cost_is_exact(tmp_path, streamed, coding):
     request = {"model": "gpt-4o", "messages": [{"role": "user", "content": "hi"}], "stream": streamed}
     if streamed:
         request["stream_options"] = {"include_usage": True}
-    with RawUpstream(serve(body, kind=kind, coding=coding, streamed=streamed)) as upstream:
-        with boundary(tmp_path, upstream.url, name="openai") as rig:
-            status, _, got = rig.post(json.dumps(request).encode(), "/openai/v1/chat/completions")
-            (response,) = rig.data("model.response")
+    with (
+        RawUpstream(serve(body, kind=kind, coding=coding, streamed=streamed)) as upstream,
+        boundary(tmp_path, upstream.url, name="openai") as rig,
+    ):
+        status, _, got = rig.post(json.dumps(request).encode(), "/openai/v1/chat/completions")
+        (response,) = rig.data("model.response")
     assert (status, got) == (200, CODINGS[coding](body))
     assert response["cost_usd"] == "0.003000"
     assert response["usage"]["cached_input_tokens"] == 400
@@ -141,11 +147,13 @@ def test_responses_cost_is_exact(tmp_path, streamed):
         body = json.dumps({**answer, "usage": usage}).encode()
     kind = "text/event-stream" if streamed else "application/json"
     request = json.dumps({"model": "gpt-4o", "input": "hi", "stream": streamed}).encode()
-    with RawUpstream(serve(body, kind=kind, coding="", streamed=streamed)) as upstream:
-        with boundary(tmp_path, upstream.url, name="openai") as rig:
-            status, _, got = rig.post(request, "/openai/v1/responses")
-            (response,) = rig.data("model.response")
-            (asked,) = rig.data("model.request")
+    with (
+        RawUpstream(serve(body, kind=kind, coding="", streamed=streamed)) as upstream,
+        boundary(tmp_path, upstream.url, name="openai") as rig,
+    ):
+        status, _, got = rig.post(request, "/openai/v1/responses")
+        (response,) = rig.data("model.response")
+        (asked,) = rig.data("model.request")
     assert (status, got) == (200, body)
     assert response["cost_usd"] == "0.005000"
     assert asked["wire"] == "openai-responses"

@@ -101,7 +101,8 @@ class FilesPolicy(Section):
     watch: tuple[str, ...] = field(
         default=(".",),
         metadata=key(
-            Texts("relative paths without ..", is_watched_root, may_be_empty=False), "Directories that are watched."
+            Texts("relative paths below the folder of the run", is_watched_root, may_be_empty=False),
+            "Directories that are watched.",
         ),
     )
     ignore: tuple[str, ...] = field(

@@ -84,7 +84,8 @@ class BudgetPolicy(Section):
         default=UnknownEndpoints.REFUSE,
         metadata=key(
             Choice(UnknownEndpoints),
-            "A request that may bill and cannot be metered: `refuse` it while there is a dollar cap, or `pass` it.",
+            "A request that may bill and cannot be metered: `refuse` it while dollars or tokens are capped, or "
+            "`pass` it.",
         ),
     )
     pass_endpoints: tuple[str, ...] = field(

@@ -177,8 +177,9 @@ def _assembled(found: _Found) -> Policy | None:
     for section in SECTIONS:
         values = found.values.get(section.NAME, {})
         switch = _SWITCHES.get(section.NAME)
-        if switch and values:
-            values.setdefault(switch, True)
+        if switch and values and switch not in values:
+            values[switch] = True
+            found.stated.add(f"{section.NAME}.{switch}")
         _construct(found, section, values, sections)
     if found.problems:
         return None

@@ -33,6 +33,6 @@ def recognise(argv: tuple[str, ...], name: str | None = None) -> Recipe:
             if recipe.name == wanted:
                 return recipe
         near = difflib.get_close_matches(name, (*names(), *_ALIASES), n=1)
-        meant = f"; did you mean {near[0]}?" if near else ""
+        meant = f"; did you mean {_ALIASES.get(near[0], near[0])}?" if near else ""
         raise UsageError(Reason.USAGE, f"no agent is called {name!r}{meant}", hint=f"known: {', '.join(names())}")
     return next((recipe for recipe in RECIPES if recipe.recognises(argv)), GENERIC)

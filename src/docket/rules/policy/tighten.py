@@ -62,6 +62,8 @@ def tighten(base: Policy, tree: Policy) -> tuple[Policy, tuple[str, ...]]:
 def _decide(base: Policy, key: Key, ours: object, asked: object) -> Verdict:
     if key.path == "caps.max_usd" and base.budget.mode is BudgetMode.QUOTA:
         return ours, True
+    if key.section == "cache" and key.name != "enabled" and not base.cache.enabled:
+        return ours, False
     return RULES[key.path](ours, asked)
 
 

@@ -1,0 +1,183 @@
+"""The policy files that `docket init` writes: one commented text from the key table, with a start per agent.
+
+Rules:
+1. Every key stands in the text with its sentence; only what the preset sets is switched on, the rest is commented out
+   with its default or an example.
+2. What is switched on only tightens, so that the file works as a policy in the tree as it is.
+3. Every text is read by docket's own parser before it is handed out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from docket.errors import UsageError
+from docket.formats.amount import Usd
+from docket.formats.reason import Reason
+from docket.formats.run.policy import NAME_KEY, SECTIONS, Key, Section
+from docket.formats.run.policy_toml import parse_policy
+
+DEFAULT_PRESET = "generic"
+_WIDTH = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preset:
+    """A start for one agent: `command` shows how to run it, `remarks` what a person should know about it."""
+
+    name: str
+    title: str
+    command: str
+    remarks: tuple[str, ...] = ()
+    examples: Mapping[str, str] = field(default_factory=dict)
+
+
+_LIST_PRICES = (
+    "With {} login, dollars are list prices and not what you pay: "
+    'budget.mode = "quota" counts tokens and calls instead, and max_usd has to go.'
+)
+_CLAUDE_MODELS = {"models.allow": '["claude-*"]', "models.deny": '["*opus*"]'}
+_OPENAI_MODELS = {"models.allow": '["gpt-*"]', "models.deny": '["*-pro"]'}
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(
+        name="claude-code",
+        title="Claude Code",
+        command='docket run -- claude -p "fix the failing test"',
+        remarks=(
+            "docket hands claude a settings file of the run. Your own stays untouched; an address in it is kept.",
+            _LIST_PRICES.format("a subscription"),
+        ),
+        examples=_CLAUDE_MODELS,
+    ),
+    Preset(
+        name="codex",
+        title="Codex",
+        command='docket run -- codex exec "add a changelog entry"',
+        remarks=(
+            "docket hands codex a provider of the run. Your config.toml stays untouched; an address in it is kept.",
+            _LIST_PRICES.format("a ChatGPT"),
+            "codex lists sessions by provider: `codex resume --last` under docket finds those of runs under docket.",
+        ),
+        examples=_OPENAI_MODELS,
+    ),
+    Preset(
+        name="aider",
+        title="aider",
+        command='docket run -- aider --model openai/gpt-4o --message "rename Foo to Bar" foo.py',
+        remarks=(
+            "aider ends with exit code 0 on every error of a provider; the receipt says what really ended the run.",
+            "An address in a .env file or .aider.conf.yml of the project is not followed; name it with --upstream.",
+        ),
+        examples={"models.allow": '["gpt-*", "claude-*"]', "models.deny": '["*opus*"]'},
+    ),
+    Preset(
+        name="mini-swe-agent",
+        title="mini-swe-agent",
+        command='docket run -- mini -m openai/gpt-4o -t "fix the failing test" -y --exit-immediately',
+        remarks=("Models reached through its openrouter, portkey or requesty classes do not pass through docket.",),
+        examples={"models.allow": '["gpt-*", "claude-*"]', "models.deny": '["*opus*"]'},
+    ),
+    Preset(
+        name="generic",
+        title="any program",
+        command="docket run -- ./my-agent",
+        remarks=(
+            "The program is reached by variables such as OPENAI_BASE_URL; one that reads none of them is not metered.",
+        ),
+    ),
+)
+
+_ALIASES = {"claude": "claude-code", "mini": "mini-swe-agent"}
+
+# What a commented key shows where its default says too little.
+_EXAMPLES: Mapping[str, str] = {
+    "budget.pass_endpoints": '["openai/v1/moderations"]',
+    "caps.max_tokens": "2000000",
+    "caps.max_model_calls": "200",
+    "caps.max_wall_seconds": "1800",
+    "models.allow": '["claude-*", "gpt-*"]',
+    "models.deny": '["*opus*"]',
+    "egress.allow": '["pypi.org", ".npmjs.org"]',
+    "files.ignore": '["node_modules/", "*.log"]',
+    "files.deny_write": '[".env", "secrets/"]',
+    "resilience.max_calls_per_minute": "60",
+    "resilience.max_calls_per_second": "2",
+    "resilience.max_events": "100000",
+    "workspace.exclude": '["node_modules/"]',
+    "workspace.protect": '[".github/"]',
+}
+
+
+def preset(name: str) -> Preset:
+    """Return a preset; UsageError names the nearest one."""
+    wanted = _ALIASES.get(name, name)
+    for entry in PRESETS:
+        if entry.name == wanted:
+            return entry
+    known = tuple(entry.name for entry in PRESETS)
+    near = difflib.get_close_matches(name, (*known, *_ALIASES), n=1, cutoff=0.4)
+    meant = f"; did you mean {_ALIASES.get(near[0], near[0])}?" if near else ""
+    raise UsageError(Reason.USAGE, f"no preset is called {name!r}{meant}", hint=f"presets: {', '.join(known)}")
+
+
+def policy_text(start: Preset, *, name: str, max_usd: Usd) -> str:
+    """Return the commented TOML text of a preset; InvalidDocumentError if the name cannot be one."""
+    NAME_KEY.kind.check(name)
+    active = {"caps.max_usd": str(max_usd)}
+    lines = [*_opening(start), "[policy]", *_comment(NAME_KEY.summary), f"name = {_toml(name)}", ""]
+    for section in SECTIONS:
+        lines += [*_section(section, active, {**_EXAMPLES, **start.examples}), ""]
+    lines += [
+        *_comment("Where a provider's calls go instead of its own address. Not followed in a policy of the tree."),
+        "[upstreams]",
+        '# openai = "https://gateway.example.com/v1"',
+        "",
+    ]
+    text = "\n".join(lines)
+    parse_policy(text.encode("utf-8"), start.name)
+    return text
+
+
+def _opening(start: Preset) -> list[str]:
+    lines = _comment(f"docket policy for {start.title}. Run it with:")
+    lines += [f"#   {start.command}", "#"]
+    lines += _comment(
+        "As docket.toml in a project this file may only tighten what you allow yourself; named with --policy it is "
+        "the policy. Flags have the last word. A key that is not known is an error, never ignored."
+    )
+    for remark in start.remarks:
+        lines += ["#", *_comment(remark)]
+    return [*lines, ""]
+
+
+def _section(section: type[Section], active: Mapping[str, str], examples: Mapping[str, str]) -> list[str]:
+    lines = [*_comment(section.PURPOSE), f"[{section.NAME}]"]
+    for key in section.table():
+        lines += _comment(key.summary)
+        if key.path in active:
+            lines.append(f"{key.name} = {active[key.path]}")
+        else:
+            lines.append(f"# {key.name} = {examples.get(key.path) or shown_default(key)}")
+    return lines
+
+
+def shown_default(key: Key) -> str:
+    """Return a key's default as TOML; the number 0 where a ceiling is absent by default."""
+    value = key.kind.to_json(key.default)
+    if isinstance(value, str) and not isinstance(key.default, str):
+        return value
+    return "0" if value is None else _toml(value)
+
+
+def _toml(value: object) -> str:
+    # JSON's texts, numbers, booleans and arrays of texts are TOML's.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _comment(text: str) -> list[str]:
+    return [f"# {line}" for line in textwrap.wrap(text, _WIDTH)]

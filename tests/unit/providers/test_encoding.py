@@ -1,0 +1,146 @@
+"""Content codings, against the libraries that write them."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+
+import brotli
+import pytest
+import zstandard
+
+from docket.formats.run.usage import Usage
+from docket.rules.providers.encoding import (
+    ACCEPTED,
+    PIECE_BYTES,
+    UnknownCodingMeter,
+    decode_body,
+    decoder,
+    decoding,
+)
+from docket.rules.providers.interface import Reading
+from docket.rules.providers.openai_chat import OpenAiChat
+
+TEXT = b'data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":4}}\n\n' * 5000
+CODINGS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "x-gzip": gzip.compress,
+    "GZIP ": gzip.compress,
+    "deflate": zlib.compress,
+    "deflate, identity": lambda data: zlib.compress(data)[2:-4],
+    "br": brotli.compress,
+    "zstd": zstandard.compress,
+    "gzip, br": lambda data: brotli.compress(gzip.compress(data)),
+    "": bytes,
+    "identity": bytes,
+}
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 1000, 1 << 20])
+@pytest.mark.parametrize("coding", CODINGS)
+def test_what_was_encoded_comes_back(coding: str, step: int) -> None:
+    encoded = CODINGS[coding](TEXT)
+    chain = decoder(coding)
+    assert chain is not None
+    pieces: list[bytes] = []
+    for at in range(0, len(encoded), step):
+        chain.feed(encoded[at : at + step], pieces.append)
+    assert b"".join(pieces) == TEXT
+    assert not chain.failed
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+def test_a_bomb_is_handed_on_in_small_pieces(coding: str) -> None:
+    total = 40 * 1024 * 1024
+    bomb = CODINGS[coding](bytes(total))
+    chain = decoder(coding)
+    assert chain is not None
+    sizes: list[int] = []
+    chain.feed(bomb, lambda piece: sizes.append(len(piece)))
+    assert sum(sizes) == total
+    assert max(sizes) <= PIECE_BYTES
+
+
+def test_a_whole_piece_at_the_end_is_not_held_back() -> None:
+    for coding in ("gzip", "deflate", "br", "zstd"):
+        assert decode_body(coding, CODINGS[coding](bytes(PIECE_BYTES)), PIECE_BYTES) == bytes(PIECE_BYTES)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+def test_members_may_follow_one_another(coding: str) -> None:
+    encoded = CODINGS[coding](b"one ") + CODINGS[coding](b"two")
+    assert decode_body(coding, encoded, 100) == b"one two"
+
+
+def test_padding_after_a_gzip_member_is_nothing() -> None:
+    assert decode_body("gzip", gzip.compress(b"one") + bytes(512), 100) == b"one"
+    assert decode_body("gzip", gzip.compress(b"one") + b"junk", 100) == b"one"
+
+
+def test_what_follows_the_end_of_deflate_and_br_is_ignored() -> None:
+    assert decode_body("deflate", zlib.compress(b"one") + b"junk", 100) == b"one"
+    chain = decoder("br")
+    assert chain is not None
+    pieces: list[bytes] = []
+    chain.feed(brotli.compress(b"one"), pieces.append)
+    chain.feed(b"junk", pieces.append)
+    assert (pieces, chain.failed) == ([b"one"], False)
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
+@pytest.mark.parametrize("data", [b"\xff" * 40, b"\x00" * 40, b"hello there, this is text"])
+def test_what_does_not_decode_fails_quietly(coding: str, data: bytes) -> None:
+    chain = decoder(coding)
+    assert chain is not None
+    chain.feed(data, lambda _: None)
+    chain.feed(data, lambda _: None)
+    assert chain.failed
+    assert decode_body(coding, data, 1000) is None
+
+
+def test_a_body_over_its_limit_is_refused() -> None:
+    assert decode_body("gzip", gzip.compress(bytes(1001)), 1000) is None
+    assert decode_body("gzip", gzip.compress(bytes(1000)), 1000) == bytes(1000)
+    assert decode_body("zstd", zstandard.compress(bytes(10_000_000)), 1000) is None
+    assert decode_body("", b"abc", 2) is None
+
+
+@pytest.mark.parametrize("coding", ["compress", "gzip, nonsense", "gzip, gzip, gzip, gzip, gzip"])
+def test_an_unknown_coding(coding: str) -> None:
+    assert decoder(coding) is None
+    assert decode_body(coding, b"abc", 100) is None
+    meter = decoding(OpenAiChat().meter("application/json", streaming=False), coding)
+    assert isinstance(meter, UnknownCodingMeter)
+    meter.feed(b"abc")
+    assert meter.visible_output_bytes == 3
+    assert meter.reading() == Reading(note=f"the reply's content coding {coding!r} is not known")
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_meter_reads_through_the_coding(coding: str) -> None:
+    meter = decoding(OpenAiChat().meter("text/event-stream", streaming=True), coding)
+    encoded = CODINGS[coding](TEXT + b'data: {"choices":[{"delta":{"content":"four"}}]}\n\n')
+    for at in range(0, len(encoded), 500):
+        meter.feed(encoded[at : at + 500])
+    assert meter.reading().usage == Usage(input_tokens=3, output_tokens=4)
+    assert meter.visible_output_bytes == 4
+
+
+def test_a_coding_that_breaks_leaves_what_was_read() -> None:
+    encoded = bytearray(gzip.compress(TEXT, 0))
+    encoded[-8:] = b"\xff" * 8
+    meter = decoding(OpenAiChat().meter("text/event-stream", streaming=True), "gzip")
+    meter.feed(bytes(encoded))
+    reading = meter.reading()
+    assert reading.usage == Usage(input_tokens=3, output_tokens=4)
+    assert reading.note == "the reply's content coding could not be undone to its end"
+
+
+def test_without_a_coding_the_meter_is_the_same() -> None:
+    meter = OpenAiChat().meter("", streaming=True)
+    assert decoding(meter, "identity") is meter
+
+
+def test_the_codings_named_are_those_decoded() -> None:
+    assert all(decoder(name) is not None for name in ACCEPTED.split(", "))

@@ -1,0 +1,76 @@
+"""Replies of endpoints whose wire nobody named."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from docket.formats.run.usage import Usage
+from docket.rules.providers.interface import Reading
+from docket.rules.providers.registry import ANY_WIRE
+
+
+def read(value: object, *, stream: bool = False) -> Reading:
+    meter = ANY_WIRE.meter("", streaming=stream)
+    data = json.dumps(value).encode()
+    meter.feed(b"data: " + data + b"\n\ndata: [DONE]\n\n" if stream else data)
+    return meter.reading()
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"object": "list", "usage": {"prompt_tokens": 8, "total_tokens": 8}}, Usage(input_tokens=8)),
+        (
+            {"id": "cmpl-1", "choices": [{"text": "a"}], "usage": {"prompt_tokens": 5, "completion_tokens": 7}},
+            Usage(input_tokens=5, output_tokens=7),
+        ),
+        (
+            {"created": 1, "data": [], "usage": {"input_tokens": 50, "output_tokens": 50, "total_tokens": 100}},
+            Usage(input_tokens=50, output_tokens=50),
+        ),
+        (
+            {"type": "message", "usage": {"input_tokens": 1, "cache_read_input_tokens": 9, "output_tokens": 2}},
+            Usage(input_tokens=10, cached_input_tokens=9, output_tokens=2),
+        ),
+        ({"object": "response.compaction", "usage": {"input_tokens": 3, "output_tokens": 4}},
+         Usage(input_tokens=3, output_tokens=4)),
+        ({"ok": True}, None),
+    ],
+)  # fmt: skip
+def test_every_known_form_of_usage(body: object, expected: Usage | None) -> None:
+    assert read(body).usage == expected
+
+
+@pytest.mark.parametrize(
+    ("event", "expected"),
+    [
+        ({"choices": [], "usage": {"prompt_tokens": 5}}, Usage(input_tokens=5)),
+        ({"type": "response.completed", "response": {"usage": {"input_tokens": 6}}}, Usage(input_tokens=6)),
+        (
+            {"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1}}},
+            Usage(input_tokens=7, output_tokens=1),
+        ),
+    ],
+)
+def test_every_known_form_of_a_stream(event: object, expected: Usage) -> None:
+    reading = read(event, stream=True)
+    assert reading.usage == expected
+    assert reading.terminal
+
+
+def test_the_first_form_decides() -> None:
+    meter = ANY_WIRE.meter("", streaming=True)
+    meter.feed(b'data: {"usage":{"prompt_tokens":5}}\n\ndata: {"usage":{"input_tokens":9}}\n\ndata: {"us')
+    assert meter.reading().usage == Usage(input_tokens=5)
+    assert meter.visible_output_bytes == 0
+
+
+def test_a_request_is_read_as_far_as_all_agree() -> None:
+    facts = ANY_WIRE.read_request(b'{"model":"text-embedding-3-small","input":"x"}')
+    assert facts.model == "text-embedding-3-small"
+
+
+def test_a_binary_reply_is_only_counted() -> None:
+    assert ANY_WIRE.meter("audio/mpeg", streaming=False).reading().note is not None

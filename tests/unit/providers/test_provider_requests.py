@@ -1,0 +1,254 @@
+"""What request bodies ask for."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from docket.rules.providers.anthropic import AnthropicMessages
+from docket.rules.providers.interface import Hidden, RequestFacts, model_members, model_text
+from docket.rules.providers.openai_chat import OpenAiChat
+from docket.rules.providers.openai_responses import OpenAiResponses
+from docket.rules.providers.request import MAX_PARSED_BYTES
+
+
+def messages(**members: object) -> RequestFacts:
+    return AnthropicMessages().read_request(json.dumps({"model": "claude-opus-5", **members}).encode())
+
+
+def chat(**members: object) -> RequestFacts:
+    return OpenAiChat().read_request(json.dumps({"model": "gpt-4.1", **members}).encode())
+
+
+def responses(**members: object) -> RequestFacts:
+    return OpenAiResponses().read_request(json.dumps({"model": "gpt-4.1", **members}).encode())
+
+
+def test_a_plain_messages_request() -> None:
+    facts = messages(stream=True, max_tokens=1024, temperature=0.7, messages=[{"role": "user", "content": "hi"}])
+    assert replace(facts, fingerprint="") == RequestFacts(model="claude-opus-5", streaming=True, max_output_tokens=1024)
+
+
+def test_a_plain_chat_request() -> None:
+    facts = chat(stream=True, max_tokens=10, max_completion_tokens=50, n=3, service_tier="flex")
+    assert replace(facts, fingerprint="") == RequestFacts(
+        model="gpt-4.1", streaming=True, max_output_tokens=50, choices=3, service_tier="flex"
+    )
+
+
+def test_a_plain_responses_request() -> None:
+    facts = responses(stream=True, max_output_tokens=77, input="hi", store=False)
+    assert replace(facts, fingerprint="") == RequestFacts(model="gpt-4.1", streaming=True, max_output_tokens=77)
+
+
+@pytest.mark.parametrize(
+    ("most", "budget", "expected"), [(4096, 1024, 4096), (1000, 5000, 6000), (1000, 1000, 2000), (None, 500, None)]
+)
+def test_a_thinking_budget_over_the_maximum_is_added(most: int | None, budget: int, expected: int | None) -> None:
+    facts = messages(max_tokens=most, thinking={"type": "enabled", "budget_tokens": budget}, stream=True)
+    assert (facts.max_output_tokens, facts.thinking_tokens) == (expected, budget)
+    assert facts.hidden == (Hidden.REASONING,)
+
+
+IMAGE = {"role": "user", "content": [{"type": "image", "source": {"type": "url", "url": "https://x/y.png"}}]}
+IN_RESULT = {
+    "role": "user",
+    "content": [{"type": "tool_result", "content": [{"type": "document", "source": {"type": "file", "file_id": "f"}}]}],
+}
+INLINE = {"role": "user", "content": [{"type": "image", "source": {"type": "base64", "data": "url"}}, "url"]}
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"stream": False}, Hidden.NON_STREAMING),
+        ({"thinking": {"type": "adaptive"}}, Hidden.REASONING),
+        ({"tools": [{"type": "web_search_20250305", "name": "web_search"}]}, Hidden.SERVER_TOOLS),
+        ({"mcp_servers": [{"url": "https://x"}]}, Hidden.SERVER_TOOLS),
+        ({"container": "c_1"}, Hidden.SERVER_TOOLS),
+        ({"messages": [IMAGE]}, Hidden.REMOTE_INPUT),
+        ({"messages": [IN_RESULT]}, Hidden.REMOTE_INPUT),
+        ({"fallbacks": "default"}, Hidden.SEVERAL_MODELS),
+        ({"compaction": {}, "context_management": {"edits": [{"type": "compact_20260112"}]}}, Hidden.ITERATIONS),
+    ],
+)
+def test_what_messages_can_bill_unseen(members: dict[str, object], expected: Hidden) -> None:
+    assert messages(**{"stream": True, **members}).hidden == (expected,)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"tools": [{"name": "bash", "input_schema": {}}, {"type": "custom", "name": "x"}, {"type": "bash_20250124"}]},
+        {"tools": [{"type": "text_editor_20250728"}, {"type": "memory_20250818"}, "junk", {"type": 5}]},
+        {"messages": [INLINE, {"role": "user", "content": '"url"'}, 7]},
+        {"thinking": {"type": "disabled"}},
+    ],
+)
+def test_what_messages_cannot_bill_unseen(members: dict[str, object]) -> None:
+    assert messages(stream=True, **members).hidden == ()
+
+
+def test_an_advisor_is_another_model_and_a_server_tool() -> None:
+    facts = messages(stream=True, tools=[{"type": "advisor_20260301", "name": "advisor", "model": "claude-opus-5"}])
+    assert facts.hidden == (Hidden.SERVER_TOOLS, Hidden.SEVERAL_MODELS)
+
+
+@pytest.mark.parametrize(
+    ("tools", "expected"),
+    [
+        ([], None),
+        ([{"type": "web_search_20250305", "max_uses": 5}], 5),
+        ([{"type": "web_search_20250305", "max_uses": 5}, {"type": "web_search_20260209"}], None),
+        ([{"type": "web_search_20250305"}], None),
+    ],
+)
+def test_how_many_searches_a_request_allows(tools: list[object], expected: int | None) -> None:
+    assert messages(tools=tools).web_search_limit == expected
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"stream": None}, Hidden.NON_STREAMING),
+        ({"model": "o3"}, Hidden.REASONING),
+        ({"model": "openai/gpt-5.2"}, Hidden.REASONING),
+        ({"reasoning_effort": "low"}, Hidden.REASONING),
+        ({"web_search_options": {}}, Hidden.SERVER_TOOLS),
+        ({"tools": [{"type": "mcp"}]}, Hidden.SERVER_TOOLS),
+        (
+            {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "https://x/y.png"}}]}]},
+            Hidden.REMOTE_INPUT,
+        ),
+        ({"messages": [{"content": [{"type": "file", "file": {"file_id": "file-1"}}]}]}, Hidden.REMOTE_INPUT),
+    ],
+)
+def test_what_chat_can_bill_unseen(members: dict[str, object], expected: Hidden) -> None:
+    assert chat(**{"stream": True, **members}).hidden == (expected,)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"model": "gpt-5.2-chat-latest"},
+        {"model": "gpt-5.4", "reasoning_effort": "none"},
+        {"tools": [{"type": "function", "function": {}}, {"type": "custom"}]},
+        {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}}]}]},
+        {"model": None},
+    ],
+)
+def test_what_chat_cannot_bill_unseen(members: dict[str, object]) -> None:
+    assert chat(stream=True, **members).hidden == ()
+
+
+@pytest.mark.parametrize(
+    ("members", "expected"),
+    [
+        ({"previous_response_id": "resp_1"}, Hidden.STORED_HISTORY),
+        ({"conversation": {"id": "conv_1"}}, Hidden.STORED_HISTORY),
+        ({"prompt": {"id": "pmpt_1"}}, Hidden.STORED_HISTORY),
+        ({"input": [{"type": "item_reference", "id": "x"}]}, Hidden.STORED_HISTORY),
+        ({"background": True}, Hidden.BACKGROUND),
+        ({"tools": [{"type": "web_search"}]}, Hidden.SERVER_TOOLS),
+        (
+            {"input": [{"content": [{"type": "input_image", "image_url": "https://x/y.png"}]}]},
+            Hidden.REMOTE_INPUT,
+        ),
+        ({"input": [{"content": [{"type": "input_file", "file_id": "file-1"}]}]}, Hidden.REMOTE_INPUT),
+        ({"input": [{"content": [{"type": "input_file", "file_url": "https://x"}]}]}, Hidden.REMOTE_INPUT),
+        ({"reasoning": {"effort": "high"}}, Hidden.REASONING),
+        ({"context_management": [{"type": "compaction"}]}, Hidden.ITERATIONS),
+    ],
+)
+def test_what_responses_can_bill_unseen(members: dict[str, object], expected: Hidden) -> None:
+    assert responses(**{"stream": True, **members}).hidden == (expected,)
+
+
+def test_what_responses_cannot_bill_unseen() -> None:
+    tools = [{"type": "function"}, {"type": "local_shell"}, {"type": "apply_patch"}]
+    image = [{"content": [{"type": "input_image", "image_url": "data:image/png;base64,AA=="}]}]
+    assert responses(stream=True, tools=tools, input=image).hidden == ()
+
+
+def test_the_chain_of_a_response_is_named() -> None:
+    assert responses(previous_response_id="resp_7").previous_response_id == "resp_7"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [(None, None), ({"include_usage": True}, True), ({"include_usage": False}, False), ({}, False), ("x", False)],
+)
+def test_whether_chat_asks_for_its_usage(options: object, expected: bool | None) -> None:
+    assert chat(stream_options=options).include_usage is expected
+
+
+@pytest.mark.parametrize("count", [0, -1, None, "2", True])
+def test_a_strange_number_of_choices_is_one(count: object) -> None:
+    assert chat(n=count).choices == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "note"),
+    [
+        (b"", "the request body is empty"),
+        (b"[]", "the request body is not a JSON object"),
+        (b"\x1f\x8b\x08", "the request body is not a JSON object"),
+        (b'{"model":' * 50_000, "the request body is not a JSON object"),
+    ],
+)
+def test_bodies_that_are_no_object(body: bytes, note: str) -> None:
+    for wire in (AnthropicMessages(), OpenAiChat(), OpenAiResponses()):
+        facts = wire.read_request(body)
+        assert (facts.model, facts.hidden, facts.note) == (None, (Hidden.UNREADABLE,), note)
+        assert len(facts.fingerprint) == 16
+
+
+def test_a_lone_surrogate_a_fraction_and_a_duplicate_are_read() -> None:
+    body = b'{"model":"a","model":"m\\ud83d","temperature":0.7,"top_p":1e-3,"messages":[{"content":"\\udc00"}]}'
+    facts = OpenAiChat().read_request(body)
+    assert (facts.model, facts.model_raw) == ("m\\ud83d", b"m\xed\xa0\xbd")
+    assert len(facts.fingerprint) == 16
+
+
+def test_a_very_large_body_is_read_member_by_member() -> None:
+    head = b'{"model":"gpt-4.1","messages":[{"content":"' + b"x" * MAX_PARSED_BYTES
+    facts = OpenAiChat().read_request(head + b'"}],"stream":true,"max_tokens":5}')
+    assert (facts.model, facts.streaming, facts.max_output_tokens) == ("gpt-4.1", True, 5)
+    other = OpenAiChat().read_request(head + b'"}],"stream":true,"max_tokens":6}')
+    assert facts.fingerprint != other.fingerprint
+
+
+SYSTEM = [
+    {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.0; cch=aaaa;"},
+    {"type": "text", "text": "You are an agent."},
+]
+
+
+def test_repetitions_have_the_same_fingerprint() -> None:
+    first = messages(system=SYSTEM, messages=["a"], metadata={"user_id": "u1"}, stream=True)
+    other = [{"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1.0; cch=bbbb;"}, SYSTEM[1]]
+    again = messages(messages=["a"], metadata={"user_id": "u2"}, system=other)
+    assert first.fingerprint == again.fingerprint
+    assert messages(system=SYSTEM[1:], messages=["a"]).fingerprint == first.fingerprint
+    assert messages(system=SYSTEM[1:], messages=["b"]).fingerprint != first.fingerprint
+
+
+def test_a_billing_line_in_a_plain_system_text_stays() -> None:
+    text = "x-anthropic-billing-header: a"
+    assert messages(system=text).fingerprint != messages(system=text + "b").fingerprint
+
+
+def test_the_fingerprint_of_a_known_body() -> None:
+    # SHA-256 of {"messages":[],"model":"gpt-4.1"}, worked out with sha256sum.
+    assert chat(messages=[], user="someone").fingerprint == "0349b4c97e9dcd68"
+
+
+def test_names_of_models() -> None:
+    assert model_members(None) == (None, None)
+    assert model_members("") == (None, None)
+    assert model_members("x" * 257) == (None, None)
+    assert model_members("anthropic/claude") == ("anthropic/claude", None)
+    assert model_members("a\nb") == ("a\\u000ab", b"a\nb")
+    assert model_text("\u202egpt") == "\\u202egpt"

@@ -1,0 +1,131 @@
+"""Providers, paths and where they lead."""
+
+from __future__ import annotations
+
+import pytest
+
+from docket.errors import UsageError
+from docket.rules.providers import registry
+from docket.rules.providers.interface import EndpointKind
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "path", "kind", "wire"),
+    [
+        ("anthropic", "POST", "/v1/messages", "billed", "anthropic-messages"),
+        ("anthropic", "POST", "/v1/messages?beta=true", "billed", "anthropic-messages"),
+        ("anthropic", "POST", "/v1/messages/", "billed", "anthropic-messages"),
+        ("openai", "POST", "/v1/chat/completions", "billed", "openai-chat"),
+        ("openai", "POST", "/chat/completions", "billed", "openai-chat"),
+        ("openai", "POST", "/openai/deployments/d/chat/completions?api-version=1", "billed", "openai-chat"),
+        ("openai", "POST", "/v1/responses", "billed", "openai-responses"),
+        ("anthropic", "POST", "/v1/messages/count_tokens?beta=true", "free", None),
+        ("openai", "POST", "/v1/responses/input_tokens", "free", None),
+        ("openai", "POST", "/v1/responses/resp_1/cancel", "free", None),
+        ("openai", "POST", "/v1/files", "free", None),
+        ("openai", "POST", "/v1/uploads/u_1/parts", "free", None),
+        ("openai", "POST", "/v1/moderations", "free", None),
+        ("openai", "GET", "/v1/models", "free", None),
+        ("openai", "HEAD", "/v1/chat/completions", "free", None),
+        ("openai", "OPTIONS", "/", "free", None),
+        ("openai", "DELETE", "/v1/responses/resp_1", "free", None),
+        ("openai", "GET", "/v1/responses/resp_1?stream=true", "free", "openai-responses"),
+        ("openai", "HEAD", "/v1/responses/resp_1", "free", None),
+        ("anthropic", "POST", "/api/event_logging/batch", "free", None),
+        ("anthropic", "POST", "/v1/messages/batches", "unknown", "unknown"),
+        ("anthropic", "POST", "/v1/complete", "unknown", "unknown"),
+        ("openai", "POST", "/v1/embeddings", "unknown", "unknown"),
+        ("openai", "POST", "/v1/images/generations", "unknown", "unknown"),
+        ("openai", "POST", "/v1/audio/speech", "unknown", "unknown"),
+        ("openai", "POST", "/v1/completions", "unknown", "unknown"),
+        ("openai", "POST", "/v1/batches", "unknown", "unknown"),
+        ("openai", "POST", "/v1/responses/compact", "unknown", "unknown"),
+        ("openai", "POST", "/v1/threads/t_1/messages", "unknown", "unknown"),
+        ("openai", "POST", "/v1/some-new-path", "unknown", "unknown"),
+        ("openai", "PUT", "/v1/chat/completions", "unknown", "unknown"),
+        ("openai", "POST", "/", "unknown", "unknown"),
+    ],
+)
+def test_what_a_path_stands_for(name: str, method: str, path: str, kind: str, wire: str | None) -> None:
+    endpoint = registry.provider(name).classify(method, path)
+    assert endpoint.kind is EndpointKind(kind)
+    assert (endpoint.wire.name if endpoint.wire else None) == wire
+
+
+@pytest.mark.parametrize(
+    ("name", "upstream", "path", "url"),
+    [
+        ("anthropic", None, "/v1/messages?beta=true", "https://api.anthropic.com/v1/messages?beta=true"),
+        ("anthropic", "https://gw/x/y/", "/v1/messages?beta=true", "https://gw/x/y/v1/messages?beta=true"),
+        ("anthropic", "https://gw/v1", "/v1/messages", "https://gw/v1/messages"),
+        ("anthropic", "https://gw/v1/", "//v1/messages", "https://gw/v1/messages"),
+        ("anthropic", "https://gw/claude", "/v1/models/a%2Fb%3A1", "https://gw/claude/v1/models/a%2Fb%3A1"),
+        ("openai", None, "/v1/chat/completions", "https://api.openai.com/v1/chat/completions"),
+        ("openai", None, "/chat/completions", "https://api.openai.com/v1/chat/completions"),
+        ("openai", "https://gw/v1", "/chat/completions", "https://gw/v1/chat/completions"),
+        ("openai", "https://gw/v1", "/v1/chat/completions", "https://gw/v1/chat/completions"),
+        ("openai", "http://127.0.0.1:99", "/v1/responses", "http://127.0.0.1:99/v1/responses"),
+        ("openai", "http://127.0.0.1:99/", "/v1/responses", "http://127.0.0.1:99/v1/responses"),
+        ("openai", "https://gw/account/openai", "/v1/responses?a=b", "https://gw/account/openai/responses?a=b"),
+        ("openai", "https://gw/x?api-version=1", "/v1/responses", "https://gw/x/responses?api-version=1"),
+        ("openai", "https://gw/x?k=1", "/v1/responses?a=%2F", "https://gw/x/responses?k=1&a=%2F"),
+        ("openrouter", "https://openrouter.ai/api/v1", "/v1/chat/completions",
+         "https://openrouter.ai/api/v1/chat/completions"),
+        ("gw", "https://gw/x", "/v1/messages", "https://gw/x/v1/messages"),
+        ("gw", "https://gw/x", "/v1/messages/count_tokens", "https://gw/x/v1/messages/count_tokens"),
+        ("gw", "https://gw/v1beta1", "/v1beta1/thing", "https://gw/v1beta1/thing"),
+        ("gw", "https://[::1]:8080/v1", "/v1", "https://[::1]:8080/v1/"),
+        ("gw", "https://gw", "", "https://gw/"),
+    ],
+)  # fmt: skip
+def test_where_a_path_leads(name: str, upstream: str | None, path: str, url: str) -> None:
+    provider = registry.provider(name) if upstream is None else registry.with_upstream(name, upstream)
+    assert provider.url(path) == url
+
+
+def test_a_known_name_keeps_its_prices_on_this_machine() -> None:
+    provider = registry.with_upstream("anthropic", "http://127.0.0.1:1")
+    assert (provider.name, provider.prices, provider.free) == ("anthropic", "anthropic", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "url", "prices", "free"),
+    [
+        ("ollama", "http://localhost:11434", "ollama", True),
+        ("vllm", "http://127.8.9.1:8000/v1", "vllm", True),
+        ("lab", "http://[::1]:8000/v1", "lab", True),
+        ("lab", "http://box.localhost./v1", "lab", True),
+        ("lab", "http://10.0.0.1/v1", "lab", False),
+        ("lab", "http://localhost.example.com/v1", "lab", False),
+        ("xai", "https://api.x.ai/v1", "x-ai", False),
+        ("groq", "https://api.groq.com/openai/v1", "groq", False),
+    ],
+)
+def test_another_name_is_free_where_its_host_is_this_machine(name: str, url: str, prices: str, free: bool) -> None:
+    provider = registry.with_upstream(name, url)
+    assert (provider.upstream, provider.prices, provider.free) == (url, prices, free)
+
+
+@pytest.mark.parametrize(
+    ("name", "url"),
+    [
+        ("Bad", "https://gw"), ("", "https://gw"), ("a/b", "https://gw"), ("gw", "ftp://gw"), ("gw", "gw"),
+        ("gw", "https://"), ("gw", "https://gw:0"), ("gw", "https://gw:99999"), ("gw", "https://[::1"),
+        ("gw", "https://user:secret@gw"), ("gw", "https://gw/#x"),
+    ],
+)  # fmt: skip
+def test_upstreams_that_are_refused(name: str, url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        registry.with_upstream(name, url)
+    assert "secret" not in caught.value.detail
+
+
+def test_an_unknown_provider() -> None:
+    with pytest.raises(UsageError, match="known: anthropic, openai"):
+        registry.provider("antropic")
+    assert registry.names() == ("anthropic", "openai")
+
+
+def test_wires_by_name() -> None:
+    assert set(registry.WIRES) == {"anthropic-messages", "openai-chat", "openai-responses", "unknown"}
+    assert all(wire.name == name for name, wire in registry.WIRES.items())

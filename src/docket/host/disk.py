@@ -17,9 +17,10 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -261,11 +262,10 @@ class SystemFile(_Descriptor):
 
     def preallocate(self, size: int) -> bool:
         """fallocate with KEEP_SIZE; posix_fallocate would show NUL bytes at the end of the file."""
-        call = getattr(ctypes.CDLL(None, use_errno=True), "fallocate", None)
+        call = _fallocate()
         if call is None:
             return False
-        length = ctypes.c_int64(size)
-        while call(self._descriptor, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), length) != 0:
+        while call(self._descriptor, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(size)) != 0:
             code = ctypes.get_errno()
             if code in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
                 return False
@@ -397,6 +397,13 @@ def open_file(
         opened.close()
         raise UnavailableError(Reason.NOT_A_FILE, f"cannot open {path}: it is not a regular file")
     return opened
+
+
+@cache
+def _fallocate() -> Callable[..., int] | None:
+    library = ctypes.CDLL(None, use_errno=True)
+    found: Callable[..., int] | None = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)
+    return found
 
 
 def _open_folder(name: str | Path, path: Path, dir_fd: int | None) -> int:

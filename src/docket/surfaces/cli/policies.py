@@ -1,41 +1,90 @@
-"""The policy of a run: which files are read, and what the flags and the file in the tree make of it."""
+"""The policy of a run: which files are read, in which order they have a say, and what the record says of it.
+
+What a file may say is `rules.policy`; this module finds the files and turns what is wrong with them into a refusal.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from docket.errors import InvalidDocumentError, RefusedBeforeStartError
-from docket.formats.amount import Usd
-from docket.formats.run.policy import Policy, Admission, OnBreach, BudgetMode
-from docket.formats.run.policy_toml import parse_policy
-
-if TYPE_CHECKING:
-    from docket.surfaces.cli.running import Asked
+from docket.errors import InvalidDocumentError, RefusedBeforeStartError, UsageError
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.run.policy import Policy
+from docket.formats.run.policy_toml import MAX_POLICY_BYTES, parse_policy
+from docket.rules.policy.enforced import check_enforced
+from docket.rules.policy.order import (
+    TREE_POLICY,
+    USER_POLICY,
+    PolicyFile,
+    PolicySources,
+    effective_policy,
+    protected_selectors,
+)
+from docket.rules.policy.override import Overrides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
+    """The policy that holds, where it comes from, the selectors that protect its files, and remarks for the record."""
+
     policy: Policy
     source: str | None
     protected: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
-def effective_policy(asked: Asked, cwd: Path) -> Decided:
+def decide_policy(tree: Path, named: Path | None, flags: Mapping[str, object]) -> Decided:
+    """Read the policy files and return what holds.
+
+    RefusedBeforeStartError tells everything wrong with a file; UsageError what is wrong with a flag or a path.
+    """
+    overrides = Overrides.parse(flags)
+    named_file = None if named is None else _read(named, must_exist=True)
+    user_path = _user_policy()
+    user_file = None if named is not None or user_path is None else _read(user_path, must_exist=False)
+    tree_file = _read(tree / TREE_POLICY, must_exist=False)
+    effective = effective_policy(PolicySources(named=named_file, user=user_file, tree=tree_file, overrides=overrides))
+    remarks = check_enforced(effective.policy)
+    inside = [_inside(tree, path) for path in (named, user_path) if path is not None]
+    return Decided(
+        policy=effective.policy,
+        source=effective.source,
+        protected=protected_selectors([path for path in inside if path is not None]),
+        remarks=(*effective.warnings, *remarks),
+    )
+
+
+def _user_policy() -> Path | None:
+    import platformdirs  # noqa: PLC0415 - only a run needs it
+
+    folder = Path(platformdirs.user_config_dir("docket", appauthor=False))
+    return folder / USER_POLICY if folder.is_absolute() else None
+
+
+def _read(path: Path, *, must_exist: bool) -> PolicyFile | None:
     try:
-        pol = Policy() if asked.policy is None else parse_policy(asked.policy.read_bytes(), str(asked.policy))
-        caps = pol.caps
-        if asked.max_usd: caps = replace(caps, max_usd=Usd.parse(asked.max_usd))
-        if asked.max_tokens is not None: caps = replace(caps, max_tokens=asked.max_tokens)
-        if asked.max_calls is not None: caps = replace(caps, max_model_calls=asked.max_calls)
-        if asked.max_minutes is not None: caps = replace(caps, max_wall_seconds=round(float(asked.max_minutes)*60))
-        if asked.on_breach: caps = replace(caps, on_breach=OnBreach(asked.on_breach))
-        bud = pol.budget
-        if asked.admission: bud = replace(bud, admission=Admission(asked.admission))
-        if asked.budget_mode: bud = replace(bud, mode=BudgetMode(asked.budget_mode))
-        pol = replace(pol, caps=caps, budget=bud)
+        # A FIFO or a device in the place of a policy must not make the run wait: only a regular file is read.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            data = file.read(MAX_POLICY_BYTES + 1) or b""
+    except FileNotFoundError as error:
+        if not must_exist:
+            return None
+        raise UsageError(Reason.NOT_FOUND, f"there is no policy file {path}", hint="docket init writes one") from error
+    except OSError as error:
+        raise UsageError(Reason.NOT_PERMITTED, f"the policy {path} cannot be read: {error.strerror}") from error
+    try:
+        return PolicyFile(policy=parse_policy(data, str(path)), source=os.path.realpath(path))
     except InvalidDocumentError as error:
-        raise RefusedBeforeStartError(error.reason, error.detail) from error
-    return Decided(policy=pol, source=None if asked.policy is None else str(asked.policy), protected=(), remarks=())
+        raise RefusedBeforeStartError(error.reason, error.detail, hint=error.hint) from error
+
+
+def _inside(tree: Path, path: Path) -> RelPath | None:
+    real = Path(os.path.realpath(path))
+    if not real.is_relative_to(tree):
+        return None
+    return RelPath.parse(os.fsencode(real.relative_to(tree)))

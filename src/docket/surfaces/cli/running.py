@@ -23,7 +23,7 @@ from docket.rules.tree.watch import root_refusal
 from docket.stores.layout import Layout
 from docket.stores.prices import read_prices
 from docket.surfaces.cli import console, wiring
-from docket.surfaces.cli.policies import effective_policy
+from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.progress import RunProgress
 from docket.surfaces.cli.project import layout_at
 from docket.surfaces.render import figures, text
@@ -52,6 +52,14 @@ class Asked:
     report: str
     as_json: bool
     quiet: bool
+    allow_model: tuple[str, ...]
+    deny_model: tuple[str, ...]
+
+    def flags(self) -> dict[str, object]:
+        """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
+        names = ("max_usd", "max_tokens", "max_calls", "max_minutes", "on_breach", "admission", "budget_mode")
+        models = {"allow_models": self.allow_model, "deny_models": self.deny_model}
+        return {name: getattr(self, name) for name in names} | models
 
 
 def carry_out(asked: Asked) -> int:
@@ -60,7 +68,7 @@ def carry_out(asked: Asked) -> int:
     protect_supervisor()
     progress = RunProgress(headline(request), quiet=asked.quiet)
     for remark in request.remarks:
-        progress.warned(remark)
+        progress.warned(remark.replace(f"{request.cwd}/", ""))
     with Signals() as signals:
         result = supervise(request, world_of(request.layout, signals, progress))
     tell(asked, result)
@@ -71,7 +79,7 @@ def build_request(asked: Asked) -> RunRequest:
     """Resolve everything a run needs; RefusedBeforeStartError or UsageError name what is wrong."""
     cwd = _folder(asked.cwd)
     layout = layout_at(cwd, asked.docket_dir)
-    decided = effective_policy(asked, cwd)
+    decided = decide_policy(cwd, asked.policy, asked.flags())
     book = PriceBook.parse(read_prices(asked.prices))
     return RunRequest(
         argv=asked.command,

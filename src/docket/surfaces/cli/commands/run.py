@@ -39,6 +39,8 @@ def _upstreams(_: click.Context, __: click.Parameter, values: Sequence[str]) -> 
     help="metered: admit on an estimate, cut the stream that would cross. strict: reserve the worst case first.",
 )
 @click.option("--budget-mode", type=click.Choice(["usd", "quota"]), help="quota counts without dollars.")
+@click.option("--allow-model", multiple=True, metavar="PATTERN", help="Allow only these models. May be repeated.")
+@click.option("--deny-model", multiple=True, metavar="PATTERN", help="Refuse these models. May be repeated.")
 @click.option("--agent", metavar="NAME", help="Launch recipe to use, or none; by default the program decides.")
 @click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", callback=_upstreams,
               help="Send a provider's calls to URL. May be repeated.")  # fmt: skip

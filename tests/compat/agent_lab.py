@@ -178,7 +178,7 @@ def assert_told_at_the_cap(run: Run, provider: ScriptedProvider, *, most_calls: 
     assert run.receipt["caps"]["exceeded"] >= 1
     budget = run.receipt["budget"]
     cap, bound = Decimal(budget["cap_usd"]), Decimal(budget["bound_usd"])
-    assert run.cost <= cap + bound
+    assert run.cost <= cap + bound, f"{budget}\n{run.said}"
     if budget["admission"] == "strict":
         assert run.cost <= cap
     assert_consistent(run)

@@ -22,19 +22,9 @@ def mini_lab(lab):
     )
 
 
-def mini(lab):
+def mini(lab, model="openai/gpt-4o-mini"):
     trajectory = str(lab.root / "trajectory.json")
-    return [
-        str(program("mini")),
-        "-m",
-        "openai/gpt-4o-mini",
-        "-t",
-        "edit",
-        "-y",
-        "--exit-immediately",
-        "-o",
-        trajectory,
-    ]
+    return [str(program("mini")), "-m", model, "-t", "edit", "-y", "--exit-immediately", "-o", trajectory]
 
 
 def bash(command):
@@ -67,11 +57,12 @@ def test_an_edit_is_metered_to_the_micro_dollar_and_recorded(mini_lab):
 
 @pytest.mark.parametrize("admission", ["metered", "strict"])
 def test_a_cap_stops_it_at_once_and_it_says_why(mini_lab, admission):
-    endless = Turn(tool_calls=(bash("echo more >> hello.txt"),), tokens=Tokens(fresh=120_000, output=40))
+    endless = Turn(tool_calls=(bash("echo more >> hello.txt"),), tokens=Tokens(fresh=800, output=40))
     with provider_for(Script(turns=(endless,))) as provider:
-        run = mini_lab.docket_run(flags(provider, "--max-usd", "0.05", "--admission", admission), mini(mini_lab))
-    # 120000 x 0.15 + 24 = 18024 micro-dollars a call: no more than three can have been sent.
-    assert_told_at_the_cap(run, provider, most_calls=4)
+        command = mini(mini_lab, "openai/gpt-4-turbo")
+        run = mini_lab.docket_run(flags(provider, "--max-usd", "0.05", "--admission", admission), command)
+    # 800 x 10 + 40 x 30 = 9200 micro-dollars a call: no more than six can have been sent.
+    assert_told_at_the_cap(run, provider, most_calls=6)
 
 
 def test_the_same_cap_lets_cheap_calls_go_on(mini_lab):

@@ -305,7 +305,7 @@ def _calls(receipt: Mapping[str, Any]) -> int:
 
 
 def _changed(receipt: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(item.get("path", item)) for item in receipt.get("files", {}).get("top_paths", ()))
+    return tuple(str(path) for path in receipt.get("files", {}).get("top_paths", ()))
 
 
 def _result(course: _Course, exit_code: int, receipt: Mapping[str, Any], verdict: str, forged: _Forgery) -> DemoResult:

@@ -20,11 +20,6 @@ class Case:
     receipt: ReceiptView
     ledger: LedgerReading | None
 
-    @property
-    def ours(self) -> bool:
-        """Whether docket's own fold governs: the receipt or the ledger names it."""
-        return self.receipt.ours or (self.ledger is not None and self.ledger.ours)
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:

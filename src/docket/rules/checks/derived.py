@@ -8,6 +8,7 @@ from docket.formats.canonical import JsonValue
 from docket.formats.digest import digest_of
 from docket.formats.shown import shown
 from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, held, skipped
+from docket.rules.checks.ledger_pass import LedgerReading
 from docket.rules.receipt.compare import difference, missing_or_different
 
 OTHER_WRITER = "the ledger is another writer's"
@@ -67,7 +68,7 @@ def receipt_rebuild(case: Case) -> Answer:
     rebuilt = ledger.rebuilt()
     if rebuilt is None:
         return skipped("an event's payload was refused")
-    found = _members(case, rebuilt) or _paths(case)
+    found = _members(case, rebuilt) or _paths(case, ledger)
     return held("every member equals what the ledger gives") if found is None else broken(found)
 
 
@@ -78,10 +79,7 @@ def _members(case: Case, rebuilt: Mapping[str, JsonValue]) -> str | None:
     return difference({**stated, "appendix": None}, {**wanted, "appendix": None}, "receipt")
 
 
-def _paths(case: Case) -> str | None:
-    ledger = case.ledger
-    if ledger is None:
-        return None
+def _paths(case: Case, ledger: LedgerReading) -> str | None:
     for index, item in enumerate(case.receipt.rows):
         if item.row.seq < ledger.events and item.path != ledger.tree.path(item.row.seq):
             return f"appendix.usage[{index}].merkle_path is not the path of event {item.row.seq}"

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 
-from docket.formats.amount import ZERO, Usd
+from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
 from docket.formats.ledger.payloads import ModelDenied, ModelError, ModelRequest, ModelResponse, OtherExchange
@@ -99,11 +99,6 @@ class CallsFold:
     def other(self, _payload: OtherExchange) -> None:
         """Take a request that is not billed."""
         self.others += 1
-
-    @property
-    def cost(self) -> Usd:
-        """The sum over the rows."""
-        return sum((row.cost_usd for row in self.rows), ZERO)
 
     def totals(self, fallback_models: Iterable[str]) -> dict[str, JsonValue]:
         """Return the receipt member `totals`; `fallback_models` are the rows' models that the fallback prices."""

@@ -1,0 +1,139 @@
+"""`docket verify` as a person and as a script see it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from docket.formats.canonical import encode_document
+from docket.formats.run.verdict import Check, Status, Verdict, Word
+from docket.surfaces.cli.root import run
+from docket.surfaces.render.verdict import established
+from golden_ledgers import samples
+from golden_ledgers.judging import receipt_of
+
+
+@pytest.fixture
+def evidence(tmp_path: Path) -> Path:
+    """A folder as a run leaves it: receipts, runs, latest."""
+    raw = samples.anthropic().data()
+    receipt = encode_document(receipt_of(raw))
+    for name in ("receipts", "runs"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "receipts" / "DKT-20261001-00C0DE.receipt.json").write_bytes(receipt)
+    (tmp_path / "latest.receipt.json").write_bytes(receipt)
+    (tmp_path / "runs" / "0123456789ab.jsonl").write_bytes(raw)
+    return tmp_path
+
+
+def test_the_ledger_beside_the_receipt_is_used_and_named(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = evidence / "runs" / "0123456789ab.jsonl"
+    for receipt in (evidence / "receipts" / "DKT-20261001-00C0DE.receipt.json", evidence / "latest.receipt.json"):
+        assert run(["verify", str(receipt)]) == 0
+        out = capsys.readouterr().out
+        assert f"DKT-20261001-00C0DE  consistent, checked with the ledger {ledger}\n" in out
+        assert "PASS  ledger-chain            17 events, every hash and link recomputed\n" in out
+        assert "SKIP  seal                    the receipt carries no seal\n" in out
+        assert out.endswith(
+            "The receipt is what its ledger gives. Not established: who wrote the two (no key vouches for them), "
+            "or that nothing happened outside the record.\n"
+        )
+        assert "\x1b" not in out
+
+
+def test_without_a_ledger_that_is_said(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    alone = evidence / "alone" / "deep" / "r.json"
+    alone.parent.mkdir(parents=True)
+    alone.write_bytes((evidence / "latest.receipt.json").read_bytes())
+
+    assert run(["verify", str(alone)]) == 0
+    out = capsys.readouterr().out
+    assert "consistent, checked with no ledger\n" in out
+    assert "Not established: that a ledger bears it out (none was given)" in out
+
+
+def test_a_changed_byte_fails_and_names_the_event(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = evidence / "runs" / "0123456789ab.jsonl"
+    ledger.write_bytes(ledger.read_bytes().replace(b'"golden"', b'"goldem"', 1))
+
+    assert run(["verify", str(evidence / "latest.receipt.json")]) == 1
+    out = capsys.readouterr().out
+    assert "FAIL  ledger-chain            event 0: its hash does not match its content\n" in out
+    assert out.endswith("Not to be relied on: 2 checks failed, the first is ledger-chain.\n")
+
+
+def test_as_json(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(evidence / "latest.receipt.json"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+
+    assert list(document) == ["ok", "verdict", "docket_number", "checks", "failures"]
+    assert (document["ok"], document["verdict"], document["failures"]) == (True, "consistent", [])
+    assert document["checks"][0] == {"name": "receipt-format", "status": "pass", "detail": "docket/receipt/v1"}
+    assert run(["verify", str(evidence / "latest.receipt.json"), "--json", "--require", "verified"]) == 1
+    assert json.loads(capsys.readouterr().out)["ok"] is False
+
+
+@pytest.mark.parametrize("arguments", [[], ["--json"]])
+def test_what_cannot_be_read_says_why_on_standard_error_alone(
+    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "r.json"
+    for content, words in ((b"{", "not JSON"), (b'{"session":{"id":"../x"},"a":1.5}', "1.5 is not an integer")):
+        path.write_bytes(content)
+        assert run(["verify", str(path), *arguments]) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert words in captured.err
+    assert run(["verify", str(tmp_path / "none"), *arguments]) == 1
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "none: the receipt cannot be read: No such file or directory" in captured.err
+
+
+def test_a_named_ledger_that_is_not_there_is_a_mistake_of_the_command_line(
+    evidence: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", str(evidence / "latest.receipt.json"), "--ledger", str(evidence / "none")]) == 2
+    assert "there is no such ledger" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", [b"[]", b'{"format":"x"}', b'{"session":{"id":7}}', b'{"session":{"id":"../../x"}}']
+)
+def test_a_document_that_names_no_session_has_no_ledger_beside_it(
+    evidence: Path, content: bytes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = evidence / "latest.receipt.json"
+    path.write_bytes(content)
+    assert run(["verify", str(path)]) == 1
+    captured = capsys.readouterr()
+    assert content == b"[]" or "checked with no ledger" in captured.out
+
+
+def test_text_of_a_document_cannot_drive_the_terminal(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = evidence / "latest.receipt.json"
+    document = json.loads(path.read_bytes())
+    document["docket_number"] = "\x1b[2J"
+    document["\x1b[31m"] = 1
+    path.write_text(json.dumps(document))
+
+    assert run(["verify", str(path)]) == 1
+    assert "\x1b" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("verdict", "words"),
+    [
+        (Verdict(word=Word.VERIFIED), "and a key you named vouches for it."),
+        (Verdict(word=Word.INCOMPLETE), "nothing is established about what is missing"),
+        (Verdict(word=Word.UNREADABLE, detail="not JSON"), "Nothing was checked: not JSON"),
+        (
+            Verdict(word=Word.FAILED, checks=(Check("head", Status.PASS, ""), Check("totals", Status.FAIL, "x"))),
+            "one check failed, the first is totals",
+        ),
+    ],
+)
+def test_every_verdict_is_put_in_words(verdict: Verdict, words: str) -> None:
+    assert words in established(verdict, None)

@@ -11,8 +11,8 @@ import sys
 from decimal import Decimal
 
 import pytest
-import run_lab
 
+import run_lab
 from docket.demo.provider import Limits, ScriptedProvider
 from docket.demo.script import Script, Tokens, Turn
 
@@ -20,9 +20,10 @@ AGENT = [sys.executable, "-m", "docket.demo.agent"]
 CALL = """
 import json, os, sys, urllib.request, urllib.error
 url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
-body = json.dumps({"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}).encode()
+asked = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
+body, headers = json.dumps(asked).encode(), {"content-type": "application/json", "x-api-key": "k"}
 for _ in range(int(sys.argv[1])):
-    request = urllib.request.Request(url, body, {"content-type": "application/json", "x-api-key": "k", "anthropic-version": "2023-06-01"})
+    request = urllib.request.Request(url, body, headers)
     try:
         with urllib.request.urlopen(request, timeout=20) as reply:
             reply.read()

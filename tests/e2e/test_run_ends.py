@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 import run_lab
 
 

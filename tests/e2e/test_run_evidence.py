@@ -11,6 +11,7 @@ import stat
 import subprocess
 
 import pytest
+
 import run_lab
 
 

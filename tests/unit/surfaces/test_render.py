@@ -1,0 +1,75 @@
+"""A receipt as text and as Markdown: right figures, and nothing from the record is interpreted."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from docket.surfaces.render import figures, markdown, text
+
+RECEIPT = {
+    "format": "docket/receipt/v1",
+    "docket_number": "DKT-20260131-0A1B2C",
+    "session": {
+        "argv": ["claude", "-p", "fix it; now"], "cwd": "/w/[bold]x", "exit_code": 42, "exit_source": "cap",
+        "breached": "max_usd", "interrupted": False, "duration_seconds": "12.345",
+    },
+    "policy": {"name": "default", "document": {"caps": {"max_usd": "0.05"}, "budget": {"admission": "strict"}}},
+    "totals": {
+        "input_tokens": 1234567, "cached_input_tokens": 1000, "output_tokens": 42, "cost_usd": "0.049500",
+        "cost_basis": "reported", "assumed_price_models": [],
+        "by_model": [{"model": "a|b`c", "calls": 3, "input_tokens": 1, "cached_input_tokens": 2, "output_tokens": 3,
+                      "cost_usd": "0.049500"}],
+    },
+    "model_calls": {"count": 1, "denied": 2, "errors": 0},
+    "files": {"changed": 2, "added": 1, "modified": 1, "removed": 0, "violations": 1,
+              "top_paths": ["a`b", "\x1b[31mx"]},
+    "ledger": {"events": 12, "head": "ab" * 32},
+    "latency": {"measured_calls": 1, "p50_ms": 5, "p95_ms": 6, "p99_ms": 7},
+    "evidence": {"ledger_complete": True},
+    "signature": None,
+    "seal": None,
+}  # fmt: skip
+
+
+def test_figures_are_words_a_person_reads():
+    assert figures.command_line(RECEIPT) == "claude -p 'fix it; now'"
+    assert figures.ending(RECEIPT) == "stopped by the cap max_usd, exit 42"
+    assert figures.spend(RECEIPT) == "$0.049500 of $0.05 (strict)"
+    assert figures.calls(RECEIPT) == "1 call, 2 refused"
+    assert figures.files(RECEIPT) == "2 paths changed (1 added, 1 modified), 1 policy violation"
+    assert figures.vouching(RECEIPT) == "not signed: consistent at best"
+
+
+def test_figures_of_an_empty_document_raise_nothing():
+    assert figures.ending({}) == "no recorded end"
+    assert figures.spend({}) == "$0.00, no cap in dollars"
+    assert figures.calls({"model_calls": []}) == "0 calls"
+    assert figures.rows({"totals": {"by_model": "x"}}, "totals", "by_model") == ()
+
+
+def test_the_summary_is_two_lines():
+    first, second = text.summary(RECEIPT)
+    assert first == "DKT-20260131-0A1B2C  stopped by the cap max_usd, exit 42"
+    assert second == (
+        "spent $0.049500 of $0.05 (strict) in 1 call, 2 refused; "
+        "2 paths changed (1 added, 1 modified), 1 policy violation"
+    )
+
+
+def test_the_report_shows_everything_and_interprets_nothing():
+    out = io.StringIO()
+    text.report(RECEIPT, Console(file=out, width=120, force_terminal=False, highlight=False))
+    shown = out.getvalue()
+    for piece in ("1,234,567 in", "/w/[bold]x", "a|b`c", "p50 5 ms, p95 6 ms, p99 7 ms", "\\x1b[31mx", "12.345 s"):
+        assert piece in shown
+    assert "\x1b" not in shown
+
+
+def test_markdown_escapes_names_and_keeps_code_whole():
+    shown = markdown.report(RECEIPT)
+    assert "| a\\|b\\`c | 3 | 1 | 2 | 3 | $0.049500 |" in shown
+    assert "- `` a`b ``" in shown
+    assert "- `\\x1b[31mx`" in shown
+    assert shown.startswith("## DKT\\-20260131\\-0A1B2C: stopped by the cap max\\_usd, exit 42\n")

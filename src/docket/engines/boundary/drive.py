@@ -44,7 +44,6 @@ from docket.rules.boundary.protocol import (
     Finish,
     HeadArrived,
     Mark,
-    Needs,
     Record,
     Refuse,
     Released,
@@ -180,7 +179,7 @@ class Drive:
             event = self._ready()
             if event is not None:
                 return event
-            waits = self._exchange.needs is Needs.RELEASE
+            waits = self._exchange.needs.release
             if waits:
                 self._room.waiting.append(self)
             try:
@@ -192,21 +191,21 @@ class Drive:
     def _ready(self) -> Event | None:
         client, needs, upstream = self._client, self._exchange.needs, self._upstream
         leaving = client.gone or self._room.stopping
-        if upstream is not None and needs & Needs.UPSTREAM and (client.can_write or leaving):
+        if upstream is not None and needs.upstream and (client.can_write or leaving):
             event = upstream.next_event()
             if event is not None:
                 return event
         if leaving and not self._told_gone:
             self._told_gone = True
             return ClientGone() if client.gone else Stopping()
-        if needs & Needs.BODY and (upstream is None or upstream.can_write):
+        if needs.body and (upstream is None or upstream.can_write):
             try:
                 event = client.next_body()
             except InvalidDocumentError:
                 return ClientGone()
             if event is not None:
                 return event
-        if self._retry and needs & Needs.RELEASE:
+        if self._retry and needs.release:
             self._retry = False
             return Retry()
         deadline = self._exchange.deadline_ns

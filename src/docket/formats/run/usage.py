@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
+from operator import attrgetter
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
@@ -44,10 +45,9 @@ class Usage:
     file_searches: int = 0
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
+        for name, value in zip(_NAMES, _COUNTS(self), strict=True):
             if type(value) is not int or value < 0:
-                raise InvalidDocumentError(Reason.WRONG_VALUE, f"usage.{item.name} is not a non-negative integer")
+                raise InvalidDocumentError(Reason.WRONG_VALUE, f"usage.{name} is not a non-negative integer")
         if self.cached_input_tokens + self.written_tokens > self.input_tokens:
             raise InvalidDocumentError(Reason.WRONG_VALUE, "usage: the cached parts exceed the input")
 
@@ -69,26 +69,27 @@ class Usage:
 
     def to_json(self) -> dict[str, JsonValue]:
         """Return the three v1 members always and every other member that is not zero."""
-        return {
-            item.name: getattr(self, item.name)
-            for item in fields(self)
-            if item.name in _ALWAYS or getattr(self, item.name)
-        }
+        return {name: value for name, value in zip(_NAMES, _COUNTS(self), strict=True) if value or name in _ALWAYS}
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(**{item.name: getattr(self, item.name) + getattr(other, item.name) for item in fields(self)})
+        sums = (mine + theirs for mine, theirs in zip(_COUNTS(self), _COUNTS(other), strict=True))
+        return Usage(**dict(zip(_NAMES, sums, strict=True)))
 
     @classmethod
     def from_json(cls, value: JsonValue, where: str = "usage") -> Usage:
         """Read exactly what `to_json` writes."""
         reader = Reader(value, where)
         counts = {
-            item.name: reader.integer(item.name, minimum=0 if item.name in _ALWAYS else 1)
-            for item in fields(cls)
-            if item.name in _ALWAYS or reader.has(item.name)
+            name: reader.integer(name, minimum=0 if name in _ALWAYS else 1)
+            for name in _NAMES
+            if name in _ALWAYS or reader.has(name)
         }
         reader.close()
         return cls(**counts)
+
+
+_NAMES = tuple(item.name for item in fields(Usage))
+_COUNTS = attrgetter(*_NAMES)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

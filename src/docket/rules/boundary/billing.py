@@ -13,6 +13,7 @@ Rules:
 from __future__ import annotations
 
 from base64 import b64encode
+from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 
 from docket.formats.amount import Usd
@@ -28,13 +29,30 @@ from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.meter import Calibration, tokens_of_bytes
 from docket.rules.spending.price_book import PriceBook, UnknownModel
-from docket.rules.spending.pricing import CallFacts, Priced, Waiver, WorstCase, known, limits, price_call, worst_case
+from docket.rules.spending.pricing import (
+    CallFacts,
+    Limits,
+    Priced,
+    Waiver,
+    WorstCase,
+    known,
+    limits,
+    live_rates,
+    price_call,
+    worst_case,
+)
 from docket.rules.spending.reservation import Claim
 
 _UNBOUNDED_INPUT = frozenset(
     (Hidden.SERVER_TOOLS, Hidden.STORED_HISTORY, Hidden.REMOTE_INPUT, Hidden.SEVERAL_MODELS, Hidden.UNREADABLE)
 )
 _USUAL_SEARCHES = 10
+_MILLION = 1_000_000
+# Every component of a call is rounded by itself, by half a micro-dollar at most.
+_ROUNDING_MICROS = 4
+# Lengths at which providers' prices step; between two of them one look-up serves every call.
+_LENGTHS = (16_000, 32_000, 64_000, 100_000, 128_000, 199_999, 200_000, 256_000, 272_000, 512_000, 524_288)
+_MAX_REMEMBERED = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +64,17 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Rates:
+    """Prices of one model for calls of one length, in micro-dollars per million tokens; a search by itself."""
+
+    input_micros: int
+    dearest_input: int
+    dearest_output: int
+    search_micros: int
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
     """The price book under a policy. `needed`: a dollar cap is set, so every call must have a price."""
 
@@ -54,6 +83,7 @@ class Prices:
     unknown_models: UnknownModels
     needed: bool
     weighed: bool
+    _remembered: dict[tuple[object, ...], _Rates] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def under(cls, policy: Policy, book: PriceBook) -> Prices:
@@ -84,7 +114,7 @@ class Prices:
         if not self.weighed:
             call = Tally(calls=1)
             return Quote(Claim(likely=call, worst=call, hidden=False), tokens)
-        likely = Tally(self.priced(provider, facts, Usage(input_tokens=tokens), Reading(), at).cost.micros, tokens, 1)
+        likely = Tally(-(-tokens * self._at(provider, facts, tokens, at).input_micros // _MILLION), tokens, 1)
         worst = self._worst(provider, facts, body_bytes, at).at_least(likely)
         return Quote(Claim(likely=likely, worst=worst, hidden=bool(facts.hidden)), tokens)
 
@@ -121,30 +151,58 @@ class Prices:
         )
 
     def _worst(self, provider: Provider, facts: RequestFacts, body_bytes: int, at: str) -> Tally:
-        model = facts.model or "unknown"
-        bounds = limits(self.book, provider.prices, model)
+        bounds = self._at(provider, facts, body_bytes, at).limits
         unbounded = not _UNBOUNDED_INPUT.isdisjoint(facts.hidden)
         input_tokens = bounds.context_tokens if unbounded else min(body_bytes, bounds.context_tokens)
         most = bounds.max_output_tokens if facts.max_output_tokens is None else facts.max_output_tokens
         output_tokens = most * facts.choices
         searches = _USUAL_SEARCHES if facts.web_search_limit is None else facts.web_search_limit
-        cost = worst_case(
-            self.book,
-            WorstCase(
-                provider=provider.name,
-                section=provider.prices,
-                model=model,
-                at=at,
-                input_tokens=input_tokens,
-                output_tokens=output_tokens,
-                searches=searches if Hidden.SERVER_TOOLS in facts.hidden else 0,
-                service_tier=facts.service_tier,
-                speed=facts.speed,
-                inference_geo=facts.inference_geo,
-                waiver=self.waiver(provider),
-            ),
+        rates = self._at(provider, facts, input_tokens, at)
+        micros = -(-(input_tokens * rates.dearest_input + output_tokens * rates.dearest_output) // _MILLION)
+        if Hidden.SERVER_TOOLS in facts.hidden:
+            micros += searches * rates.search_micros
+        return Tally(micros + _ROUNDING_MICROS if micros else 0, input_tokens + output_tokens, 1)
+
+    def _at(self, provider: Provider, facts: RequestFacts, input_tokens: int, at: str) -> _Rates:
+        """Return the rates of a call of about this length: of the most input that no step of a price lies below."""
+        place = bisect_left(_LENGTHS, input_tokens)
+        length = _LENGTHS[place] if place < len(_LENGTHS) else input_tokens
+        # Prices change by the day and the minute at most.
+        key = (
+            provider.name, provider.prices, facts.model, facts.service_tier, facts.speed, facts.inference_geo,
+            length, at[:16],
+        )  # fmt: skip
+        rates = self._remembered.get(key)
+        if rates is None:
+            if len(self._remembered) >= _MAX_REMEMBERED:
+                self._remembered.clear()
+            rates = self._remembered[key] = self._look_up(provider, facts, length, at)
+        return rates
+
+    def _look_up(self, provider: Provider, facts: RequestFacts, length: int, at: str) -> _Rates:
+        model = facts.model or "unknown"
+        case = WorstCase(
+            provider=provider.name,
+            section=provider.prices,
+            model=model,
+            at=at,
+            input_tokens=length,
+            output_tokens=0,
+            service_tier=facts.service_tier,
+            speed=facts.speed,
+            inference_geo=facts.inference_geo,
+            waiver=self.waiver(provider),
         )
-        return Tally(cost.micros, input_tokens + output_tokens, 1)
+        dearest_input, dearest_output = live_rates(self.book, case)
+        plain = self.priced(provider, facts, Usage(input_tokens=length), Reading(), at)
+        search = worst_case(self.book, replace(case, input_tokens=0, searches=1))
+        return _Rates(
+            input_micros=-(-plain.cost.micros * _MILLION // length),
+            dearest_input=dearest_input,
+            dearest_output=dearest_output,
+            search_micros=search.micros,
+            limits=limits(self.book, provider.prices, model),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

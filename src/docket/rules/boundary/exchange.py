@@ -86,7 +86,7 @@ class Exchange:
     """One request and its reply. `needs` and `deadline_ns` say what the driver waits for."""
 
     def __init__(self, terms: Terms, desk: Desk, door: TurnawayCounter) -> None:
-        self.needs = Needs.NOTHING
+        self.needs = Needs()
         self.deadline_ns: int | None = None
         self.done = False
         self._terms = terms
@@ -107,7 +107,7 @@ class Exchange:
             return []
         commands = self._on(event, now_ns)
         if any(isinstance(command, (Finish, Reset)) for command in commands):
-            self.done, self.needs, self.deadline_ns = True, Needs.NOTHING, None
+            self.done, self.needs, self.deadline_ns = True, Needs(), None
         return commands
 
     def _on(self, event: Event, now_ns: int) -> list[Command]:
@@ -153,7 +153,7 @@ class Exchange:
         framing = request_framing(head)
         if endpoint.kind is EndpointKind.BILLED and endpoint.wire is not None:
             self._weighed = Weighed(provider=provider, wire=endpoint.wire, head=head, entered=entered)
-            self.needs = Needs.BODY
+            self.needs = Needs(body=True)
             return []
         if endpoint.kind is EndpointKind.UNKNOWN and not self._may_pass(entered):
             detail = f"{head.method} {entered.recorded_path} may bill and cannot be metered"
@@ -252,7 +252,7 @@ class Exchange:
             return []
         answer = self._desk.ask(weighed.quote.claim, last=last)
         if isinstance(answer, Held):
-            self.needs = Needs.RELEASE
+            self.needs = Needs(release=True)
             return []
         self.deadline_ns = None
         if isinstance(answer, Refused):
@@ -274,7 +274,7 @@ class Exchange:
             prices=self._terms.prices,
         )
         self._reply = ModelReply(call, self._desk, now_ns)
-        self.needs = Needs.UPSTREAM
+        self.needs = Needs(upstream=True)
         address = Address.parse(weighed.provider.url(weighed.entered.rest))
         framing = request_framing(weighed.head)
         head = request_upstream(weighed.head, address, framing)

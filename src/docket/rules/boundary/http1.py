@@ -111,20 +111,30 @@ def parse_response(head: bytes) -> ResponseHead:
     return ResponseHead(status=int(status), reason=reason or b"", minor=int(minor), headers=_fields(rest))
 
 
+class ParsedHeaders(tuple[tuple[bytes, bytes], ...]):  # noqa: SLOT001 - a tuple that carries more has a __dict__
+    """The headers of a message that was read, with their values by lower-case name."""
+
+    by_name: dict[bytes, list[bytes]]
+
+
 def _fields(block: bytes) -> Headers:
-    if not block:
-        return ()
-    fields = []
-    for line in block.split(b"\r\n"):
+    fields, by_name = [], dict[bytes, list[bytes]]()
+    for line in block.split(b"\r\n") if block else ():
         match = _FIELD.fullmatch(line)
         if match is None:
             raise _malformed(f"the header line {line[:40]!r} is not NAME: VALUE")
-        fields.append((match[1], match[2].rstrip(b" \t")))
-    return tuple(fields)
+        name, value = match[1], match[2].rstrip(b" \t")
+        fields.append((name, value))
+        by_name.setdefault(name.lower(), []).append(value)
+    headers = ParsedHeaders(fields)
+    headers.by_name = by_name
+    return headers
 
 
 def values(headers: Headers, name: bytes) -> list[bytes]:
     """Return every value of the header `name` (lower case), in order."""
+    if isinstance(headers, ParsedHeaders):
+        return headers.by_name.get(name, [])
     return [value for key, value in headers if key.lower() == name]
 
 
@@ -135,13 +145,16 @@ def joined(headers: Headers, name: bytes) -> str:
 
 def elements(headers: Headers, name: bytes) -> list[str]:
     """Return the elements of a comma-separated header, lower-cased, without blanks."""
+    if not values(headers, name):
+        return []
     return [part for item in joined(headers, name).split(",") if (part := item.strip().lower())]
 
 
 def _length(headers: Headers) -> int | None:
-    stated = {part.strip() for value in values(headers, b"content-length") for part in value.split(b",")}
-    if not stated:
+    found = values(headers, b"content-length")
+    if not found:
         return None
+    stated = {part.strip() for value in found for part in value.split(b",")}
     text = stated.pop()
     if stated or not text.isdigit() or len(text) > 18:
         raise _malformed("the Content-Length is not one number")

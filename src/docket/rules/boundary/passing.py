@@ -44,7 +44,7 @@ class Passing:
     """One request that passes through."""
 
     def __init__(self, head: RequestHead, asked: Asked, style: RefusalStyle, docket_number: str) -> None:
-        self.needs = Needs.BODY | Needs.UPSTREAM
+        self.needs = Needs(body=True, upstream=True)
         self._method = head.method
         self._asked = asked
         self._style = style
@@ -63,7 +63,7 @@ class Passing:
             case BodyChunk(data):
                 return [SendUpstream(data)]
             case BodyEnded():
-                self.needs = Needs.UPSTREAM
+                self.needs = Needs(upstream=True)
                 return [EndUpstream()]
             case UpstreamHead(head, framing):
                 self._status = head.status

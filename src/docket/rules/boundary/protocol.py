@@ -11,8 +11,8 @@ Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum, Flag, auto
-from typing import TypeAlias
+from enum import Enum, auto
+from typing import NamedTuple, TypeAlias
 
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.reason import Reason
@@ -104,13 +104,12 @@ Event: TypeAlias = (
 )
 
 
-class Needs(Flag):
+class Needs(NamedTuple):
     """What an exchange waits for; the driver feeds nothing else but ClientGone, Tick and Stopping."""
 
-    NOTHING = 0
-    BODY = auto()
-    RELEASE = auto()
-    UPSTREAM = auto()
+    body: bool = False
+    release: bool = False
+    upstream: bool = False
 
 
 # ---- commands

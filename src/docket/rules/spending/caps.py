@@ -12,20 +12,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import NamedTuple
 
 from docket.formats.amount import Usd
 from docket.formats.reason import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """An amount on the three scales that caps are set on."""
+class Tally(NamedTuple):
+    """An amount on the three scales that caps are set on; sums are scale by scale."""
 
     micros: int = 0
     tokens: int = 0
     calls: int = 0
 
-    def __add__(self, other: Tally) -> Tally:
+    def __add__(self, other: Tally) -> Tally:  # type: ignore[override]
         return Tally(self.micros + other.micros, self.tokens + other.tokens, self.calls + other.calls)
 
     def __sub__(self, other: Tally) -> Tally:
@@ -64,7 +64,13 @@ class Caps:
 
     def crossed_by(self, tally: Tally) -> Reason | None:
         """Return the first cap that `tally` lies beyond."""
-        return next((cap for cap, limit, used in self._rows(tally) if used > limit), None)
+        if self.usd is not None and tally.micros > self.usd.micros:
+            return Reason.MAX_USD
+        if self.tokens is not None and tally.tokens > self.tokens:
+            return Reason.MAX_TOKENS
+        if self.calls is not None and tally.calls > self.calls:
+            return Reason.MAX_MODEL_CALLS
+        return None
 
     def all_crossed_by(self, tally: Tally) -> tuple[Reason, ...]:
         """Return every cap that `tally` lies beyond."""

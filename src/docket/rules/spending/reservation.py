@@ -17,8 +17,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import Admission
@@ -65,15 +66,14 @@ class Deny:
     passing: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class Account(NamedTuple):
     """What a run has spent and holds. The sums over the holds are kept, not recomputed."""
 
     caps: Caps
     admission: Admission = Admission.METERED
     spent: Tally = NOTHING
     unknown: Tally = NOTHING
-    holds: Mapping[int, Hold] = field(default_factory=lambda: MappingProxyType({}))
+    holds: Mapping[int, Hold] = MappingProxyType({})
     firm: Tally = NOTHING
     held: Tally = NOTHING
     worst: Tally = NOTHING
@@ -114,8 +114,7 @@ class Account:
         worst = self.worst + hold.worst
         held = self.held + hold.held
         limit = UNLIMITED if self.caps.usd is None else self.caps.usd.micros
-        return replace(
-            self,
+        return self._replace(
             holds=MappingProxyType({**self.holds, call: hold}),
             firm=self.firm + hold.firm,
             held=held,
@@ -132,8 +131,7 @@ class Account:
         reserved = old.held != old.firm
         hold = Hold(firm=firm, held=old.held.at_least(firm) if reserved else firm, worst=old.worst)
         held = self.held - old.held + hold.held
-        return replace(
-            self,
+        return self._replace(
             holds=MappingProxyType({**self.holds, call: hold}),
             firm=self.firm - old.firm + firm,
             held=held,
@@ -151,8 +149,8 @@ class Account:
         """
         rest = NOTHING
         if self.admission is Admission.STRICT and not whole:
-            rest = replace((self.holds[call].held - cost).at_least(NOTHING), calls=0)
-        return replace(self._without(call), spent=self.spent + cost, unknown=self.unknown + rest)
+            rest = (self.holds[call].held - cost).at_least(NOTHING)._replace(calls=0)
+        return self._without(call)._replace(spent=self.spent + cost, unknown=self.unknown + rest)
 
     def release(self, call: int) -> Account:
         """Return the account without `call`, which is not billed."""
@@ -162,12 +160,11 @@ class Account:
         """Return the account with what `call` holds kept against the caps though nothing was billed."""
         hold = self.holds[call]
         kept = hold.held if self.admission is Admission.STRICT else hold.firm
-        return replace(self._without(call), unknown=self.unknown + replace(kept, calls=0))
+        return self._without(call)._replace(unknown=self.unknown + kept._replace(calls=0))
 
     def _without(self, call: int) -> Account:
         hold = self.holds[call]
-        return replace(
-            self,
+        return self._replace(
             holds=MappingProxyType({key: value for key, value in self.holds.items() if key != call}),
             firm=self.firm - hold.firm,
             held=self.held - hold.held,

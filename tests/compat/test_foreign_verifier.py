@@ -1,0 +1,137 @@
+"""docket-ai, another implementation of the same public formats: it accepts our receipts, and we verify its own.
+
+Its Node verifier truncates where the format rounds half to even, so a row that rounds up fails there with exactly
+one check; its Python verifier takes every record that does not itself say that it is incomplete.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_lab import program
+
+from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
+from docket.formats.canonical import encode_document
+from docket.formats.run.verdict import Status, Verdict, Word
+from golden_ledgers import samples
+from golden_ledgers.judging import receipt_of
+
+INCOMPLETE = ("no_end", "gap")
+ROUNDED_UP = ("responses",)
+
+
+@pytest.fixture(scope="module")
+def theirs() -> Path:
+    """The other implementation's command; DOCKET_AI names one that stands elsewhere."""
+    named = os.environ.get("DOCKET_AI")
+    return Path(named) if named else program("docket-ai")
+
+
+def asked(theirs: Path, folder: Path, *arguments: str) -> dict[str, Any]:
+    """What the other implementation answers in JSON; its remarks around it are left out."""
+    environment = {**os.environ, "TMPDIR": str(folder), "HOME": str(folder), "NO_COLOR": "1"}
+    done = subprocess.run(
+        [str(theirs), *arguments], capture_output=True, text=True, cwd=folder, env=environment, timeout=100, check=False
+    )
+    begin, end = done.stdout.find("{"), done.stdout.rfind("}")
+    assert begin >= 0, done.stderr
+    answer: dict[str, Any] = json.loads(done.stdout[begin : end + 1])
+    return answer
+
+
+def failed(answer: dict[str, Any]) -> list[str]:
+    return [check["name"] for check in answer["checks"] if check["status"] == "fail"]
+
+
+@pytest.fixture(params=sorted(samples.ALL))
+def written(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, Path]:
+    """A golden ledger and its receipt as files."""
+    raw = samples.ALL[request.param]().data()
+    receipt, ledger = tmp_path / "receipt.json", tmp_path / "run.jsonl"
+    ledger.write_bytes(raw)
+    receipt.write_bytes(encode_document(receipt_of(raw)))
+    return request.param, receipt, ledger
+
+
+def test_its_python_verifier_accepts_our_receipts(theirs: Path, written: tuple[str, Path, Path]) -> None:
+    name, receipt, ledger = written
+    answer = asked(
+        theirs, receipt.parent, "verify", str(receipt), "--ledger", str(ledger), "--impl", "python", "--json"
+    )
+
+    assert failed(answer) == (["evidence-completeness"] if name in INCOMPLETE else [])
+    passed = {check["name"] for check in answer["checks"] if check["status"] == "pass"}
+    assert {"ledger-chain", "merkle-root", "ledger-file-digest", "cost-recomputation", "totals"} <= passed
+
+
+def test_its_node_verifier_accepts_them_but_for_a_row_that_rounds_up(
+    theirs: Path, written: tuple[str, Path, Path]
+) -> None:
+    name, receipt, ledger = written
+    answer = asked(theirs, receipt.parent, "verify", str(receipt), "--ledger", str(ledger), "--impl", "node", "--json")
+
+    assert failed(answer) == (["cost-recomputation"] if name in ROUNDED_UP else [])
+
+
+def ours(receipt: Path, ledger: Path) -> Verdict:
+    return verify_receipt(VerifyRequest(receipt=read_receipt(receipt), ledger_path=ledger))
+
+
+@pytest.mark.parametrize("arguments", [(), ("--cache",)])
+def test_we_find_the_receipts_of_its_demo_consistent(theirs: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    answer = asked(theirs, tmp_path, "demo", "--keep", "--json", *arguments)
+    receipt, ledger = Path(answer["receipt_path"]), Path(answer["ledger_path"])
+    verdict = ours(receipt, ledger)
+
+    assert (verdict.word, verdict.failures) == (Word.CONSISTENT, ())
+    skipped = {check.name for check in verdict.checks if check.status is Status.SKIP}
+    cache = set() if arguments else {"cache-savings", "cache-hit-origins", "cache-hit-proofs"}
+    assert skipped == cache | {
+        "retained-responses", "seal", "signature", "ledger-payloads", "session-shape", "event-order", "components",
+        "cap-limits",
+    }  # fmt: skip
+
+
+def test_a_flipped_byte_of_its_ledger_fails_and_names_the_event(theirs: Path, tmp_path: Path) -> None:
+    answer = asked(theirs, tmp_path, "demo", "--keep", "--json")
+    receipt, ledger = Path(answer["receipt_path"]), Path(answer["ledger_path"])
+    raw = ledger.read_bytes()
+    lines = raw.splitlines(keepends=True)
+    for number in range(0, len(lines), 7):
+        line = lines[number]
+        half = len(line) // 2
+        doctored = [*lines[:number], line[:half] + bytes([line[half] ^ 1]) + line[half + 1 :], *lines[number + 1 :]]
+        ledger.write_bytes(b"".join(doctored))
+        verdict = ours(receipt, ledger)
+        assert verdict.word is Word.FAILED
+        assert verdict.failures[0].startswith(f"ledger-chain: event {number}: ")
+
+
+def test_what_its_own_verifier_lets_through_ours_does_not(theirs: Path, tmp_path: Path) -> None:
+    answer = asked(theirs, tmp_path, "demo", "--keep", "--json")
+    receipt, ledger = Path(answer["receipt_path"]), Path(answer["ledger_path"])
+    document = json.loads(receipt.read_text())
+    for member, value in (("exit_code", 0), ("breached", None)):
+        changed = {**document, "session": {**document["session"], member: value}}
+        receipt.write_text(json.dumps(changed))
+        theirs_says = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--json")
+        assert theirs_says["ok"] is True
+        assert ours(receipt, ledger).failures[0].startswith(f"receipt-rebuild: receipt.session.{member} is ")
+
+
+def test_its_sealed_receipt_is_consistent_and_the_seal_is_not_vouched_for(theirs: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    command = [str(theirs), "run", "--seal", "--max-usd", "1", "--", "true"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, timeout=100)
+    (receipt,) = (tmp_path / ".docket" / "receipts").glob("DKT-*.receipt.json")
+    (ledger,) = (tmp_path / ".docket" / "runs").glob("*.jsonl")
+    verdict = ours(receipt, ledger)
+
+    assert (verdict.word, verdict.failures) == (Word.CONSISTENT, ())
+    (seal,) = [check for check in verdict.checks if check.name == "seal"]
+    assert (seal.status, seal.detail) == (Status.SKIP, "no key was named to check the seal with")

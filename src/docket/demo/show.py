@@ -59,10 +59,11 @@ SCRIPT = Script(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """`max_usd` is the cap of the run; `keep` leaves the folder behind."""
+    """`max_usd` is the cap of the run; `keep` leaves the folder behind; `script` is what the provider answers."""
 
     max_usd: Usd
     keep: bool = False
+    script: Script = SCRIPT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +128,10 @@ def run_demo(options: DemoOptions, tell: Callable[[Told], None]) -> DemoResult:
         _make_project(course)
         exit_code = _run(course)
         receipt_path, receipt = _receipt(course)
-        verdict = _verify(course, receipt_path)
-        forged = _forge(course, receipt_path)
+        verdict, forged = "none", _Forgery()
+        if receipt_path is not None:
+            verdict = _verify(course, receipt_path)
+            forged = _forge(course, receipt_path)
     finally:
         if not options.keep:
             shutil.rmtree(folder, ignore_errors=True)
@@ -151,7 +154,7 @@ def _make_project(course: _Course) -> None:
 
 def _run(course: _Course) -> int:
     limits = Limits(max_seconds=MAX_SECONDS)
-    with ScriptedProvider(SCRIPT, limits=limits) as provider:
+    with ScriptedProvider(course.options.script, limits=limits) as provider:
         course.tell(
             Told(title="A model provider", lines=(f"scripted, at {provider.url}; it speaks Anthropic Messages",))
         )
@@ -190,11 +193,11 @@ def _relay(course: _Course, command: tuple[str, ...]) -> int:
     return process.returncode
 
 
-def _receipt(course: _Course) -> tuple[Path, Mapping[str, Any]]:
+def _receipt(course: _Course) -> tuple[Path | None, Mapping[str, Any]]:
     found = sorted((course.project / ".docket" / "receipts").glob("DKT-*.receipt.json"))
     course.expect(len(found) == 1, f"{len(found)} receipts were written, not one")
     if not found:
-        return course.project / "no-receipt", {}
+        return None, {}
     receipt: Mapping[str, Any] = json.loads(found[0].read_bytes())
     totals, files = receipt.get("totals", {}), receipt.get("files", {})
     spent = Usd.parse(totals.get("cost_usd", "0"))

@@ -83,7 +83,6 @@ def _sum_up(result: DemoResult) -> None:
         console.result(f"  stopped    after ${result.spent_usd} of ${result.cap_usd}; the agent was told why")
         console.result(f"  recorded   {result.calls} calls and {len(result.changed)} changed paths, in a receipt")
         console.result(f"  checked    {result.verdict}; with one byte changed: {result.forged_verdict}")
-    if result.kept:
-        console.result(f"  kept       {console.plain(result.folder)}")
-    else:
-        console.result("  next       docket run --max-usd 2 -- <your agent>   (docket demo --keep leaves the files)")
+        console.result("  next       docket run --max-usd 2 -- <your agent>")
+    kept = console.plain(result.folder) if result.kept else "nothing; docket demo --keep leaves the files"
+    console.result(f"  kept       {kept}")

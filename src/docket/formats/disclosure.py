@@ -35,12 +35,14 @@ class Limit(StrEnum):
     RECORD_BEFORE_SEND = "record-before-send"
 
     NO_USD_CAP = "no-usd-cap"
+    QUOTA = "quota"
     FILE_CHANGES = "file-changes"
     DENY_WRITE = "deny-write"
     PROCESSES = "processes"
 
     DIRECT_TRAFFIC = "direct-traffic"
     TUNNELS = "tunnels"
+    PASSED_ENDPOINTS = "passed-endpoints"
     BODIES = "bodies"
     OUTSIDE_THE_TREE = "outside-the-tree"
     OMITTED_PATHS = "omitted-paths"
@@ -87,6 +89,10 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
         "A call is written to the ledger before it is sent.",
     ),
     Limit.NO_USD_CAP: (Group.RECORDED_NOT_ENFORCED, "Spend: it was metered, and no cap in dollars was set."),
+    Limit.QUOTA: (
+        Group.RECORDED_NOT_ENFORCED,
+        "Spend in dollars: tokens and calls were counted, and no price was put on them.",
+    ),
     Limit.FILE_CHANGES: (
         Group.RECORDED_NOT_ENFORCED,
         "Changes to files under the watched paths, found by comparing a pass before with a pass after.",
@@ -104,6 +110,10 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
         "Traffic that did not pass through the boundary, such as a call to a provider's own address.",
     ),
     Limit.TUNNELS: (Group.NOT_OBSERVED, "What went through the tunnels that the egress policy allowed."),
+    Limit.PASSED_ENDPOINTS: (
+        Group.NOT_OBSERVED,
+        "What an endpoint that docket does not know, and that the policy lets pass, may bill without saying so.",
+    ),
     Limit.BODIES: (Group.NOT_OBSERVED, "Prompts and replies: their sizes and digests are kept, not their text."),
     Limit.OUTSIDE_THE_TREE: (Group.NOT_OBSERVED, "Changes outside the watched paths."),
     Limit.OMITTED_PATHS: (
@@ -158,7 +168,7 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
     ),
     Limit.UPSTREAM_OVERRIDES: (
         Group.TRUST_ASSUMPTIONS,
-        "Calls went to the upstream addresses named on the command line, whoever answers there.",
+        "Calls could go to the addresses named in boundary.upstream_overrides, whoever answers there.",
     ),
 }
 

@@ -41,7 +41,9 @@ def _always() -> Iterator[Limit]:
 
 def _caps(facts: RunFacts) -> Iterator[Limit]:
     caps = _object(facts.policy, "caps")
-    if caps.get("max_usd") is None:
+    if _is_quota(facts):
+        yield Limit.QUOTA
+    elif caps.get("max_usd") is None:
         yield Limit.NO_USD_CAP
     else:
         yield _ADMISSIONS.get(facts.admission, Limit.USD_CAP_METERED)
@@ -56,6 +58,9 @@ def _caps(facts: RunFacts) -> Iterator[Limit]:
         yield Limit.MODEL_RULES
     if _object(facts.policy, "egress").get("mode") == "tunnel":
         yield Limit.TUNNELS
+    budget = _object(facts.policy, "budget")
+    if budget.get("pass_endpoints") or budget.get("unknown_endpoints", "refuse") != "refuse":
+        yield Limit.PASSED_ENDPOINTS
 
 
 def _tree(facts: RunFacts) -> Iterator[Limit]:
@@ -79,13 +84,19 @@ def _failures(facts: RunFacts) -> Iterator[Limit]:
 
 def _trust(facts: RunFacts) -> Iterator[Limit]:
     if facts.calls:
-        yield from (Limit.PROVIDER_COUNTS, Limit.LIST_PRICES)
+        yield Limit.PROVIDER_COUNTS
+    if facts.calls and not _is_quota(facts):
+        yield Limit.LIST_PRICES
     if facts.estimated:
         yield Limit.ESTIMATES
     if facts.assumed:
         yield Limit.ASSUMED_PRICES
     if facts.upstream_overrides:
         yield Limit.UPSTREAM_OVERRIDES
+
+
+def _is_quota(facts: RunFacts) -> bool:
+    return _object(facts.policy, "budget").get("mode") == "quota"
 
 
 def _object(document: JsonObject, name: str) -> JsonObject:

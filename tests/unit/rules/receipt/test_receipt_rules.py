@@ -106,6 +106,14 @@ FACTS = RunFacts(
         ),
         (replace(FACTS, policy={"caps": 1, "models": {"deny": ["x"]}}), {Limit.MODEL_RULES}, set()),
         (replace(FACTS, policy={"egress": {"mode": "tunnel"}}), {Limit.TUNNELS}, set()),
+        (
+            replace(FACTS, policy={"budget": {"mode": "quota"}}, calls=1),
+            {Limit.QUOTA, Limit.PROVIDER_COUNTS},
+            {Limit.NO_USD_CAP},
+        ),
+        (replace(FACTS, policy={"budget": {"pass_endpoints": ["/x"]}}), {Limit.PASSED_ENDPOINTS}, set()),
+        (replace(FACTS, policy={"budget": {"unknown_endpoints": "pass"}}), {Limit.PASSED_ENDPOINTS}, set()),
+        (replace(FACTS, policy={"budget": {"unknown_endpoints": "refuse"}}), set(), set()),
         (replace(FACTS, policy={"files": {"deny_write": [".env"]}}), {Limit.DENY_WRITE}, set()),
         (
             replace(FACTS, both_passes=False),

@@ -107,3 +107,20 @@ def test_the_same_cap_lets_cheap_calls_go_on(claude_lab):
     # 18000 x 1.25 + 40 x 5 = 22700, three of 300 + 18000 x 0.10 + 200 = 2300, and 100 + 1800 + 25 = 1925.
     assert run.cost == Decimal("0.031525")
     assert_consistent(run)
+
+
+@pytest.mark.parametrize("folder", ["home", "repository"])
+def test_settings_that_point_elsewhere_do_not_lead_around_the_boundary(claude_lab, folder):
+    nowhere = {"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}}
+    settings = claude_lab.root / folder / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps(nowhere))
+    with provider_for(
+        Script(side=TITLE, turns=(Turn(text="Done.", tokens=Tokens(fresh=18000, output=5)),))
+    ) as provider:
+        lab = claude_lab.with_variables(HTTPS_PROXY="http://127.0.0.1:9", HTTP_PROXY="http://127.0.0.1:9")
+        run = lab.docket_run(flags(provider, "--max-usd", "1"), claude("--model", "claude-haiku-4-5"))
+    assert run.exit_code == 0, run.said
+    # 18000 x 1 + 5 x 5
+    assert run.cost == Decimal("0.018025")
+    assert_consistent(run)

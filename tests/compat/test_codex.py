@@ -111,3 +111,18 @@ def test_a_model_without_a_price_is_not_sent_under_a_dollar_cap_and_it_says_why(
     assert "gpt-0.0-unpriced" in run.stdout, run.said
     assert {denied["reason"] for denied in run.of_type("model.denied")} == {"unknown_model"}
     assert_consistent(run)
+
+
+def test_a_configuration_that_points_elsewhere_does_not_lead_around_the_boundary(codex_lab):
+    configuration = codex_lab.root / "home/.codex/config.toml"
+    configuration.parent.mkdir()
+    configuration.write_text(
+        'model_provider = "mine"\nopenai_base_url = "http://127.0.0.1:9/v1"\n'
+        '[model_providers.mine]\nname = "mine"\nbase_url = "http://127.0.0.1:9/v1"\nwire_api = "responses"\n'
+    )
+    with provider_for(Script(turns=(Turn(text="Done.", tokens=Tokens(fresh=10000, output=5)),))) as provider:
+        run = codex_lab.docket_run(flags(provider, "--max-usd", "1"), codex())
+    assert run.exit_code == 0, run.said
+    # 10000 x 1.75 + 5 x 14
+    assert run.cost == Decimal("0.017570")
+    assert_consistent(run)

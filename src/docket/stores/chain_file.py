@@ -102,15 +102,13 @@ class ChainFile:
         needed = self.size_bytes + batch_bytes + RESERVE_BYTES
         if needed <= self._allocated_bytes:
             return
-        for size in (needed + _GROWTH_BYTES, needed):
-            try:
-                self.reserves = self.file.preallocate(size)
-            except UnavailableError:
-                if size == needed:
-                    raise
-            else:
-                self._allocated_bytes = size
-                return
+        size = needed + _GROWTH_BYTES
+        try:
+            self.reserves = self.file.preallocate(size)
+        except UnavailableError:
+            size = needed
+            self.reserves = self.file.preallocate(size)
+        self._allocated_bytes = size
 
     def trim(self) -> None:
         """Give back what was reserved and not used."""

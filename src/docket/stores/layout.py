@@ -73,13 +73,14 @@ def resolve_layout(tree_root: Path, *, docket_dir: Path | None, environment: Map
     """Return the folders for the project at `tree_root`.
 
     UnavailableError (IS_A_SYMLINK, NOT_A_DIRECTORY) where the docket folder is something else; UsageError where
-    DOCKET_STATE_DIR is not an absolute path.
+    DOCKET_STATE_DIR is not an absolute path or `docket_dir` is the tree itself.
     """
     root = Path(os.path.realpath(tree_root))
     if docket_dir is not None:
-        # Links above the folder are the person's own; the folder itself may not be one.
-        chosen = Path(os.path.realpath(docket_dir.parent)) / docket_dir.name if docket_dir.name else root
+        chosen = _real_parent(docket_dir)
         _refuse_link(chosen)
+        if chosen == root:
+            raise UsageError(Reason.USAGE, f"{docket_dir} is the project's own folder; evidence needs one to itself")
         return Layout(tree_root=root, state=chosen, docket_dir=chosen, evidence=_inside(root, chosen))
     home, visible = state_home(environment), root / DOCKET_DIR
     state = home / project_key(root)
@@ -100,7 +101,7 @@ def state_home(environment: Mapping[str, str]) -> Path:
         raise UsageError(
             Reason.USAGE, f"the state folder {chosen!r} is not an absolute path", hint=f"set {STATE_DIR_VARIABLE}"
         )
-    return Path(os.path.realpath(path.parent)) / path.name if path.name else path
+    return _real_parent(path)
 
 
 def project_key(tree_root: Path) -> str:
@@ -117,7 +118,7 @@ def prepare_state(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> None:
                 members = text_members("path", os.fsencode(layout.tree_root))
                 publish(state, _PROJECT_FILE, encode_document(members))
         else:
-            ignore_in_git(state)
+            _ignore_if_new(state)
         for name in (RUNS, RECEIPTS):
             with state.folder(name, create=True) as folder:
                 folder.make_private()
@@ -125,24 +126,35 @@ def prepare_state(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> None:
 
 def open_docket_dir(layout: Layout, disk: Disk) -> Folder:
     """Open the folder a person looks into, made and ignored in git where it is new."""
-    if layout.is_split:
-        # Through the tree's root, so that a tree that has gone is not made anew.
-        with disk.folder(layout.tree_root) as root:
-            folder = root.folder(layout.docket_dir.name, create=True)
-    else:
-        folder = disk.folder(layout.docket_dir, create=True)
+    if not layout.is_split:
+        return disk.folder(layout.docket_dir, create=True)
+    # Through the tree's root, so that a tree that has gone is not made anew.
+    with disk.folder(layout.tree_root) as root:
+        folder = root.folder(layout.docket_dir.name, create=True)
     try:
-        ignore_in_git(folder)
+        _ignore_in_git(folder)
     except DocketError:
         folder.close()
         raise
     return folder
 
 
-def ignore_in_git(folder: Folder) -> None:
-    """Give the folder a `.gitignore` of `*` if it has none."""
+def _ignore_in_git(folder: Folder) -> None:
     if folder.identity(".gitignore") is None:
         publish(folder, ".gitignore", _GITIGNORE)
+
+
+def _ignore_if_new(folder: Folder) -> None:
+    # A folder of the person's choice may hold files of theirs that git is to see.
+    if not folder.names():
+        publish(folder, ".gitignore", _GITIGNORE)
+
+
+def _real_parent(path: Path) -> Path:
+    """Resolve the links above a folder, which are the person's own, and leave its last name to be judged."""
+    if path.name in ("", ".."):
+        return Path(os.path.realpath(path))
+    return Path(os.path.realpath(path.parent)) / path.name
 
 
 def _refuse_link(path: Path) -> None:

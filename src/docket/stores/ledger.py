@@ -161,8 +161,6 @@ class LedgerWriter:
             last = self._last
         if last is not None:
             last.durable.result()
-        if self._failure is not None:
-            raise self._failure
 
     def recheck(self) -> Recheck:
         """Read the file again and compare it with memory; call it when nothing is being appended, before `close`.
@@ -171,16 +169,22 @@ class LedgerWriter:
         """
         with suppress(DocketError):
             self.flush()
-        if self._folder.identity(self.path.name) != self._chain.file.identity():
-            return Recheck(0, Reason.VANISHED, f"{self.path} is gone or another file stands in its place")
-        return compare(self._folder, self.path.name, self._chain.hashes, self._chain.file_sha256)
+        try:
+            with self._options.disk.folder(self.path.parent) as folder:
+                found = folder.identity(self.path.name)
+                if found is not None and found == self._chain.file.identity():
+                    return compare(folder, self.path.name, self._chain.hashes, self._chain.file_sha256)
+        except UnavailableError as error:
+            return Recheck(0, Reason.VANISHED, error.detail)
+        return Recheck(0, Reason.VANISHED, f"{self.path} is gone or something else stands in its place")
 
     def reinstate(self) -> None:
         """Write the ledger's bytes, which an unlinked file still holds, to its name again (after `append_final`).
 
-        ALREADY_EXISTS if another file stands there.
+        ALREADY_EXISTS if something else stands there.
         """
-        publish_copy(self._folder, self.path.name, self._chain.file, overwrite=False)
+        with self._options.disk.folder(self.path.parent, create=True) as folder:
+            publish_copy(folder, self.path.name, self._chain.file, overwrite=False)
 
     def close(self) -> None:
         """Wait for what was appended, then give back file, unused space and lock; a second call does nothing."""
@@ -272,19 +276,20 @@ class LedgerWriter:
 
     def _run(self) -> None:
         while True:
-            batch, final, closing = self._take()
+            batch, final = self._take()
             if batch:
                 self._commit(batch)
             elif final is not None:
                 self._commit_final(final)
-            elif closing:
+            else:
                 return
 
-    def _take(self) -> tuple[list[Appended], _Final | None, bool]:
+    def _take(self) -> tuple[list[Appended], _Final | None]:
+        """Wait for work; an empty batch and no final one mean that the ledger is to be closed."""
         while True:
             with self._lock:
                 if self._queue or self._final is not None or self._closing:
-                    return self._next_batch(), self._final, self._closing
+                    return self._next_batch(), self._final
                 self._sleeping = True
             self._bell.acquire()
 
@@ -318,7 +323,8 @@ class LedgerWriter:
             self._lost_events += len(lost)
         mark_failed(lost, failure, self._lock)
         if self._options.on_failure is not None:
-            self._options.on_failure(failure)
+            with suppress(Exception):  # whatever it does, the writer must live to write the end
+                self._options.on_failure(failure)
 
     def _commit_final(self, final: _Final) -> None:
         try:

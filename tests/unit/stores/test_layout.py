@@ -1,0 +1,220 @@
+"""Where docket keeps things."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from disks.faulty_disk import FaultyDisk, fail
+from disks.memory_disk import MemoryDisk
+from docket.errors import DocketError, UnavailableError, UsageError
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.host.disk import SYSTEM_DISK
+from docket.stores.layout import (
+    Layout,
+    ledger_name,
+    open_docket_dir,
+    prepare_state,
+    project_key,
+    receipt_name,
+    resolve_layout,
+    state_home,
+)
+
+
+@pytest.fixture
+def tree(tmp_path):
+    (tmp_path / "tree").mkdir()
+    return tmp_path / "tree"
+
+
+def resolved(tree: Path, state: Path, docket_dir: Path | None = None) -> Layout:
+    return resolve_layout(tree, docket_dir=docket_dir, environment={"DOCKET_STATE_DIR": str(state)})
+
+
+def refusal(work, *arguments, **options):
+    with pytest.raises(DocketError) as caught:
+        work(*arguments, **options)
+    return caught.value
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_live_evidence_stands_outside_the_tree(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state")
+    key = hashlib.sha256(os.fsencode(tree)).hexdigest()[:32]
+    assert layout.state == tmp_path / "state" / key
+    assert layout.docket_dir == tree / ".docket"
+    assert layout.evidence == (RelPath(b".docket"),)
+    assert layout.is_split
+    assert layout.ledger_path("0123456789ab") == layout.state / "runs" / "0123456789ab.jsonl"
+    assert (ledger_name("s"), receipt_name("DKT-1")) == ("s.jsonl", "DKT-1.receipt.json")
+    assert list(tmp_path.iterdir()) == [tree], "resolving makes nothing"
+
+
+def test_a_link_to_a_tree_finds_the_same_project(tree, tmp_path):
+    (tmp_path / "link").symlink_to(tree)
+    assert resolved(tmp_path / "link", tmp_path / "state") == resolved(tree, tmp_path / "state")
+    assert project_key(tree) != project_key(tmp_path)
+
+
+def test_a_name_that_is_not_utf8(tmp_path):
+    tree = Path(os.fsdecode(os.fsencode(tmp_path) + b"/t\xff"))
+    tree.mkdir()
+    layout = resolved(tree, tmp_path / "state")
+    prepare_state(layout)
+    assert b'"path_b64"' in (layout.state / "project.json").read_bytes()
+
+
+def test_one_folder_of_the_persons_choice(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state", tree / "evidence")
+    assert layout.state == layout.docket_dir == tree / "evidence"
+    assert layout.evidence == (RelPath(b"evidence"),)
+    assert not layout.is_split
+    outside = resolved(tree, tmp_path / "state", tmp_path / "elsewhere")
+    assert (outside.state, outside.evidence) == (tmp_path / "elsewhere", ())
+
+
+def test_a_chosen_folder_is_relative_to_where_docket_is_called(tree, tmp_path, monkeypatch):
+    monkeypatch.chdir(tree)
+    assert resolved(tree, tmp_path, Path("sub/evidence")).state == tree / "sub" / "evidence"
+    assert resolved(tree, tmp_path, Path("evidence")).state == tree / "evidence"
+    (tree / "sub").mkdir()
+    monkeypatch.chdir(tree / "sub")
+    assert resolved(tree, tmp_path, Path()).state == tree / "sub"
+    assert resolved(tree, tmp_path, Path("../../x/..")).state == tmp_path
+
+
+@pytest.mark.parametrize("spelled", [".", "sub/..", "../tree"])
+def test_the_tree_itself_is_no_folder_for_evidence(tree, tmp_path, monkeypatch, spelled):
+    (tree / "sub").mkdir()
+    monkeypatch.chdir(tree)
+    assert isinstance(refusal(resolved, tree, tmp_path, Path(spelled)), UsageError)
+
+
+def test_a_chosen_folder_with_the_persons_files_is_not_hidden_from_git(tree, tmp_path):
+    (tree / "docs").mkdir()
+    (tree / "docs" / "mine.txt").write_text("x")
+    prepare_state(resolved(tree, tmp_path / "state", tree / "docs"))
+    assert not (tree / "docs" / ".gitignore").exists()
+
+
+def test_a_state_folder_inside_the_tree_is_no_part_of_what_is_watched(tree):
+    layout = resolved(tree, tree / "home" / "state")
+    assert layout.evidence == (RelPath(b".docket"), RelPath(b"home/state"))
+
+
+def test_the_state_folder_of_the_platform(tree, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg"))
+    assert state_home({}) == tmp_path / "xdg" / "docket"
+    assert state_home({"DOCKET_STATE_DIR": ""}) == tmp_path / "xdg" / "docket"
+    assert state_home({"DOCKET_STATE_DIR": "/"}) == Path("/")
+
+
+def test_a_state_folder_is_named_absolutely():
+    error = refusal(state_home, {"DOCKET_STATE_DIR": "state"})
+    assert isinstance(error, UsageError)
+    assert error.hint == "set DOCKET_STATE_DIR"
+
+
+@pytest.mark.parametrize("which", [".docket", "state", "project"])
+@pytest.mark.parametrize(("kind", "reason"), [("link", Reason.IS_A_SYMLINK), ("file", Reason.NOT_A_DIRECTORY)])
+def test_a_docket_folder_is_a_folder(tree, tmp_path, which, kind, reason):
+    state = tmp_path / "state"
+    places = {".docket": tree / ".docket", "state": state, "project": state / project_key(tree)}
+    place = places[which]
+    place.parent.mkdir(exist_ok=True)
+    if kind == "link":
+        (tmp_path / "target").mkdir()
+        place.symlink_to(tmp_path / "target")
+    else:
+        place.write_text("x")
+    error = refusal(resolved, tree, state)
+    assert (type(error), error.reason) == (UnavailableError, reason)
+    assert str(place) in error.detail
+
+
+def test_a_chosen_folder_that_is_a_link_is_refused(tree, tmp_path):
+    (tmp_path / "link").symlink_to(tree)
+    assert refusal(resolved, tree, tmp_path / "state", tmp_path / "link").reason == Reason.IS_A_SYMLINK
+    # a link further up is the person's own
+    assert resolved(tree, tmp_path / "state", tmp_path / "link" / "x").state == tree / "x"
+
+
+def test_folders_are_made_private(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state")
+    old = os.umask(0)
+    try:
+        prepare_state(layout)
+    finally:
+        os.umask(old)
+    assert {mode(path) for path in (layout.state.parent, layout.state, *layout.state.iterdir()) if path.is_dir()} == {
+        0o700
+    }
+    assert sorted(path.name for path in layout.state.iterdir()) == ["project.json", "receipts", "runs"]
+    assert (layout.state / "project.json").read_text() == f'{{\n  "path": "{tree}"\n}}\n'
+    assert list(tree.iterdir()) == [], "the tree stays as it is until the end"
+
+
+def test_preparing_twice_changes_nothing_and_tightens(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state")
+    prepare_state(layout)
+    for path in (layout.state, layout.state / "runs", layout.state / "receipts"):
+        path.chmod(0o755)
+    before = (layout.state / "project.json").stat().st_ino
+    prepare_state(layout)
+    assert (layout.state / "project.json").stat().st_ino == before
+    assert {mode(layout.state), mode(layout.state / "runs"), mode(layout.state / "receipts")} == {0o700}
+
+
+def test_a_state_folder_of_another_user_is_refused(tree, tmp_path, monkeypatch):
+    layout = resolved(tree, tmp_path / "state")
+    prepare_state(layout)
+    monkeypatch.setattr(os, "geteuid", lambda: 4_000_000_000)
+    assert refusal(prepare_state, layout).reason == Reason.NOT_OURS
+
+
+def test_a_chosen_folder_ignores_itself_in_git(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state", tree / "evidence")
+    prepare_state(layout)
+    assert (tree / "evidence" / ".gitignore").read_text() == "*\n"
+    assert not (tree / "evidence" / "project.json").exists()
+    with open_docket_dir(layout, SYSTEM_DISK) as folder:
+        assert folder.path == tree / "evidence"
+
+
+def test_the_visible_folder_is_made_at_the_end(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state")
+    with open_docket_dir(layout, SYSTEM_DISK) as folder:
+        assert folder.names() == (".gitignore",)
+    (tree / ".docket" / ".gitignore").write_text("mine\n")
+    with open_docket_dir(layout, SYSTEM_DISK):
+        assert (tree / ".docket" / ".gitignore").read_text() == "mine\n"
+
+
+def test_a_tree_that_is_gone_is_not_made_again(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state")
+    tree.rmdir()
+    assert refusal(open_docket_dir, layout, SYSTEM_DISK).reason == Reason.NOT_FOUND
+    assert not tree.exists()
+
+
+def test_a_folder_that_became_a_link_is_not_entered(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state")
+    (tree / ".docket").symlink_to(tmp_path)
+    assert refusal(open_docket_dir, layout, SYSTEM_DISK).reason == Reason.IS_A_SYMLINK
+
+
+def test_a_folder_that_takes_no_file_is_not_used(tree, tmp_path):
+    layout = resolved(tree, tmp_path / "state")
+    memory = MemoryDisk()
+    memory.folder(tree, create=True).close()
+    disk = FaultyDisk(memory, fail(Reason.READ_ONLY, "create", ".tmp"))
+    assert refusal(open_docket_dir, layout, disk).reason == Reason.READ_ONLY

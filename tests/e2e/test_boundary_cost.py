@@ -16,7 +16,7 @@ from boundary_rig.rig import boundary
 
 CODINGS = {
     "": lambda data: data,
-    "gzip": gzip.compress,
+    "gzip": lambda data: gzip.compress(data, mtime=0),
     "deflate": zlib.compress,
     "br": brotli.compress,
     "zstd": zstandard.ZstdCompressor().compress,

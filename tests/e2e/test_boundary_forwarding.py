@@ -161,7 +161,6 @@ def test_a_large_stream_is_identical_and_memory_flat(tmp_path):
         return True
 
     with RawUpstream(handler) as upstream, boundary(tmp_path, upstream.url) as rig:
-        rig.post(b"{}", "/anthropic/v1/nothing-here")
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         connection = rig.connect()
         connection.request("POST", PATH, messages_request(stream=True))

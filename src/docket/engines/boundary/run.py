@@ -188,6 +188,7 @@ class Boundary:
             providers={provider.name: provider for provider in request.providers},
             prices=Prices.under(request.policy, world.book),
             refusal=request.refusal,
+            tolerates_usage_injection=request.tolerates_usage_injection,
         )
         return Room(
             terms=terms,

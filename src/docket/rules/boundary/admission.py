@@ -25,7 +25,7 @@ from docket.formats.run.policy_spending import Admission, OnBreach
 from docket.rules.boundary.protocol import Breach
 from docket.rules.spending.caps import Caps, Tally, amount_text
 from docket.rules.spending.meter import Calibration
-from docket.rules.spending.reservation import Account, Admit, Claim, Deny, Wait
+from docket.rules.spending.reservation import Account, Admit, Claim, Deny, Hold, Wait
 
 _FLAGS: Mapping[Reason, str] = {
     Reason.MAX_USD: "--max-usd",
@@ -33,6 +33,7 @@ _FLAGS: Mapping[Reason, str] = {
     Reason.MAX_MODEL_CALLS: "--max-calls",
     Reason.MAX_WALL_SECONDS: "--max-minutes",
 }
+_MAX_REMEMBERED = 4096
 _CAPS = frozenset(_FLAGS)
 _UNITS: Mapping[Reason, str] = {
     Reason.MAX_USD: "US dollars",
@@ -119,6 +120,7 @@ class Desk:
         self._warned: set[Reason] = set()
         self._exceeded: set[Reason] = set()
         self._priced: set[PriceRow] = set()
+        self._booked: dict[str, None] = {}
 
     def ask(self, claim: Claim, *, last: bool = False) -> Admitted | Held | Refused:
         """Decide whether a call may be sent now. `last`: it has waited as long as the policy lets it."""
@@ -132,6 +134,23 @@ class Desk:
         if isinstance(decision, Wait):
             return Held()
         return self._refused(decision, claim)
+
+    def take_unasked(self, hold: Hold) -> int:
+        """Give a call its number that nobody weighed and that turned out to be billed."""
+        self._admitted += 1
+        self.account = self.account.take(self._admitted, hold)
+        return self._admitted
+
+    def has_booked(self, response_id: str | None) -> bool:
+        """Whether a reply of this id has been booked."""
+        return response_id is not None and response_id in self._booked
+
+    def booked(self, response_id: str | None) -> None:
+        """Remember that a reply has been booked."""
+        if response_id is not None:
+            self._booked[response_id] = None
+            if len(self._booked) > _MAX_REMEMBERED:
+                del self._booked[next(iter(self._booked))]
 
     def exceeded(self, cap: Reason, detail: str) -> Effects:
         """Return what follows when `cap` ends the run or refuses a call: said once, then nothing."""

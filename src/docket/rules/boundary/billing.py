@@ -266,9 +266,12 @@ class Bill:
 
 def bill(call: Call, seen: Seen) -> Bill:
     """Return the bill of a call from what was seen of its reply."""
+    reading = seen.reading
+    if reading.usage is None and Hidden.BACKGROUND in call.facts.hidden and 200 <= seen.status < 300:
+        reading = replace(reading, usage=Usage(), note="it runs in the background and is booked when it is fetched")
     # The estimate of the input is the calibrated one, handed on in the size that stands for it.
-    settled = settle(seen.reading, call.quote.input_tokens * BYTES_PER_TOKEN, seen.visible_output_bytes)
-    reading = replace(seen.reading, parts=settled.parts)
+    settled = settle(reading, call.quote.input_tokens * BYTES_PER_TOKEN, seen.visible_output_bytes)
+    reading = replace(reading, parts=settled.parts)
     priced = call.prices.priced(call.provider, call.facts, settled.usage, reading, call.at)
     return Bill(
         usage=settled.usage,

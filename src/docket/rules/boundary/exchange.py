@@ -29,6 +29,7 @@ from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, model
 from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
 from docket.rules.boundary.forwarding import Address, asks_for_upgrade, has_dot_segment, request_upstream
 from docket.rules.boundary.http1 import RequestHead, joined, request_framing
+from docket.rules.boundary.late import LateBooking, Unweighed
 from docket.rules.boundary.passing import Passing
 from docket.rules.boundary.protocol import (
     Await,
@@ -59,7 +60,7 @@ from docket.rules.boundary.protocol import (
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
 from docket.rules.boundary.reply import ModelReply
 from docket.rules.boundary.weighed import Weighed
-from docket.rules.providers.interface import EndpointKind, RequestFacts
+from docket.rules.providers.interface import EndpointKind, RequestFacts, Wire
 from docket.rules.providers.registry import Provider
 
 _GONE_STATUS = 499
@@ -80,6 +81,7 @@ class Terms:
     providers: Mapping[str, Provider]
     prices: Prices
     refusal: RefusalStyle
+    tolerates_usage_injection: bool = False
 
 
 class Exchange:
@@ -118,7 +120,7 @@ class Exchange:
             case EvidenceFailed(detail):
                 return self._unrecorded(detail, now_ns)
             case _ if self._passing is not None:
-                commands = self._passing.receive(event)
+                commands = self._passing.receive(event, now_ns)
                 self.needs = self._passing.needs
                 return commands
             case BodyChunk(data):
@@ -150,7 +152,6 @@ class Exchange:
         self._asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
         if asks_for_upgrade(head):
             return self._no_upgrade(head)
-        framing = request_framing(head)
         if endpoint.kind is EndpointKind.BILLED and endpoint.wire is not None:
             self._weighed = Weighed(provider=provider, wire=endpoint.wire, head=head, entered=entered)
             self.needs = Needs(body=True)
@@ -158,7 +159,22 @@ class Exchange:
         if endpoint.kind is EndpointKind.UNKNOWN and not self._may_pass(entered):
             detail = f"{head.method} {entered.recorded_path} may bill and cannot be metered"
             return self._refused(Refused(reason=Reason.UNKNOWN_ENDPOINT, detail=detail))
-        self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number)
+        return self._pass(head, provider, endpoint.wire, entered)
+
+    def _pass(self, head: RequestHead, provider: Provider, wire: Wire | None, entered: Entered) -> list[Command]:
+        late = None
+        if wire is not None:
+            unweighed = Unweighed(
+                provider=provider,
+                wire=wire,
+                prices=self._terms.prices,
+                head=head,
+                path=self._asked.path,
+                at=self._at,
+            )
+            late = LateBooking(unweighed, self._desk)
+        self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)
+        framing = request_framing(head)
         address = Address.parse(provider.url(entered.rest))
         forwarded = request_upstream(head, address, framing)
         self.needs = self._passing.needs
@@ -275,9 +291,9 @@ class Exchange:
         )
         self._reply = ModelReply(call, self._desk, now_ns)
         self.needs = Needs(upstream=True)
-        address = Address.parse(weighed.provider.url(weighed.entered.rest))
-        framing = request_framing(weighed.head)
-        head = request_upstream(weighed.head, address, framing)
+        forwarded = weighed.forwarded(tolerates_usage_injection=self._terms.tolerates_usage_injection)
+        if forwarded.altered:
+            self._reply.strip_usage()
         event = ModelRequest(
             call=admitted.call,
             provider=weighed.provider.name,
@@ -290,10 +306,11 @@ class Exchange:
             fingerprint=facts.fingerprint,
             request_sha256=weighed.request_sha256,
             body_bytes=len(weighed.body),
+            forwarded_sha256=forwarded.sha256,
+            altered=forwarded.altered or None,
             held_usd=self._held(admitted.call),
         )
-        sent = Connect(address.origin, head, weighed.body, chunked=framing.chunked)
-        return [Record(event), Await(Mark.WRITTEN), sent]
+        return [Record(event), Await(Mark.WRITTEN), forwarded.connect]
 
     def _held(self, call: int) -> Usd | None:
         if self._terms.policy.caps.max_usd is None:

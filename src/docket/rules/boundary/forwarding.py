@@ -59,6 +59,18 @@ def request_upstream(head: RequestHead, address: Address, framing: Framing) -> R
     return RequestHead(method=head.method, target=address.target, headers=tuple(fields))
 
 
+def request_altered(head: RequestHead, address: Address, length: int) -> RequestHead:
+    """Return the head for a body that docket has changed: of its new length, its reply asked for in no coding."""
+    kept = end_to_end(head.headers, also=(b"host", b"expect", b"accept-encoding", b"content-length"))
+    fields = (
+        (b"Host", address.authority.encode("ascii")),
+        *kept,
+        (b"Accept-Encoding", b"identity"),
+        (b"Content-Length", b"%d" % length),
+    )
+    return RequestHead(method=head.method, target=address.target, headers=fields)
+
+
 def _codings(headers: Headers) -> bytes | None:
     """Return the offered codings that can be read, weights kept; None where all of them can, or none was offered."""
     offered = elements(headers, b"accept-encoding")
@@ -77,6 +89,12 @@ def _codings(headers: Headers) -> bytes | None:
 def reply_downstream(head: ResponseHead) -> ResponseHead:
     """Return the head the agent gets, but for framing, which follows the agent's own connection."""
     return ResponseHead(status=head.status, reason=head.reason, headers=end_to_end(head.headers))
+
+
+def reply_of_new_length(head: ResponseHead) -> ResponseHead:
+    """Return the head for a reply out of which something is taken: its length is not known before its end."""
+    kept = end_to_end(head.headers, also=(b"content-length",))
+    return ResponseHead(status=head.status, reason=head.reason, headers=kept)
 
 
 def asks_for_upgrade(head: RequestHead) -> bool:

@@ -23,7 +23,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.usage import UsageSource
 from docket.rules.boundary.admission import Desk, Effects
 from docket.rules.boundary.billing import Call, Seen, bill
-from docket.rules.boundary.forwarding import reply_downstream
+from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length
 from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined, values
 from docket.rules.boundary.protocol import (
     Await,
@@ -40,6 +40,7 @@ from docket.rules.boundary.protocol import (
 )
 from docket.rules.providers.encoding import decoding
 from docket.rules.providers.interface import Meter
+from docket.rules.providers.usage_chunk import UsageChunkFilter
 from docket.rules.spending.caps import Tally
 
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
@@ -53,7 +54,7 @@ class ModelReply:
 
     def __init__(self, call: Call, desk: Desk, sent_at_ns: int) -> None:
         self.settled = False
-        self._call = call
+        self.call = call
         self._desk = desk
         self._sent_at_ns = sent_at_ns
         self._head: ResponseHead | None = None
@@ -63,8 +64,14 @@ class ModelReply:
         self._bytes = 0
         self._digest = hashlib.sha256()
         self._held = b""
+        self._strips = False
+        self._filter: UsageChunkFilter | None = None
         self._followed_bytes = 0
         self._input_known = False
+
+    def strip_usage(self) -> None:
+        """Say that the usage chunk was asked for on the agent's behalf and is to be taken out again."""
+        self._strips = True
 
     @property
     def started(self) -> bool:
@@ -75,8 +82,12 @@ class ModelReply:
         """Take the reply's head."""
         self._head, self._framing = head, framing
         content_type = joined(head.headers, b"content-type")
-        meter = self._call.wire.meter(content_type, streaming=self._call.facts.streaming)
+        meter = self.call.wire.meter(content_type, streaming=self.call.facts.streaming)
         self._meter = decoding(meter, joined(head.headers, b"content-encoding"))
+        if self._strips and content_type.startswith("text/event-stream"):
+            self._filter = UsageChunkFilter()
+            self._framing = UNTIL_CLOSE if framing == UNTIL_CLOSE else Framing(chunked=True)
+            return [Await(Mark.DURABLE), StartClient(reply_of_new_length(head), self._framing)]
         return [Await(Mark.DURABLE), StartClient(reply_downstream(head), framing)]
 
     def take(self, data: bytes, now_ns: int) -> list[Command]:
@@ -88,19 +99,36 @@ class ModelReply:
         cap = self._followed()
         if cap is not None:
             return self._cut(cap, now_ns)
+        if self._filter is not None:
+            data = self._filter.feed(data)
+            if not data:
+                return []
         if self._framing.length is not None and self._bytes + len(data) >= self._framing.length:
             self._held = data
             return []
         self._passed(data)
         return [SendClient(data)]
 
+    def observe(self, data: bytes, now_ns: int) -> None:
+        """Take bytes that somebody else passes on."""
+        if self._first_byte_at_ns is None:
+            self._first_byte_at_ns = now_ns
+        if self._meter is not None:
+            self._meter.feed(data)
+        self._passed(data)
+
+    def reports_usage(self) -> bool:
+        """Whether the reply carries usage that has not been booked before."""
+        reading = self._seen().reading
+        return reading.usage is not None and not self._desk.has_booked(reading.response_id)
+
     def end(self, now_ns: int) -> list[Command]:
         """Take the end of a whole reply."""
-        if self._framing == UNTIL_CLOSE and self._call.facts.streaming and not self._seen().reading.terminal:
+        if self._framing == UNTIL_CLOSE and self.call.facts.streaming and not self._seen().reading.terminal:
             return self.broken(Reason.UPSTREAM_BROKEN, "the stream ended without its last event", now_ns)
-        held = self._held
+        held = self._held if self._filter is None else self._filter.finish()
         self._passed(held)
-        commands, breach = self._settle(Outcome.COMPLETE, now_ns)
+        commands, breach = self.settle(Outcome.COMPLETE, now_ns)
         commands.append(Await(Mark.DURABLE))
         if held:
             commands.append(SendClient(held))
@@ -108,22 +136,22 @@ class ModelReply:
 
     def broken(self, reason: Reason, detail: str, now_ns: int) -> list[Command]:
         """Take the news that the upstream broke after its head had come."""
-        commands, breach = self._settle(Outcome.UPSTREAM_BROKEN, now_ns, reason=reason, detail=detail)
+        commands, breach = self.settle(Outcome.UPSTREAM_BROKEN, now_ns, reason=reason, detail=detail)
         return [CloseUpstream(), *commands, Reset(), *breach]
 
     def abandoned(self, outcome: Outcome, now_ns: int) -> list[Command]:
         """Take the news that the agent went away, or that the boundary stops: settle from what was seen."""
         if outcome is Outcome.CLIENT_GONE and self._seen().reading.terminal:
             outcome = Outcome.COMPLETE
-        commands, breach = self._settle(outcome, now_ns)
+        commands, breach = self.settle(outcome, now_ns)
         return [CloseUpstream(), *commands, Reset(), *breach]
 
     def unanswered(self, reason: Reason, detail: str, now_ns: int, *, sent: bool, status: int) -> list[Command]:
         """Take the news that no reply came: nothing is billed, and what was sent keeps its hold."""
         if sent:
-            self._desk.keep_unknown(self._call.number)
+            self._desk.keep_unknown(self.call.number)
         else:
-            self._desk.release(self._call.number)
+            self._desk.release(self.call.number)
         self.settled = True
         return [Released(), Record(self._error(reason, detail, status, now_ns))]
 
@@ -131,9 +159,9 @@ class ModelReply:
         """Take the news that the ledger takes nothing more, before anything of the reply has passed."""
         if self._head is None:
             self.settled = True
-            self._desk.release(self._call.number)
+            self._desk.release(self.call.number)
             return []
-        self._settle(Outcome.CUT, now_ns)
+        self.settle(Outcome.CUT, now_ns)
         return [CloseUpstream()]
 
     def _passed(self, data: bytes) -> None:
@@ -152,31 +180,32 @@ class ModelReply:
 
     def _followed(self) -> Reason | None:
         meter = self._meter
-        if not self._call.followed or meter is None:
+        if not self.call.followed or meter is None:
             return None
         visible = meter.visible_output_bytes
         if self._input_known and visible - self._followed_bytes < _FOLLOW_EVERY_BYTES:
             return None
         self._followed_bytes = visible
         self._input_known = meter.reading().usage is not None
-        return self._desk.advance(self._call.number, self._call.shown(meter))
+        return self._desk.advance(self.call.number, self.call.shown(meter))
 
     def _cut(self, cap: Reason, now_ns: int) -> list[Command]:
         detail = f"a running stream carried the run across the cap {cap} and was cut"
-        commands, breach = self._settle(Outcome.CUT, now_ns)
+        commands, breach = self.settle(Outcome.CUT, now_ns)
         effects = self._desk.exceeded(cap, detail)
         commands += [Record(event) for event in effects.events]
         return [CloseUpstream(), *commands, Await(Mark.DURABLE), Reset(), *(breach or _breach(effects))]
 
-    def _settle(
+    def settle(
         self, outcome: Outcome, now_ns: int, *, reason: Reason = Reason.UPSTREAM_STATUS, detail: str = ""
     ) -> tuple[list[Command], list[Breach]]:
+        """Book the call as it ended; return what is recorded, and the breach that follows."""
         self.settled = True
         seen = self._seen()
         refused = self._refusal_of(seen)
         if refused is None:
             return self._booked(outcome, seen, now_ns)
-        self._desk.release(self._call.number)
+        self._desk.release(self.call.number)
         why, text = (reason, detail) if outcome is Outcome.UPSTREAM_BROKEN else refused
         return [Released(), Record(self._error(why, text, seen.status, now_ns))], []
 
@@ -192,12 +221,14 @@ class ModelReply:
         return None
 
     def _booked(self, outcome: Outcome, seen: Seen, now_ns: int) -> tuple[list[Command], list[Breach]]:
-        call = self._call
+        call = self.call
         billed = bill(call, seen)
         if billed.source is UsageSource.REPORTED:
             self._desk.calibration = self._desk.calibration.learned(
                 call.calibration_key, call.body_bytes, billed.usage.input_tokens
             )
+        if seen.reading.usage is not None:
+            self._desk.booked(seen.reading.response_id)
         cost = Tally(billed.cost.micros, billed.usage.total_tokens, calls=1)
         effects = self._desk.settle(call.number, cost, whole=billed.source is UsageSource.REPORTED)
         commands: list[Command] = [Released()]
@@ -232,9 +263,9 @@ class ModelReply:
 
     def _error(self, reason: Reason, detail: str, status: int, now_ns: int) -> ModelError:
         return ModelError(
-            call=self._call.number,
-            provider=self._call.provider.name,
-            model=self._call.model,
+            call=self.call.number,
+            provider=self.call.provider.name,
+            model=self.call.model,
             status=status,
             latency_ms=(now_ns - self._sent_at_ns) // _MS,
             reason=reason,

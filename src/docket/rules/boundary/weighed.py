@@ -2,20 +2,37 @@
 
 Rules:
 1. The digest is over the bytes as the agent sent them; the facts come from a decoded copy, and nothing is changed.
-2. A body whose coding cannot be read still has a digest and a size; why it has no facts is said.
+2. What goes on is the body as it came, unless a Chat stream does not ask for its usage and the agent's recipe says
+   that it tolerates the extra chunk: then it is asked for, without a content coding, and the change is recorded.
+3. A body whose coding cannot be read still has a digest and a size; why it has no facts is said.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from docket.formats.digest import Digest, sha256
 from docket.rules.boundary.access import Entered
 from docket.rules.boundary.billing import Quote
-from docket.rules.boundary.http1 import RequestHead, joined
+from docket.rules.boundary.forwarding import Address, request_altered, request_upstream
+from docket.rules.boundary.http1 import RequestHead, joined, request_framing
+from docket.rules.boundary.protocol import Connect
 from docket.rules.providers.encoding import decode_body
 from docket.rules.providers.interface import RequestFacts, Wire
 from docket.rules.providers.registry import Provider
+from docket.rules.providers.usage_chunk import ALTERATION, inject_usage
 
+_CHAT = "openai-chat"
 MAX_DECODED_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Forwarded:
+    """What goes to the upstream; digest and alterations where it is not what the agent sent."""
+
+    connect: Connect
+    sha256: Digest | None = None
+    altered: tuple[str, ...] = ()
 
 
 class Weighed:
@@ -43,3 +60,15 @@ class Weighed:
             plain = b""
         self.body_bytes = max(len(plain), len(body))
         self.facts = self.wire.read_request(plain)
+
+    def forwarded(self, *, tolerates_usage_injection: bool) -> Forwarded:
+        """Return what goes to the upstream."""
+        address = Address.parse(self.provider.url(self.entered.rest))
+        framing = request_framing(self.head)
+        plain = not joined(self.head.headers, b"content-encoding")
+        body = inject_usage(self.body) if tolerates_usage_injection and plain and self.wire.name == _CHAT else None
+        if body is None:
+            head = request_upstream(self.head, address, framing)
+            return Forwarded(Connect(address.origin, head, self.body, chunked=framing.chunked))
+        head = request_altered(self.head, address, len(body))
+        return Forwarded(Connect(address.origin, head, body), sha256(body), (ALTERATION,))

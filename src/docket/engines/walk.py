@@ -35,8 +35,8 @@ from docket.formats.tree.listing import (
 )
 from docket.formats.tree.surface import LeftOut, Surface
 from docket.host import tree
-from docket.host.tree import FileReader, Row, Status, Unread
-from docket.stores.statcache import is_settled, pack_key
+from docket.host.tree import FileReader, Row, Status, Unread, pack_key
+from docket.stores.statcache import is_settled
 
 MAX_ATTEMPTS = 4
 MAX_OPEN_DIRECTORIES = 64
@@ -100,6 +100,8 @@ class Walk:
         self.files = 0
         self.file_bytes = 0
         self._request = request
+        self._lookup = request.lookup
+        self._clock_ns = request.clock_ns
         self._device = tree.directory_status(request.root).st_dev
         self._mounts = {path.rpartition(b"/")[0] for path in request.mounts}
         self._reader = FileReader()
@@ -196,33 +198,41 @@ class Walk:
 
     def _advance(self, frame: _Frame) -> _Frame | None:
         """Observe rows up to the next directory to be entered; None at the end."""
-        found, lookup, prefix, member, asks = (
-            self._found, self._request.lookup, frame.start.prefix, frame.member, frame.asks
-        )  # fmt: skip
-        lines, mtimes, met = found.lines, found.mtimes, found.met
         for row in frame.rows:
-            raw, name, status = row
-            mode = status.st_mode
-            if asks and self._leaves_out(frame, row):
+            mode = row[2].st_mode
+            if frame.asks and self._leaves_out(frame, row):
                 continue
             if mode & _TYPE_BITS == _REGULAR:
-                size, mtime_ns = status.st_size, status.st_mtime_ns
-                key = pack_key(status.st_dev, status.st_ino, size, mtime_ns, status.st_ctime_ns)
-                digest = lookup(key)
-                if digest is None:
+                if self._observe_file(frame, row) is not None:
                     self._observe(frame, row)
-                    continue
-                met.append(key)
-                mtimes.append(mtime_ns)
-                found.file_bytes += size
-                path = member + name_suffix(name) if member and name.isascii() else path_member(prefix + raw)
-                lines.append(file_line(path, mode & _PERMISSIONS, digest.hex(), size))
             elif mode & _TYPE_BITS == _DIRECTORY:
                 child = self._enter(frame, row)
                 if child is not None:
                     return child
             else:
                 self._observe(frame, row)
+        return None
+
+    def _observe_file(self, frame: _Frame, row: Row) -> Unread | None:
+        """Take down a regular file; return why it cannot be, _STALE if it is not what the row says."""
+        raw, name, status = row
+        size, mtime_ns, ctime_ns = status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        key = pack_key(status.st_dev, status.st_ino, size, mtime_ns, ctime_ns)
+        found, digest = self._found, self._lookup(key)
+        if digest is not None:
+            found.met.append(key)
+        else:
+            read = self._reader.digest(frame.descriptor, name, status, key)
+            if not isinstance(read, bytes):
+                return read or _STALE
+            digest = read
+            if is_settled(ctime_ns, self._clock_ns):
+                found.fresh.append(key + digest)
+        member = frame.member
+        path = member + name_suffix(name) if member and name.isascii() else path_member(frame.start.prefix + raw)
+        found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, digest.hex(), size))
+        found.mtimes.append(mtime_ns)
+        found.file_bytes += size
         return None
 
     def _leaves_out(self, frame: _Frame, row: Row) -> bool:
@@ -297,7 +307,7 @@ class Walk:
         for _ in range(MAX_ATTEMPTS):
             if S_ISDIR(status.st_mode):
                 break
-            problem = self._look(frame, path, name, status)
+            problem = self._look(frame, (raw, name, status))
             if problem is None:
                 return
             again = tree.status_at(frame.descriptor, name) if problem is _STALE else problem
@@ -307,33 +317,21 @@ class Walk:
             status = again
         self._omit(path, _CHANGED, status)
 
-    def _look(self, frame: _Frame, path: bytes, name: str, status: Status) -> Unread | None:
-        """Take down what stands at a name; return why it cannot be, _STALE if it is not what `status` says."""
+    def _look(self, frame: _Frame, row: Row) -> Unread | None:
+        """Take down what stands at a name; return why it cannot be, _STALE if it is not what the row says."""
+        raw, name, status = row
         if S_ISREG(status.st_mode):
-            digest = self._reader.digest(frame.descriptor, name, status)
-            if not isinstance(digest, bytes):
-                return digest or _STALE
-            self._take_file(path, status, digest)
-            return None
+            return self._observe_file(frame, row)
         if S_ISLNK(status.st_mode):
             target = tree.read_link(frame.descriptor, name)
             if not isinstance(target, bytes):
                 return target or _STALE
-            self._found.lines.append(encode_record(SymlinkEntry(path=RelPath(path), target=target)).decode("utf-8"))
+            self._found.lines.append(
+                encode_record(SymlinkEntry(path=RelPath(frame.start.prefix + raw), target=target)).decode("utf-8")
+            )
             self._found.symlinks += 1
             return None
         return Unread(Reason.SPECIAL_FILE, f"a {tree.kind_of(status.st_mode)} is never opened")
-
-    def _take_file(self, path: bytes, status: Status, digest: bytes) -> None:
-        found = self._found
-        found.lines.append(file_line(path_member(path), S_IMODE(status.st_mode), digest.hex(), status.st_size))
-        found.mtimes.append(status.st_mtime_ns)
-        found.file_bytes += status.st_size
-        if is_settled(status.st_ctime_ns, self._request.clock_ns):
-            key = pack_key(
-                status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-            )  # fmt: skip
-            found.fresh.append(key + digest)
 
     def _omit(self, path: bytes, why: Unread | LeftOut, status: Status | None) -> None:
         kind = None if status is None else tree.kind_of(status.st_mode)

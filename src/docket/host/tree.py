@@ -18,6 +18,8 @@ import errno
 import hashlib
 import os
 import stat
+import struct
+import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -39,6 +41,8 @@ _CHUNK_BYTES = 1024 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK_BYTES = 512
+# What os.fsencode does, without its checks: a listing does it for each name.
+_ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
 _KINDS = {
     stat.S_IFREG: Kind.FILE,
@@ -75,6 +79,15 @@ class Listed:
 def kind_of(mode: int) -> Kind:
     """Return the kind that a status' mode tells."""
     return _KINDS.get(stat.S_IFMT(mode), Kind.UNKNOWN)
+
+
+pack_key = struct.Struct("<QQqqq").pack
+"""Pack device, inode, size, mtime and ctime (ns): what is equal while a file stays as it is."""
+
+
+def file_key(status: Status) -> bytes:
+    """Return `pack_key` of a file's status."""
+    return pack_key(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def identity_of(status: Status) -> tuple[int, int]:
@@ -153,13 +166,12 @@ def list_directory(descriptor: int) -> Listed | Unread:
     """List an open directory; a name that vanishes meanwhile is not in it."""
     try:
         with os.scandir(descriptor) as found:
-            entries = list(found)
-    except OSError as error:
-        return _unread(error)
-    try:
-        rows = [(os.fsencode(entry.name), entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+            rows = [
+                (entry.name.encode(_ENCODING, _ERRORS), entry.name, entry.stat(follow_symlinks=False))
+                for entry in found
+            ]
     except OSError:
-        return _list_with_gaps(descriptor, [entry.name for entry in entries])
+        return _list_one_by_one(descriptor)
     rows.sort()
     return Listed(rows, {})
 
@@ -183,14 +195,18 @@ def read_link(parent: int, name: str) -> bytes | Unread | None:
 
 
 class FileReader:
-    """Digests files one after the other through one buffer; `bytes_read` counts what was read so far."""
+    """Digests files one after the other through one buffer."""
+
+    __slots__ = ("_chunk",)
 
     def __init__(self) -> None:
-        self.bytes_read = 0
         self._chunk = memoryview(bytearray(_CHUNK_BYTES))
 
-    def digest(self, parent: int, name: str, seen: Status) -> bytes | Unread | None:
-        """Return the SHA-256 (32 bytes) of the regular file `seen` at `name`; None if it is another or changed."""
+    def digest(self, parent: int, name: str, seen: Status, key: bytes) -> bytes | Unread | None:
+        """Return the SHA-256 (32 bytes) of the regular file `seen` at `name`; None if it is another or changed.
+
+        `key` is `file_key` of `seen`.
+        """
         size = seen.st_size
         if size - seen.st_blocks * _BLOCK_BYTES > MAX_HOLE_BYTES:
             return Unread(Reason.TOO_LARGE, f"{size} bytes, of which more than {MAX_HOLE_BYTES} are a hole")
@@ -199,35 +215,25 @@ class FileReader:
         except OSError as error:
             return None if error.errno in _STALE else _unread(error)
         try:
-            if not _same(seen, os.fstat(descriptor)):
+            # The key holds the identity and the ctime, so it stands for the kind and the mode too.
+            if file_key(os.fstat(descriptor)) != key:
                 return None
-            digest = self._read(descriptor, size)
-            return digest if _same(seen, os.fstat(descriptor)) else None
+            if size < _WHOLE_BYTES and len(data := os.read(descriptor, size + 1)) == size:
+                digest: bytes | None = hashlib.sha256(data).digest()
+            else:
+                digest = self._read_chunks(descriptor, size)
+            return digest if file_key(os.fstat(descriptor)) == key else None
         except OSError as error:
             return _unread(error)
         finally:
             os.close(descriptor)
 
-    def _read(self, descriptor: int, size: int) -> bytes | None:
-        if size < _WHOLE_BYTES:
-            # One byte more than there should be shows a file that has grown.
-            data = os.read(descriptor, size + 1)
-            if len(data) == size:
-                self.bytes_read += size
-                return hashlib.sha256(data).digest()
-            if len(data) > size:
-                return None
-            os.lseek(descriptor, 0, os.SEEK_SET)
-        return self._read_chunks(descriptor, size)
-
     def _read_chunks(self, descriptor: int, size: int) -> bytes | None:
         left, digest = size, hashlib.sha256()
-        while left >= 0:
-            count = os.readv(descriptor, [self._chunk[: min(left + 1, _CHUNK_BYTES)]])
-            if not count:
-                break
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        # One byte more than there should be is asked for: it shows a file that has grown.
+        while left >= 0 and (count := os.readv(descriptor, [self._chunk[: min(left + 1, _CHUNK_BYTES)]])):
             digest.update(self._chunk[:count])
-            self.bytes_read += count
             left -= count
         return digest.digest() if left == 0 else None
 
@@ -248,9 +254,13 @@ def file_system_clock_ns(descriptor: int) -> int | None:
         os.close(probe)
 
 
-def _list_with_gaps(descriptor: int, names: list[str]) -> Listed:
+def _list_one_by_one(descriptor: int) -> Listed | Unread:
     rows: list[Row] = []
     gaps: dict[bytes, Unread] = {}
+    try:
+        names = os.listdir(descriptor)
+    except OSError as error:
+        return _unread(error)
     for name in names:
         status = status_at(descriptor, name)
         if isinstance(status, Unread):
@@ -260,17 +270,6 @@ def _list_with_gaps(descriptor: int, names: list[str]) -> Listed:
             rows.append((os.fsencode(name), name, status))
     rows.sort()
     return Listed(rows, gaps)
-
-
-def _same(one: Status, other: Status) -> bool:
-    return (
-        one.st_ino == other.st_ino
-        and one.st_ctime_ns == other.st_ctime_ns
-        and one.st_mtime_ns == other.st_mtime_ns
-        and one.st_size == other.st_size
-        and one.st_mode == other.st_mode
-        and one.st_dev == other.st_dev
-    )
 
 
 def _unread(error: OSError) -> Unread:

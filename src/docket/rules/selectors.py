@@ -18,8 +18,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
-
 from docket.errors import InvalidDocumentError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -83,6 +81,10 @@ def compile_patterns(patterns: Sequence[str]) -> Selector:
 
 
 def _compiled(pattern: str) -> _Line:
+    from pathspec.patterns.gitignore.spec import (  # noqa: PLC0415 - the default policy has no patterns to load it for
+        GitIgnoreSpecPattern,
+    )
+
     raw = _without_blanks(pattern.encode("utf-8", "surrogateescape"))
     if raw.endswith(b"/**/"):
         raw += b"*/"  # git means the directories below; pathspec would mean the one above
@@ -129,4 +131,4 @@ def _with_last_blank_kept(text: bytes, classes: list[bytes]) -> tuple[bytes, lis
 
 
 def _refused(pattern: str, why: str) -> InvalidDocumentError:
-    return InvalidDocumentError(Reason.POLICY_INVALID, f"the pattern {pattern!r} can match no path: {why}")
+    return InvalidDocumentError(Reason.POLICY_INVALID, f"the pattern {pattern!r} is refused: {why}")

@@ -29,7 +29,6 @@ MARGIN_NS = 20_000_000
 COARSE_MARGIN_NS = 2_000_000_000
 MAX_BYTES = 1024**3
 
-pack_key = struct.Struct("<QQqqq").pack
 KEY_BYTES = 40
 _ENTRY = struct.Struct(f"<{KEY_BYTES}s32s")
 _KEY = struct.Struct(f"<{KEY_BYTES}s")
@@ -60,7 +59,7 @@ class StatCache:
 
     @property
     def lookup(self) -> Callable[[bytes], bytes | None]:
-        """A function from a key of `pack_key` to the SHA-256 (32 bytes) known of it, if any."""
+        """A function from a key of `host.tree.file_key` to the SHA-256 (32 bytes) known of it, if any."""
         return self._known.get
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from docket.formats.ledger.payloads import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
-from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Omission, Record, SymlinkEntry
+from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Record, SymlinkEntry
 from docket.formats.visible import text_members
 
 SYMLINK_MODE = 0o777
@@ -39,7 +39,7 @@ def state_of(record: Record) -> EntryState:
             return EntryState(kind=Kind.DIRECTORY.value, mode=record.mode)
         case SymlinkEntry():
             return _symlink_state(record.target)
-        case Omission():
+        case _:
             kind = record.kind or Kind.UNKNOWN
             return EntryState(kind=kind.value, mode=record.mode or 0, size=record.size)
 

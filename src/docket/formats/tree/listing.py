@@ -104,15 +104,6 @@ class Counts:
     omissions: int = 0
     bytes: int = 0
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            files=self.files + other.files,
-            directories=self.directories + other.directories,
-            symlinks=self.symlinks + other.symlinks,
-            omissions=self.omissions + other.omissions,
-            bytes=self.bytes + other.bytes,
-        )
-
 
 def tree_order(raw: bytes) -> bytes:
     """Return the sort key of a path: its bytes with each slash below every other byte."""
@@ -253,7 +244,7 @@ def encode_record(record: Record) -> bytes:
         case SymlinkEntry():
             members["kind"] = Kind.SYMLINK
             members.update(target_members(record.target))
-        case Omission():
+        case _:
             members.update(kind=record.kind or Kind.UNKNOWN, reason=record.reason)
             members.update({k: v for k, v in (("mode", record.mode), ("size", record.size)) if v is not None})
     return encode({key: str(value) if isinstance(value, StrEnum) else value for key, value in members.items()}) + b"\n"

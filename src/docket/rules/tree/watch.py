@@ -1,14 +1,15 @@
 """What a run watches: the surface that a policy's lists make, and the trees docket will not work on.
 
 Rules (spec/tree.md, Surface):
-1. `watch` names directories or files by their path, literally; an item with `*` or `?` is a pattern, and then all
-   items are read as patterns anchored at the root. `.` is the whole tree.
+1. `watch` names directories or files by their path, literally; an item with `*` or `?` is a pattern of the path
+   from the root (`**/` in front: anywhere). `.` is the whole tree.
 2. `ignore` are gitignore patterns. Docket's own evidence and the object stores are always left out.
 3. The root of the file system and the home directory are refused: a pass over either is never what was meant.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from docket.errors import InvalidDocumentError
@@ -16,6 +17,8 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.surface import WHOLE_TREE, Surface
 from docket.rules.selectors import compile_patterns
+
+_SPECIAL = re.compile(r"[\\\[\] ]")
 
 
 def watched_surface(*, watch: Sequence[str], ignore: Sequence[str], evidence: Sequence[RelPath]) -> Surface:
@@ -29,7 +32,7 @@ def watched_surface(*, watch: Sequence[str], ignore: Sequence[str], evidence: Se
     surface = Surface(watch=tuple(watch) or (WHOLE_TREE,), evidence=tuple(evidence), ignored=ignored)
     if not items or WHOLE_TREE in items:
         return surface
-    if any("*" in item or "?" in item for item in items):
+    if any(_is_pattern(item) for item in items):
         watched = compile_patterns([_anchored(item) for item in items])
         return Surface(watch=surface.watch, watched=watched, evidence=surface.evidence, ignored=ignored)
     roots = _outermost(sorted(_root(item) for item in items))
@@ -50,7 +53,13 @@ def _root(item: str) -> RelPath:
 
 
 def _anchored(item: str) -> str:
-    return item if item.startswith(("/", "!", "**/")) or "/" in item else f"/{item}"
+    if not _is_pattern(item):
+        return "/" + _SPECIAL.sub(r"\\\g<0>", item)
+    return item if "/" in item or item.startswith("!") else f"/{item}"
+
+
+def _is_pattern(item: str) -> bool:
+    return "*" in item or "?" in item
 
 
 def _outermost(roots: Sequence[RelPath]) -> tuple[RelPath, ...]:

@@ -62,8 +62,8 @@ def test_members_of_every_wrong_type(wire: Wire) -> None:
     wrong = (None, 0, 1, -1, 1.5, "", "x", [], [1], {}, {"type": "x"}, True, [[[]]], {"usage": {"usage": []}})
     names = (
         "type", "message", "usage", "delta", "content_block", "error", "choices", "response", "item", "output", "model",
-        "id", "service_tier", "content", "tools", "messages", "input", "system", "metadata", "stream_options", "thinking",
-        "reasoning", "tool_usage", "x_groq", "fallbacks", "context_management", "max_tokens", "n", "stream",
+        "id", "service_tier", "content", "tools", "messages", "input", "system", "metadata", "stream_options",
+        "thinking", "reasoning", "tool_usage", "x_groq", "fallbacks", "context_management", "max_tokens", "n", "stream",
     )  # fmt: skip
     generator = random.Random(7)
     for _ in range(300):

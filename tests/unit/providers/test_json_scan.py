@@ -30,7 +30,11 @@ DOCUMENT = {
     "model": 'a "quoted\\" name',
     "choices": [{"usage": {"not": "this"}, "text": '{"usage":1}'}, [], {}],
     "nested": {"usage": 1, "response": {"usage": 2}},
-    "response": {"output": [{"status": "no"}], "usage": {"input_tokens": 5, "d": {"c": [1, {"x": "}"}]}}, "status": "ok"},
+    "response": {
+        "output": [{"status": "no"}],
+        "usage": {"input_tokens": 5, "d": {"c": [1, {"x": "}"}]}},
+        "status": "ok",
+    },
     "usage": {"prompt_tokens": 3, "list": [1, 2, "]"]},
     "after": -1.5e3,
 }  # fmt: skip

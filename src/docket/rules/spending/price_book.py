@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +24,7 @@ from docket.formats.canonical import JsonObject, JsonValue, decode_document
 from docket.formats.reason import Reason
 from docket.formats.run.price_table import SCHEMA as TABLE_SCHEMA
 from docket.formats.run.price_table import PriceTable, read_price_table
+from docket.rules.spending.price_section import fits, load_object, read_section
 
 SCHEMA = "docket/price-book/v1"
 _COMPACT_DATE = re.compile(r"-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)")
@@ -66,12 +66,14 @@ class PriceBook:
         digest = hashlib.sha256(data).hexdigest()
         head, newline, rest = data.partition(b"\n")
         if newline and head.startswith(b'{"_meta":') and head.endswith(b',"providers":{'):
-            meta = _load(head.removesuffix(b',"providers":{') + b"}", "price book").get("_meta")
+            meta = load_object(head.removesuffix(b',"providers":{') + b"}", "price book").get("_meta")
             lines = {_name(line): line for line in rest.split(b"\n") if line.startswith(b'"')}
             if not isinstance(meta, dict) or meta.get("schema") != SCHEMA or not lines:
                 raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"price book._meta.schema is not {SCHEMA!r}")
             return cls(meta=meta, digest=digest, lines=lines, table=None)
         table = read_price_table(decode_document(data))
+        if not table.families:
+            raise InvalidDocumentError(Reason.WRONG_VALUE, "price table.families is empty: nothing could be priced")
         return cls(meta=table.meta, digest=digest, lines={}, table=table)
 
     @property
@@ -97,10 +99,7 @@ class PriceBook:
         known = self._sections.get(name)
         if known is None:
             line = self._lines.get(name)
-            known = {} if line is None else _load(b"{" + line.rstrip(b",") + b"}", f"price book.{name}")[name]
-            if not isinstance(known, dict):
-                raise InvalidDocumentError(Reason.WRONG_TYPE, f"price book.{name} is not an object")
-            self._sections[name] = known
+            known = self._sections[name] = {} if line is None else read_section(line, name)
         return known
 
     def find(self, provider: str, model: str) -> Found | UnknownModel:
@@ -120,7 +119,7 @@ class PriceBook:
             return Found(provider, own, assumed=False)
         for other in self._lines:
             serves = self.section(other).get("serves")
-            if other != provider and serves is not None and any(_fits(serves, name) for name in names):
+            if other != provider and serves is not None and any(fits(serves, name) for name in names):
                 entry = self._entry(other, names)
                 if entry is not None:
                     return Found(other, entry, assumed=True)
@@ -130,7 +129,7 @@ class PriceBook:
         entries: Sequence[Mapping[str, Any]] = self.section(section).get("models", ())
         for name in names:
             for entry in entries:
-                if _fits(entry["match"], name):
+                if fits(entry["match"], name):
                     return entry
         return None
 
@@ -149,34 +148,5 @@ def _spellings(model: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _fits(clause: Sequence[Any], name: str) -> bool:
-    operator, operand = clause
-    check = _OPERATORS.get(operator)
-    if check is None:
-        raise InvalidDocumentError(Reason.WRONG_VALUE, f"price book: a match has the unknown operator {operator!r}")
-    return check(operand, name)
-
-
-_OPERATORS: Mapping[str, Callable[[Any, str], bool]] = {
-    "is": lambda operand, name: name == operand,
-    "starts": lambda operand, name: name.startswith(operand),
-    "ends": lambda operand, name: name.endswith(operand),
-    "has": lambda operand, name: operand in name,
-    "re": lambda operand, name: re.search(operand, name) is not None,
-    "or": lambda operand, name: any(_fits(clause, name) for clause in operand),
-    "and": lambda operand, name: all(_fits(clause, name) for clause in operand),
-}
-
-
 def _name(line: bytes) -> str:
-    return line[1 : line.index(b'"', 1)].decode("utf-8", "replace")
-
-
-def _load(data: bytes, where: str) -> dict[str, Any]:
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise InvalidDocumentError(Reason.NOT_JSON, f"{where} is not JSON: {error}") from error
-    if not isinstance(value, dict):
-        raise InvalidDocumentError(Reason.WRONG_TYPE, f"{where} is not an object")
-    return value
+    return line[1:].partition(b'"')[0].decode("utf-8", "replace")

@@ -219,12 +219,7 @@ def _component_rates(rates: Rates, suffix: str) -> Rates:
         return Rates(input=_DEFAULT_SEARCH_FEE if rates.web_search is None else rates.web_search)
     if suffix == FILE_SEARCH:
         return Rates(input=_DEFAULT_SEARCH_FEE if rates.file_search is None else rates.file_search)
-    write = rates.input if rates.cache_write is None else rates.cache_write
-    if suffix not in _LONG_WRITES:
-        return Rates(input=write)
-    if rates.cache_write_1h is not None:
-        return Rates(input=rates.cache_write_1h)
-    return Rates(input=write if rates.cache_write is None else 2 * rates.input)
+    return Rates(input=rates.long_write if suffix in _LONG_WRITES else rates.short_write)
 
 
 def _component(name: str, row: PriceRow, share: Share) -> Component:

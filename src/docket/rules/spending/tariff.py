@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from docket.formats.run.price_table import Family, PriceTable, family_name, parse_price
+from docket.formats.run.price_table import FALLBACK_PATTERN, Family, PriceTable, family_name, parse_price
 from docket.rules.spending.price_book import Found, PriceBook, UnknownModel
+from docket.rules.spending.price_section import RATE_NAMES
 
 STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard-only", "standard_only"})
 _STANDARD_SPEEDS = frozenset({"", "standard", "default"})
@@ -77,9 +78,21 @@ class Rates:
         return self.audio_input is not None or self.audio_output is not None
 
     @property
+    def short_write(self) -> int:
+        """What a token written to the cache for minutes costs: the input's price where writing is not billed apart."""
+        return self.input if self.cache_write is None else self.cache_write
+
+    @property
+    def long_write(self) -> int:
+        """What a token written for hours costs: twice the input's price where writing is billed and nobody says."""
+        if self.cache_write_1h is not None:
+            return self.cache_write_1h
+        return self.input if self.cache_write is None else 2 * self.input
+
+    @property
     def dearest_input(self) -> int:
         """The highest price that a token of input can have."""
-        return max(self.input, self.cache_write or 0, self.cache_write_1h or 0, self.audio_input or 0)
+        return max(self.input, self.short_write, self.long_write, self.audio_input or 0)
 
     @property
     def dearest_output(self) -> int:
@@ -161,12 +174,11 @@ def dearest(book: PriceBook, section: str) -> Rates:
 
 
 def _waived(name: str, asked: Asked) -> Tariff:
-    if asked.waiver is Waiver.QUOTA:
-        return Tariff(name=f"{name}+quota", rates=Rates(), source="quota mode: counted, not priced", assumed=False)
+    quota = asked.waiver is Waiver.QUOTA
     return Tariff(
-        name=f"{name}+at-{asked.provider}",
-        rates=Rates(),
-        source="free by rule: the provider's host is local",
+        name=f"{name}+quota" if quota else f"{name}+at-{asked.provider}",
+        rates=Rates(web_search=0, file_search=0),
+        source="quota mode: counted, not priced" if quota else "free by rule: the provider's host is local",
         assumed=False,
     )
 
@@ -236,7 +248,7 @@ def _holds(condition: Mapping[str, Any], at: str) -> bool:
 
 def _replaced(price: dict[str, Any], variant: Mapping[str, Any]) -> dict[str, Any]:
     """Return `price` with the variant's rates; a rate it replaces loses its own steps."""
-    changed = {name: value for name, value in variant.items() if name in _RATE_NAMES}
+    changed = {name: value for name, value in variant.items() if name in RATE_NAMES}
     above = [
         (start, {name: value for name, value in step.items() if name not in changed})
         for start, step in price.get("above", ())
@@ -247,12 +259,9 @@ def _replaced(price: dict[str, Any], variant: Mapping[str, Any]) -> dict[str, An
     return {**price, **changed, "above": sorted(merged.items())}
 
 
-_RATE_NAMES = tuple(item.name for item in fields(Rates))
-
-
 def _parsed(price: Mapping[str, Any]) -> dict[str, int]:
     return {
-        name: parse_price(price[name]) * (1000 if name in _FEE_RATES else 1) for name in _RATE_NAMES if name in price
+        name: parse_price(price[name]) * (1000 if name in _FEE_RATES else 1) for name in RATE_NAMES if name in price
     }
 
 
@@ -270,10 +279,19 @@ def _from_table(book: PriceBook, table: PriceTable, asked: Asked) -> Tariff:
     match = table.match(asked.model)
     family = variant or (match.family if match is not None else None)
     assumed = match is None or match.assumed or (bool(labels) and variant is None)
-    rates = Rates() if family is None else _table_rates(table, asked.model + "".join(labels), family)
+    family = family or _dearest_family(table)
+    rates = _table_rates(table, asked.model + "".join(labels), family)
     source = f"{'assumed: ' if assumed else ''}{book.schema} as of {book.as_of}"
     name = family_name(asked.model) + "".join(labels) + _reseller(asked)
     return Tariff(name=name, rates=rates, source=source, assumed=assumed)
+
+
+def _dearest_family(table: PriceTable) -> Family:
+    prices_in = (family.input for family in table.families)
+    prices_out = (family.output for family in table.families)
+    return Family(
+        pattern=FALLBACK_PATTERN, input=max(prices_in, key=parse_price), output=max(prices_out, key=parse_price)
+    )
 
 
 def _variant(table: PriceTable, name: str) -> Family | None:

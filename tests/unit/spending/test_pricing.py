@@ -318,13 +318,20 @@ def test_a_row_for_a_table_that_would_be_empty() -> None:
     assert (row.pattern, row.input, row.output) == ("*", "10", "50")
 
 
-@pytest.mark.parametrize("tier", ["priority", "flex", "batch", "x"])
-def test_different_prices_never_share_a_pattern(tier: str) -> None:
-    seen: dict[str, PriceRow] = {}
-    for provider, model in (("anthropic", "opus"), ("openai", "gpt"), ("gateway", "gpt"), ("openai", "opus")):
-        for members in ({}, {"service_tier": tier}, {"speed": "fast"}, {"inference_geo": "us"}):
+@pytest.mark.parametrize("tier", [None, "priority", "flex", "batch", "x"])
+@pytest.mark.parametrize("at", ["2025-01-01T00:00:00Z", "2026-10-12T12:30:00Z", NOW])
+def test_equal_patterns_are_equal_rows(tier: str | None, at: str) -> None:
+    for provider, model in ASKED:
+        for members in ({}, {"speed": "fast"}, {"inference_geo": "us"}, {"requested_model": "opus"}):
             for tokens in (10, 300_000, 600_000):
                 usage = Usage(input_tokens=tokens, cache_write_1h_tokens=1, web_searches=1)
-                for row in price(model, usage, provider, **members).rows:
-                    other = seen.setdefault(row.pattern, row)
-                    assert (other.input, other.cached_input, other.output) == (row.input, row.cached_input, row.output)
+                facts = CallFacts(provider=provider, model=model, usage=usage, at=at, service_tier=tier, **members)
+                for row in price_call(hand_book(), facts).rows:
+                    assert SEEN.setdefault(row.pattern, row) == row
+
+
+SEEN: dict[str, PriceRow] = {}
+ASKED = [
+    ("anthropic", "opus"), ("openai", "gpt"), ("gateway", "gpt"), ("openai", "opus"), ("anthropic", "sonnet"),
+    ("deepseek", "night"), ("anthropic", "router"), ("openai", "router"), ("gateway", "router"), ("anthropic", "OPUS"),
+]  # fmt: skip

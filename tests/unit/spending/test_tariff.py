@@ -80,7 +80,9 @@ def test_a_tier_before_its_own_date_is_not_listed() -> None:
 
 
 def test_of_two_variants_the_first_that_holds_counts() -> None:
-    assert tariff("openai", "gpt", at="2026-10-11T00:00:00Z", service_tier="flex").rates.input == 9 * M
+    before = tariff("openai", "gpt", at="2026-10-11T00:00:00Z", service_tier="flex")
+    assert (before.name, before.rates.input) == ("gpt+flex-2", 9 * M)
+    assert tariff("openai", "gpt", service_tier="flex").name == "gpt+flex"
 
 
 def test_a_variant_keeps_the_rates_it_does_not_name() -> None:
@@ -133,14 +135,16 @@ def test_prices_by_the_hour(time: str, price_in: int) -> None:
 
 def test_the_replys_model_counts_and_the_requests_helps_out() -> None:
     assert short(tariff("anthropic", "sonnet", requested_model="opus")) == ("sonnet", 3 * M, 15 * M, False)
-    assert short(tariff("anthropic", "router-7", requested_model="opus")) == ("router-7", 5 * M, 25 * M, True)
+    assert short(tariff("anthropic", "router-7", requested_model="opus")) == (
+        "router-7+as-opus", 5 * M, 25 * M, True,
+    )  # fmt: skip
     assert short(tariff("anthropic", "router-7", requested_model="also-unknown"))[3]
 
 
 def test_an_unknown_model_costs_the_dearest_and_is_assumed() -> None:
     found = tariff("anthropic", "opus-9")
     assert found == Tariff(
-        name="opus-9",
+        name="opus-9+assumed+at-anthropic",
         rates=Rates(
             input=10 * M,
             cached_input=M,
@@ -155,14 +159,16 @@ def test_an_unknown_model_costs_the_dearest_and_is_assumed() -> None:
     assert dearest(hand_book(), "openai").audio_output == 64 * M
     # A provider without a section: the dearest of the best known.
     assert tariff("gateway", "opus-9").rates.input == 10 * M
-    assert tariff("gateway", "opus-9").name == "opus-9+at-gateway"
+    assert tariff("gateway", "opus-9").name == "opus-9+assumed+at-gateway"
 
 
 def test_a_reseller_has_names_of_its_own() -> None:
     found = tariff("gateway", "anthropic/opus", section="gateway")
     assert short(found) == ("anthropic/opus+at-gateway", 5 * M, 25 * M, True)
     assert found.source == "assumed: anthropic/opus, docket/price-book/v1 as of 2026-11-29"
-    assert tariff("openai", "gpt", section="anthropic").name == "gpt+at-openai"
+    assert tariff("openai", "gpt", section="anthropic").name == "gpt"
+    # The maker's prices at another known provider are an assumption, and another family.
+    assert tariff("anthropic", "gpt").name == "gpt+at-anthropic"
 
 
 def test_a_plus_in_a_models_name_is_escaped() -> None:
@@ -224,6 +230,8 @@ def test_a_table_in_place_of_the_book() -> None:
     )
     assert short(of("opus-5", service_tier="flex")) == ("opus-5+flex", 2 * M, 12 * M, False)
     assert short(of("opus-5", service_tier="gold")) == ("opus-5+gold", 4 * M, 20 * M, True)
+    assert short(of("router", requested_model="opus-5")) == ("router+as-opus-5", 4 * M, 20 * M, True)
+    assert short(of("router", requested_model="router-2")) == ("router", 30 * M, 60 * M, True)
     unknown = of("gpt")
     assert short(unknown) == ("gpt", 30 * M, 60 * M, True)
     assert (unknown.rates.cache_write, unknown.rates.cache_write_1h) == (37_500_000, 60 * M)
@@ -240,6 +248,8 @@ def test_a_table_without_a_fallback_still_has_a_price_for_everything() -> None:
     book = PriceBook.parse(json.dumps({**TABLE, "families": families}).encode())
     found = resolve(book, Asked(provider="x", model="gpt", at=NOW))
     assert short(found) == ("gpt+at-x", 10 * M, 10 * M, True)
+    unlisted = resolve(book, Asked(provider="x", model="gpt", requested_model="other", at=NOW))
+    assert short(unlisted) == short(found)
     assert found.rates.cached_input is None
 
 

@@ -6,7 +6,8 @@ Rules:
 2. Of several dated prices the last that had begun counts. A tier's or speed's own prices replace the standard ones
    one by one; one that the book does not list is a stated multiple, marked as assumed.
 3. A step for long inputs holds for the whole call, not for what exceeds it; at the threshold the lower price holds.
-4. Every combination that has prices of its own has a family name of its own: `model+flex+long-context`.
+4. Every combination that has prices of its own has a family name of its own (`model+flex+long-context`), so that
+   within one book equal names have equal prices, whatever was asked when.
 5. `auto` and `default` name no tier.
 """
 
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from docket.formats.run.price_table import FALLBACK_PATTERN, Family, PriceTable, family_name, parse_price
+from docket.formats.run.price_table import FALLBACK_PATTERN, Family, Match, PriceTable, family_name, parse_price
 from docket.rules.spending.price_book import Found, PriceBook, UnknownModel
 from docket.rules.spending.price_section import RATE_NAMES
 
@@ -130,14 +131,15 @@ def resolve(book: PriceBook, asked: Asked) -> Tariff:
     if isinstance(found, UnknownModel):
         rates = dearest(book, section)
         source = f"assumed: the dearest prices of {section}, {book.schema} as of {book.as_of}"
-        return Tariff(name=name + _reseller(asked), rates=rates, source=source, assumed=True)
+        return Tariff(name=f"{name}+assumed+at-{asked.provider}", rates=rates, source=source, assumed=True)
     labels, rates, assumed = _listed(book.section(found.section), found.entry, asked)
+    assumed = assumed or found.assumed
     source = f"{found.section}/{found.entry['id']}{''.join(labels)}, {book.schema} as of {book.as_of}"
     return Tariff(
-        name=name + "".join(labels) + _reseller(asked),
+        name=name + "".join(labels) + _stand_in(book, asked) + _reseller(asked, found.section),
         rates=rates,
-        source=f"assumed: {source}" if assumed or found.assumed else source,
-        assumed=assumed or found.assumed,
+        source=f"assumed: {source}" if assumed else source,
+        assumed=assumed,
     )
 
 
@@ -183,10 +185,16 @@ def _waived(name: str, asked: Asked) -> Tariff:
     )
 
 
-def _reseller(asked: Asked) -> str:
+def _reseller(asked: Asked, section: str) -> str:
     """Return the label that keeps a name apart which several providers use for prices of their own."""
-    own = asked.provider in _FIRST_PARTY and asked.section in (None, asked.provider)
+    own = asked.provider in _FIRST_PARTY and section == asked.provider
     return "" if own else f"+at-{asked.provider}"
+
+
+def _stand_in(book: PriceBook, asked: Asked) -> str:
+    """Return the label of a name that is priced as the requested model, whichever that was."""
+    listed = isinstance(book.find(asked.section or asked.provider, asked.model), Found)
+    return "" if listed else f"+as-{family_name(asked.requested_model or '')}"
 
 
 def _listed(section: Mapping[str, Any], entry: Mapping[str, Any], asked: Asked) -> tuple[list[str], Rates, bool]:
@@ -196,19 +204,21 @@ def _listed(section: Mapping[str, Any], entry: Mapping[str, Any], asked: Asked) 
     for kind, served in _served(asked):
         labels.append(f"+{served}")
         variants = [item for item in entry.get("variants", ()) if item["served"] == {kind: served}]
-        active = [item for item in variants if _holds(item, asked.at)]
-        for item in reversed(active):
-            merged = _replaced(merged, item)
+        active = [at for at, item in enumerate(variants) if _holds(item, asked.at)]
+        for at in reversed(active):
+            merged = _replaced(merged, variants[at])
+        if active and len(active) < len(variants):
+            labels[-1] += "".join(f"-{at + 1}" for at in active)
         if not active:
             labels[-1] += "-unlisted"
             multiples = section.get("unlisted", {}).get("speed" if kind == "speed" else "service_tier", {})
             factor.append(str(multiples.get(served, multiples.get("*", "1"))))
             assumed = True
-    steps = [(at, step) for at, (start, step) in enumerate(merged.get("above", ())) if asked.input_tokens > start]
-    if steps:
-        number, step = steps[-1]
+    steps = [step for start, step in merged.get("above", ()) if asked.input_tokens > start]
+    for step in steps:
         merged = {**merged, **step}
-        labels.append("+long-context" if number == 0 else f"+long-context-{number + 1}")
+    if steps:
+        labels.append("+long-context" if len(steps) == 1 else f"+long-context-{len(steps)}")
     geo = section.get("geo", {}).get(asked.inference_geo or "", {})
     if entry["id"] in geo.get("models", ()):
         factor.append(geo["multiplier"])
@@ -274,16 +284,19 @@ def _multiplied(rates: dict[str, int], factors: Sequence[str]) -> dict[str, int]
 
 
 def _from_table(book: PriceBook, table: PriceTable, asked: Asked) -> Tariff:
-    labels = [f"+{served}" for _, served in _served(asked)]
-    variant = _variant(table, asked.model + "".join(labels)) if labels else None
-    match = table.match(asked.model)
-    family = variant or (match.family if match is not None else None)
+    labels = "".join(f"+{served}" for _, served in _served(asked))
+    model, stand_in, match = asked.model, "", table.match(asked.model)
+    if (match is None or match.assumed) and asked.requested_model:
+        other = table.match(asked.requested_model)
+        if other is not None and not other.assumed:
+            model, stand_in = asked.requested_model, f"+as-{family_name(asked.requested_model)}"
+            match = Match(other.family, assumed=True)
+    variant = _variant(table, model + labels) if labels else None
+    family = variant or (match.family if match is not None else _dearest_family(table))
     assumed = match is None or match.assumed or (bool(labels) and variant is None)
-    family = family or _dearest_family(table)
-    rates = _table_rates(table, asked.model + "".join(labels), family)
     source = f"{'assumed: ' if assumed else ''}{book.schema} as of {book.as_of}"
-    name = family_name(asked.model) + "".join(labels) + _reseller(asked)
-    return Tariff(name=name, rates=rates, source=source, assumed=assumed)
+    name = family_name(asked.model) + labels + stand_in + _reseller(asked, asked.section or asked.provider)
+    return Tariff(name=name, rates=_table_rates(table, model + labels, family), source=source, assumed=assumed)
 
 
 def _dearest_family(table: PriceTable) -> Family:

@@ -5,7 +5,6 @@ Usage: python tools/generate_cli_reference.py
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -39,8 +38,7 @@ def page() -> str:
 def _help(command: click.Command, name: str) -> str:
     context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
     text = command.get_help(context)
-    # Defaults that come from the machine must not make the page differ from one machine to the next.
-    return "\n".join(line.rstrip() for line in text.replace(os.path.expanduser("~"), "~").splitlines())
+    return "\n".join(line.rstrip() for line in text.splitlines())
 
 
 if __name__ == "__main__":

@@ -58,6 +58,8 @@ def compare(run: OpenRun, before: Listing, after: Listing) -> tuple[Difference, 
     """Record every path that differs, and every change the policy forbids."""
     request, session = run.request, run.session
     differences = diff(before, after)
+    if not differences:
+        return ()
     forbidden = compile_patterns((*request.policy.files.deny_write, *request.protected))
     for difference in differences:
         session.ledger.append(

@@ -122,8 +122,6 @@ class Count:
         """Accept an integer."""
         if self.zero_is_none and type(value) is int and value == 0:
             return None
-        if value is None:
-            refuse(self, value)
         self.check(value)
         return value
 

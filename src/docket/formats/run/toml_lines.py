@@ -231,9 +231,9 @@ class _Walk:
         return self._line
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
+        # Every pattern that is skipped also matches nothing.
         match = pattern.match(self.text, self.at)
-        if match is not None:
-            self.at = match.end()
+        self.at = match.end() if match else self.at
 
     def _take(self, mark: str) -> bool:
         if not self.text.startswith(mark, self.at):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest, digest_of
@@ -30,6 +32,7 @@ from docket.formats.ledger.payloads import (
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage, UsageSource
 
+BEGAN_AT = datetime(2026, 10, 1, 12, tzinfo=UTC)
 SOME_DIGEST = Digest("ab" * 32)
 POLICY: dict[str, JsonValue] = {
     "name": "golden",
@@ -55,7 +58,7 @@ class LedgerBuilder:
         """Append any event."""
         seq = len(self.events)
         prev = self.events[-1].hash if self.events else GENESIS
-        ts = f"2026-10-01T12:{seq // 60:02d}:{seq % 60:02d}.250Z"
+        ts = f"{BEGAN_AT + timedelta(seconds=seq):%Y-%m-%dT%H:%M:%S}.250Z"
         event = seal(draft(type_, data), seq=seq, ts=ts, prev=prev)
         self.events.append(event)
         return event

@@ -26,6 +26,7 @@ JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
+NEW_LINE = "\n"
 
 
 def encode(value: JsonValue, *, depth: int = 1) -> bytes:
@@ -33,12 +34,7 @@ def encode(value: JsonValue, *, depth: int = 1) -> bytes:
 
     `depth` is the level at which the value will stand where it is a part of a larger one.
     """
-    try:
-        return _text(value, depth).encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise InvalidDocumentError(
-            Reason.LONE_SURROGATE, "a text holds half of a surrogate pair and has no UTF-8 form"
-        ) from error
+    return _utf8(_text(value, depth))
 
 
 def decode(data: bytes) -> JsonValue:
@@ -53,14 +49,25 @@ def decode(data: bytes) -> JsonValue:
 def decode_document(data: bytes) -> JsonValue:
     """Return the value of a document written for people; strict but for blanks, key order and `1.0`."""
     value = _parse(data, _FOR_PEOPLE)
-    encode(value)
+    if b"\\u" in data:
+        encode(value)  # only an escape can have made half of a surrogate pair
+    else:
+        _check_depth(value, 1)
     return value
 
 
 def encode_document(value: JsonValue) -> bytes:
     """Return `value` indented for people, checked as `encode` checks it, with a final newline."""
-    encode(value)
-    return (json.dumps(_plain(value), ensure_ascii=False, indent=2) + "\n").encode("utf-8")
+    return _utf8(f"{_indented(value, 1, NEW_LINE)}\n")
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise InvalidDocumentError(
+            Reason.LONE_SURROGATE, "a text holds half of a surrogate pair and has no UTF-8 form"
+        ) from error
 
 
 def _parse(data: bytes, decoder: json.JSONDecoder) -> JsonValue:
@@ -115,12 +122,33 @@ def _object(value: Mapping[Any, object], depth: int) -> str:
     return f"{{{','.join(parts)}}}"
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 - of the model, as `encode` has checked
+def _indented(value: object, depth: int, margin: str) -> str:
+    """Write as `_text` does, but each member on a line of its own and in the order it stands."""
+    if not isinstance(value, (Mapping, list, tuple)) or not value:
+        return _text(value, depth)
+    if depth > MAX_DEPTH:
+        raise _too_deep()
+    inner = margin + "  "
     if isinstance(value, Mapping):
-        return {key: _plain(member) for key, member in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(member) for member in value]
-    return value
+        parts = [f"{_key(key)}: {_indented(member, depth + 1, inner)}" for key, member in value.items()]
+        return f"{{{inner}{f',{inner}'.join(parts)}{margin}}}"
+    parts = [_indented(member, depth + 1, inner) for member in value]
+    return f"[{inner}{f',{inner}'.join(parts)}{margin}]"
+
+
+def _key(key: object) -> str:
+    if type(key) is not str:
+        raise InvalidDocumentError(Reason.WRONG_TYPE, f"an object key is {type(key).__name__}, not text")
+    return _quoted(key)
+
+
+def _check_depth(value: JsonValue, depth: int) -> None:
+    if isinstance(value, (dict, list)):
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+        for member in value.values() if isinstance(value, dict) else value:
+            if isinstance(member, (dict, list)):
+                _check_depth(member, depth + 1)
 
 
 def _integer(value: int) -> str:
@@ -151,6 +179,12 @@ def _integral(text: str) -> int:
     return int(number)
 
 
+def _small(text: str) -> int:
+    number = int(text)
+    _integer(number)
+    return number
+
+
 def _unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
     members = dict(pairs)
     if len(members) != len(pairs):
@@ -161,4 +195,6 @@ def _unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
 
 
 _CANONICAL = json.JSONDecoder(parse_float=_refuse_float, parse_constant=_refuse_constant)
-_FOR_PEOPLE = json.JSONDecoder(parse_float=_integral, parse_constant=_refuse_constant, object_pairs_hook=_unique)
+_FOR_PEOPLE = json.JSONDecoder(
+    parse_float=_integral, parse_int=_small, parse_constant=_refuse_constant, object_pairs_hook=_unique
+)

@@ -25,6 +25,11 @@ def digest_of(value: JsonValue) -> Digest:
     return sha256(encode(value))
 
 
+def is_digest(text: str) -> bool:
+    """Whether `text` is spelled as a SHA-256."""
+    return _FORM.fullmatch(text) is not None
+
+
 def parse_digest(text: object) -> Digest:
     """Return `text` as a digest; anything but 64 lower-case hexadecimal digits is refused."""
     if not isinstance(text, str) or not _FORM.fullmatch(text):

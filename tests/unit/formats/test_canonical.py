@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from enum import StrEnum
 from types import MappingProxyType
@@ -226,3 +227,39 @@ def test_a_document_for_people_keeps_its_order_and_ends_its_line():
 def test_large_and_deep_together():
     value = {f"k{i:05d}": [i, str(i), None] for i in range(20_000)}
     assert decode(encode(value)) == value
+
+
+def test_a_document_is_written_as_the_standard_library_indents_it():
+    value = {"a": [], "b": {}, "c": [{"d": None, "e": True}, [1, "\u2028\x7f\n\\/"]], "\x00": -(2**53) + 1}
+    assert encode_document(value) == (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ({1: 2}, Reason.WRONG_TYPE),
+        ({"a": [1.5]}, Reason.WRONG_TYPE),
+        ({"a": 2**53}, Reason.INTEGER_TOO_LARGE),
+        ({"\ud800": 1}, Reason.LONE_SURROGATE),
+        ([[]], None),
+    ],
+)
+def test_a_document_is_checked_as_a_line_is(value, reason):
+    if reason is None:
+        encode_document(value)
+        return
+    with pytest.raises(InvalidDocumentError) as refused:
+        encode_document(value)
+    assert refused.value.reason == reason
+
+
+def test_a_document_is_as_deep_as_a_line_may_be():
+    deep: object = 1
+    for _ in range(64):
+        deep = [deep]
+    assert decode_document(encode_document(deep)) == deep
+    assert decode_document(b"7\n") == 7
+    for refused in (lambda: encode_document([deep]), lambda: decode_document(b"[" * 65 + b"1" + b"]" * 65)):
+        with pytest.raises(InvalidDocumentError) as error:
+            refused()
+        assert error.value.reason == Reason.TOO_DEEP

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.digest import Digest, is_digest
 from docket.formats.ledger.payloads import FOLD
 from docket.formats.merkle import Sibling, Side
 from docket.formats.reading import Reader
@@ -99,11 +100,17 @@ def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
 def _path(steps: Sequence[JsonValue], where: str) -> tuple[Sibling, ...]:
     if len(steps) > MAX_PATH_STEPS:
         raise InvalidDocumentError(Reason.TOO_LARGE, f"{where}.merkle_path has more than {MAX_PATH_STEPS} steps")
-    return tuple(_step(step, f"{where}.merkle_path[{index}]") for index, step in enumerate(steps))
+    return tuple(_step(step, where, index) for index, step in enumerate(steps))
 
 
-def _step(item: JsonValue, where: str) -> Sibling:
-    reader = Reader(item, where)
-    step = Sibling(Side(reader.choice("side", tuple(Side))), reader.digest("hash"))
-    reader.close()
-    return step
+_SIDES = {str(side): side for side in Side}
+
+
+def _step(item: JsonValue, where: str, index: int) -> Sibling:
+    if isinstance(item, dict) and len(item) == 2:
+        side, node = _SIDES.get(str(item.get("side"))), item.get("hash")
+        if side is not None and isinstance(node, str) and is_digest(node):
+            return Sibling(side, Digest(node))
+    raise InvalidDocumentError(
+        Reason.WRONG_VALUE, f"{where}.merkle_path[{index}] is not a side, left or right, and a hash"
+    )

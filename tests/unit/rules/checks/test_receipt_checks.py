@@ -115,7 +115,11 @@ FIRST_FAILURES = [
     ("receipt-shape", drop("tools"), "receipt has no member 'tools'"),
     ("receipt-shape", put(*USAGE, 0, "latency_ms", value=None), "appendix.usage[0].latency_ms is null"),
     ("receipt-shape", put(*USAGE, 0, "asserted_by", value="agent"), "unknown member 'asserted_by'"),
-    ("receipt-shape", put(*USAGE, 0, "merkle_path", value=[{"side": "up", "hash": ZEROS}]), "side is 'up'"),
+    (
+        "receipt-shape",
+        put(*USAGE, 0, "merkle_path", value=[{"side": "up", "hash": ZEROS}]),
+        "merkle_path[0] is not a side, left or right",
+    ),
     ("receipt-shape", put(*USAGE, 0, "merkle_path", value=[{}] * 65), "merkle_path has more than 64 steps"),
     ("receipt-shape", drop("tool", "fold"), "receipt.tool has no member 'fold'"),
     ("ledger-chain", put("ledger", "genesis", value=ZEROS), "ledger.genesis is not the genesis"),

@@ -88,14 +88,18 @@ def send(process: Process, signum: int) -> bool:
     """Send a signal to exactly this process; False if it is gone or may not be signalled."""
     try:
         descriptor = os.pidfd_open(process.pid)
+    except ProcessLookupError:
+        return False
     except (OSError, AttributeError):
         return _send_by_number(process, signum)
     try:
         if not _is_same(process):
             return False
         signal.pidfd_send_signal(descriptor, signum)
-    except OSError:
+    except ProcessLookupError:
         return False
+    except (OSError, AttributeError):
+        return _send_by_number(process, signum)
     finally:
         os.close(descriptor)
     return True
@@ -169,7 +173,8 @@ def end_all(
         running = kill_once([root])
         killed.update(row.identity for row in running)
         if time.monotonic() >= ends_at:
-            return killed, len(running)
+            # A family that forks faster than it can be seen leaves a child, though none was seen running.
+            return killed, max(1, len(running))
         pause(seconds)
         seconds = min(2 * seconds, _LONGEST_PAUSE_SECONDS)
     return killed, 0

@@ -42,10 +42,10 @@ def main(control: int) -> NoReturn:
     os.set_inheritable(control, False)  # noqa: FBT003 - has no keyword
     hangup_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     _shut_signals_out()
-    prctl.become_subreaper()
-    pid = os.fork()
     code = 1
     try:
+        prctl.become_subreaper()
+        pid = os.fork()
         if pid:
             _guard(control, pid)
         else:

@@ -59,7 +59,8 @@ class SpawnRequest:
     `argv`, `env` and `cwd` are text in which bytes that are not UTF-8 stand as lone surrogates (`os.fsdecode`). The
     program is looked for in the `PATH` of `env`. `stdin`, `stdout`, `stderr` are descriptors, None for docket's.
     `leftover_grace_seconds`: what processes that outlive the agent have between SIGTERM and SIGKILL.
-    Raises UsageError for what no program can be given: no argv, a NUL, a variable's name that is empty or has `=`.
+    Raises UsageError for what no program can be given: no argv, a NUL, a surrogate that stands for no byte, a
+    variable's name that is empty or has `=`.
     """
 
     argv: tuple[str, ...]
@@ -73,10 +74,19 @@ class SpawnRequest:
     def __post_init__(self) -> None:
         if not self.argv:
             raise UsageError(Reason.USAGE, "no program to run is named")
-        if any("\0" in text for text in (*self.argv, *self.env, *self.env.values(), os.fsdecode(self.cwd))):
-            raise UsageError(Reason.WRONG_VALUE, "an argument, a variable or the folder of the agent holds a NUL")
+        for text in (*self.argv, *self.env, *self.env.values(), os.fsdecode(self.cwd)):
+            if "\0" in text or not _is_encodable(text):
+                raise UsageError(Reason.WRONG_VALUE, f"no program can be given the text {text!r}")
         if any(not name or "=" in name for name in self.env):
             raise UsageError(Reason.WRONG_VALUE, "a variable's name is empty or holds '='")
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,9 +164,13 @@ class Agent:
 
     def await_start(self, request: bytes) -> None:
         """Send the request; return when the agent runs or cannot. UnavailableError if the launcher itself failed."""
-        with suppress(OSError):  # a launcher that is gone is noticed by the reading thread
-            self._link.control.sendall(request)
-        settled = self._settled.wait(_START_ALLOWED_SECONDS)
+        try:
+            with suppress(OSError):  # a launcher that is gone is noticed by the reading thread
+                self._link.control.sendall(request)
+            settled = self._settled.wait(_START_ALLOWED_SECONDS)
+        except BaseException:  # an interrupt, perhaps: the caller never gets the agent that it would have to close
+            self.close()
+            raise
         if not settled or self._reports.never_ran:
             self.close()
             raise UnavailableError(Reason.LAUNCHER_LOST, "the agent's launcher ended before it had started the agent")
@@ -250,20 +264,40 @@ def spawn(request: SpawnRequest) -> Agent:
     lent = terminal.borrow(
         0 if request.stdin is None else request.stdin, 1 if request.stdout is None else request.stdout
     )
-    agent = Agent(_start_guard(request, lent), request)
-    agent.await_start(
-        encode_request(
-            LaunchRequest(
-                argv=[os.fsencode(text) for text in request.argv],
-                cwd=os.fsencode(os.path.abspath(request.cwd)),  # noqa: PTH100 - as bytes, without resolving links
-                environment=[os.fsencode(f"{name}={value}") for name, value in request.env.items()],
-                docket_group=os.getpgrp(),
-                take_terminal=lent is not None and lent.give_at_start,
-                leftover_grace_ms=round(request.leftover_grace_seconds * 1000),
-            )
+    try:
+        message = _encode(request, take_terminal=lent is not None and lent.give_at_start)
+        link = _start_guard(request, lent)
+    except BaseException:
+        if lent is not None:
+            lent.close()
+        raise
+    agent = Agent(link, request)
+    agent.await_start(message)
+    return agent
+
+
+def _encode(request: SpawnRequest, *, take_terminal: bool) -> bytes:
+    """Return what the launcher is told."""
+    return encode_request(
+        LaunchRequest(
+            argv=[os.fsencode(text) for text in request.argv],
+            cwd=_absolute(os.fsencode(request.cwd)),
+            environment=[os.fsencode(f"{name}={value}") for name, value in request.env.items()],
+            docket_group=os.getpgrp(),
+            take_terminal=take_terminal,
+            leftover_grace_ms=round(request.leftover_grace_seconds * 1000),
         )
     )
-    return agent
+
+
+def _absolute(folder: bytes) -> bytes:
+    """Return the folder as seen from the root: the launcher stands elsewhere."""
+    if folder.startswith(b"/"):
+        return folder
+    try:
+        return os.path.join(os.getcwdb(), folder)  # noqa: PTH109, PTH118 - a path of bytes
+    except OSError as error:
+        raise UnavailableError(Reason.NOT_FOUND, "the current folder does not exist any more") from error
 
 
 def _start_guard(request: SpawnRequest, lent: terminal.Terminal | None) -> _Link:

@@ -33,11 +33,16 @@ _MAX_REMEMBERED = 1024
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A model's entry in a section; `assumed` where the section is not the asked provider's own."""
+    """A model's entry in a section.
+
+    `assumed`: the section is not the asked provider's own. `stands_in`: the entry is the requested model's, for a
+    reply that named one the book does not list.
+    """
 
     section: str
     entry: Mapping[str, Any]
     assumed: bool
+    stands_in: bool = False
 
 
 @dataclass(frozen=True, slots=True)

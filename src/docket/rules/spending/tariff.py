@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -132,11 +132,16 @@ def resolve(book: PriceBook, asked: Asked) -> Tariff:
         rates = dearest(book, section)
         source = f"assumed: the dearest prices of {section}, {book.schema} as of {book.as_of}"
         return Tariff(name=f"{name}+assumed+at-{asked.provider}", rates=rates, source=source, assumed=True)
+    return tariff_of(book, asked, found)
+
+
+def tariff_of(book: PriceBook, asked: Asked, found: Found) -> Tariff:
+    """Return the tariff of a call by an entry of the book."""
     labels, rates, assumed = _listed(book.section(found.section), found.entry, asked)
     assumed = assumed or found.assumed
     source = f"{found.section}/{found.entry['id']}{''.join(labels)}, {book.schema} as of {book.as_of}"
     return Tariff(
-        name=name + "".join(labels) + _stand_in(book, asked) + _reseller(asked, found.section),
+        name=family_name(asked.model) + "".join(labels) + _stand_in(found, asked) + _reseller(asked, found.section),
         rates=rates,
         source=f"assumed: {source}" if assumed else source,
         assumed=assumed,
@@ -149,7 +154,7 @@ def lookup(book: PriceBook, asked: Asked) -> Found | UnknownModel:
     found = book.find(section, asked.model)
     if isinstance(found, UnknownModel) and asked.requested_model:
         other = book.find(section, asked.requested_model)
-        return found if isinstance(other, UnknownModel) else Found(other.section, other.entry, assumed=True)
+        return found if isinstance(other, UnknownModel) else replace(other, assumed=True, stands_in=True)
     return found
 
 
@@ -191,10 +196,9 @@ def _reseller(asked: Asked, section: str) -> str:
     return "" if own else f"+at-{asked.provider}"
 
 
-def _stand_in(book: PriceBook, asked: Asked) -> str:
+def _stand_in(found: Found, asked: Asked) -> str:
     """Return the label of a name that is priced as the requested model, whichever that was."""
-    listed = isinstance(book.find(asked.section or asked.provider, asked.model), Found)
-    return "" if listed else f"+as-{family_name(asked.requested_model or '')}"
+    return f"+as-{family_name(asked.requested_model or '')}" if found.stands_in else ""
 
 
 def _listed(section: Mapping[str, Any], entry: Mapping[str, Any], asked: Asked) -> tuple[list[str], Rates, bool]:

@@ -155,8 +155,8 @@ class Reports:
         )
 
     def stop_report(self) -> StopReport:
-        """Return what ended the run; `ended` must hold."""
-        interrupted, terminated, killed, leftovers, survivors = self._counts or (0, 0, 0, 0, 0)
+        """Return what ended the run; before `ended` holds, that something of it survives."""
+        interrupted, terminated, killed, leftovers, survivors = self._counts or (0, 0, 0, 0, 1)
         counts = ((signal.SIGINT, interrupted), (signal.SIGTERM, terminated), (signal.SIGKILL, killed))
         return StopReport(
             ended=tuple(Ended(signal=number, processes=count) for number, count in counts if count),

@@ -108,6 +108,7 @@ class Agent:
         self._reports = Reports()
         self._settled = threading.Event()
         self._ended = threading.Event()
+        self._timers: list[threading.Timer] = []
         self._event_descriptor = os.eventfd(0, os.EFD_CLOEXEC)
         self._thread = threading.Thread(target=self._read_reports, name="docket-agent", daemon=True)
         self._thread.start()
@@ -132,15 +133,24 @@ class Agent:
         self._command(f"signal {int(signum)}")
 
     def request_stop(self, plan: StopPlan) -> None:
-        """Begin to stop the run and return at once; a later request can only shorten the graces."""
-        self._command(f"stop {max(0, round(plan.grace_seconds * 1000))}")
-        self._continue_launcher()
+        """Begin to stop the run and return at once; a later request can only shorten the graces.
+
+        The run then ends within twice the grace and what killing takes, whatever became of the launcher.
+        """
+        grace_seconds = max(0.0, plan.grace_seconds)
+        self._command(f"stop {round(grace_seconds * 1000)}")
+        self._continue_launchers()
+        timer = threading.Timer(2 * grace_seconds + _KILL_ALLOWED_SECONDS, self._force)
+        timer.daemon = True
+        self._timers.append(timer)
+        timer.start()
+        if self._ended.is_set():
+            timer.cancel()
 
     def stop(self, plan: StopPlan) -> StopReport:
         """Stop the run and wait until nothing of it is left; if it ended already, tell how."""
         self.request_stop(plan)
-        if not self._ended.wait(2 * max(0.0, plan.grace_seconds) + _KILL_ALLOWED_SECONDS):
-            self._force()
+        self._ended.wait(2 * max(0.0, plan.grace_seconds) + 4 * _KILL_ALLOWED_SECONDS)
         return self._reports.stop_report()
 
     def close(self) -> None:
@@ -179,24 +189,27 @@ class Agent:
         with suppress(OSError):  # the run has ended meanwhile
             self._link.control.sendall(line.encode("ascii") + b"\n")
 
-    def _continue_launcher(self) -> None:
+    def _continue_launchers(self) -> None:
         """Undo a SIGSTOP that a process of the run may have sent to guard or launcher."""
-        for pid, started in self._launchers():
-            row = descendants.read_process(pid)
-            if row is not None and row.started == started:
-                descendants.send(row, signal.SIGCONT)
+        for row in self._launchers():
+            descendants.send(row, signal.SIGCONT)
 
-    def _launchers(self) -> list[tuple[int, int]]:
-        launcher = self._reports.launcher
-        return [self._link.guard_identity, *(() if launcher is None else (launcher,))]
+    def _launchers(self) -> list[descendants.Process]:
+        """Return what still runs of launcher and guard, in this order."""
+        identities = (self._reports.launcher, self._link.guard_identity)
+        rows = [None if identity is None else descendants.read_process(identity[0]) for identity in identities]
+        return [row for row in rows if row is not None and row.identity in identities]
 
     def _force(self) -> None:
-        """The launcher does not do its work: kill it, so that the guard does; then do it from here."""
-        for pid, started in reversed(self._launchers()):
-            descendants.kill_once([pid])
-            row = descendants.read_process(pid)
-            if row is not None and row.started == started:
-                descendants.send(row, signal.SIGKILL)
+        """The launcher did not do its work in time: do it from here, and kill it, so that the guard sees to the rest.
+
+        If that is not enough the guard is killed too, and the reading thread, which sees the end of the socket,
+        does what is left.
+        """
+        for row in self._launchers():
+            descendants.kill_once([row.pid])
+            descendants.send(row, signal.SIGKILL)
+            self._continue_launchers()
             if self._ended.wait(_KILL_ALLOWED_SECONDS):
                 return
 
@@ -216,6 +229,8 @@ class Agent:
             self._link.terminal.take_back(self._reports.pid, reset_screen=self._reports.agent_was_killed)
         self._ended.set()
         self._settled.set()
+        for timer in self._timers:
+            timer.cancel()
         os.eventfd_write(self._event_descriptor, 1)
 
 

@@ -29,6 +29,7 @@ def test_ordinary_run():
     reports = reports_of(STARTED)
     assert reports.settled
     assert not reports.ended
+    assert reports.stop_report().survivors == 1
     assert (reports.pid, reports.agent_identity, reports.launcher) == (500, (500, 9000), (400, 8000))
     for line in ("exited 3", "ended 0 1 2 3 0"):
         reports.take(line.split())

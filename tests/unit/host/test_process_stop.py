@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from run_probe import PLAIN_CHILD, SESSION_CHILD, STUBBORN_DAEMON, Mark, await_true, is_gone, parent_of, stat_fields
 
+from docket.host import process
 from docket.host.process import Agent, AgentExit, Ended, SpawnRequest, StopPlan, spawn
 
 SHORT = StopPlan(grace_seconds=0.1)
@@ -259,3 +260,18 @@ def test_wide_tree_is_ended(mark, tmp_path):
     assert report.survivors == 0
     assert sum(step.processes for step in report.ended) == 256
     assert mark.running() == []
+
+
+@pytest.mark.parametrize("targets", ["$PPID", "$PPID $(cut -d' ' -f4 /proc/$PPID/stat)"], ids=["launcher", "both"])
+def test_agent_that_keeps_its_launcher_stopped_is_ended_all_the_same(mark, tmp_path, monkeypatch, targets):
+    monkeypatch.setattr(process, "_KILL_ALLOWED_SECONDS", 0.5)
+    script = f"trap '' INT TERM; targets=\"{targets}\"; echo $$ >> $PIDS; while :; do kill -STOP $targets; done"
+    with start(mark, tmp_path, "sh", "-c", script) as agent:
+        mark.await_written(1)
+        launcher = parent_of(agent.pid)
+        pids = (agent.pid, launcher, parent_of(launcher))
+        agent.request_stop(SHORT)
+        ended = agent.wait(60)
+    assert ended.exit_code is None
+    assert mark.running() == []
+    assert all(is_gone(pid) for pid in pids)

@@ -197,11 +197,9 @@ def keeps_alive(head: RequestHead | ResponseHead) -> bool:
 
 def end_to_end(headers: Headers, *, also: Iterable[bytes] = ()) -> Headers:
     """Return the headers that go on: without the hop-by-hop ones, those Connection names, and `also`."""
-    dropped = HOP_BY_HOP.union(also)
-    named = [item.encode("latin-1") for item in elements(headers, b"connection")]
-    if named:
-        # A length is framing: a message that names it as hop-by-hop would lose its end.
-        dropped = dropped.union(named).difference((b"content-length",))
+    # A length is framing: a message that names it as hop-by-hop would lose its end.
+    named = {item.encode("latin-1") for item in elements(headers, b"connection")} - {b"content-length"}
+    dropped = HOP_BY_HOP.union(also, named)
     return tuple(field for field in headers if field[0].lower() not in dropped)
 
 

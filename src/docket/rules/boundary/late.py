@@ -81,8 +81,8 @@ class LateBooking:
 
     def take(self, data: bytes, now_ns: int) -> None:
         """Take the next bytes of the reply."""
-        if self._reply is not None:
-            self._reply.observe(data, now_ns)
+        assert self._reply is not None  # noqa: S101 - a body follows its head
+        self._reply.observe(data, now_ns)
 
     def settle(self, outcome: Outcome, now_ns: int) -> tuple[list[Command], list[Breach]] | None:
         """Return what is recorded, None where nothing is billed."""

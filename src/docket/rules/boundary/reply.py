@@ -94,8 +94,7 @@ class ModelReply:
         """Take the next bytes of the reply."""
         if self._first_byte_at_ns is None:
             self._first_byte_at_ns = now_ns
-        if self._meter is not None:
-            self._meter.feed(data)
+        self._read(data)
         cap = self._followed()
         if cap is not None:
             return self._cut(cap, now_ns)
@@ -113,8 +112,7 @@ class ModelReply:
         """Take bytes that somebody else passes on."""
         if self._first_byte_at_ns is None:
             self._first_byte_at_ns = now_ns
-        if self._meter is not None:
-            self._meter.feed(data)
+        self._read(data)
         self._passed(data)
 
     def reports_usage(self) -> bool:
@@ -163,6 +161,10 @@ class ModelReply:
             return []
         self.settle(Outcome.CUT, now_ns)
         return [CloseUpstream()]
+
+    def _read(self, data: bytes) -> None:
+        assert self._meter is not None  # noqa: S101 - a body follows its head
+        self._meter.feed(data)
 
     def _passed(self, data: bytes) -> None:
         self._bytes += len(data)

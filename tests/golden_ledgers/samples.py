@@ -194,6 +194,27 @@ def cut() -> LedgerBuilder:
     return closed(ledger, "0.003000")
 
 
+def estimated() -> LedgerBuilder:
+    """One call whose provider gave no count."""
+    ledger = opened()
+    ledger.add(price("gpt-5", "1.25", "0.125", "10.00"))
+    ledger.add(request(1, "openai", "gpt-5", "openai-chat"))
+    ledger.add(
+        response(
+            1,
+            "openai",
+            "gpt-5",
+            usage=Usage(input_tokens=400, output_tokens=100),
+            components=(component("gpt-5", 400, 0, 100, "0.001500"),),  # 400x1.25 + 100x10
+            cost="0.001500",
+            cumulative="0.001500",
+            usage_source=UsageSource.ESTIMATED,
+            usage_note="the reply carried no usage",
+        )
+    )
+    return closed(ledger, "0.001500")
+
+
 def zero() -> LedgerBuilder:
     """No call at all."""
     return closed(opened(), "0.00", ())
@@ -302,4 +323,7 @@ def gap() -> LedgerBuilder:
     return closed(ledger, "0.00", ())
 
 
-ALL = {item.__name__: item for item in (anthropic, chat, responses, assumed, cut, zero, odd_names, no_end, busy, gap)}
+ALL = {
+    item.__name__: item
+    for item in (anthropic, chat, responses, assumed, cut, estimated, zero, odd_names, no_end, busy, gap)
+}

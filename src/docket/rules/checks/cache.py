@@ -1,4 +1,4 @@
-"""Checks of the response cache's member, which says what repeated calls would have cost (spec/receipt.md, Cache)."""
+"""Checks of the response cache's member, which says what repeated calls would have cost (spec/receipt.md, Checks)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The course of a ledger of docket's own: which events stand once and where, and in which order calls go.
 
-Rules (spec/ledger.md, Course):
+Rules (spec/receipt.md, Checks):
 1. `session.start` is event 0 and stands nowhere else; `session.end` is the last event.
 2. `policy.applied`, `proc.spawn`, `proc.exit` and each pass of `fs.snapshot` stand at most once; the policy before
    any process or call, the exit after the spawn, the pass after behind the pass before.

@@ -18,9 +18,9 @@ from docket.formats.run.receipt import UsageRow
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.receipt.latency import summary
 
-BASIS_REPORTED = "reported: provider usage fields"
-BASIS_ESTIMATED = "estimated: provider reported no usage"
-BASIS_MIXED = "mixed: reported and estimated usage"
+BASIS_REPORTED = "reported: the providers' own counts"
+BASIS_ESTIMATED = "estimated: the providers gave no count that could be read"
+BASIS_MIXED = "mixed: some counts are the providers', some are estimates"
 
 
 @dataclass(slots=True)

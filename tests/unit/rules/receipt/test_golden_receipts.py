@@ -83,7 +83,7 @@ def test_every_member_of_a_run_with_cache_writes_and_a_search() -> None:
         "output_tokens": 510,
         "total_tokens": 17_612,
         "cost_usd": "0.060950",
-        "cost_basis": "reported: provider usage fields",
+        "cost_basis": "reported: the providers' own counts",
         "usage_reported_calls": 5,
         "usage_estimated_calls": 0,
         "asserted_calls": 0,
@@ -249,11 +249,18 @@ def test_the_price_table_holds_the_families_most_specific_first_with_its_source(
 def test_an_estimate_beside_a_report_is_mixed() -> None:
     receipt = receipt_of(samples.cut().data())
 
-    assert receipt["totals"]["cost_basis"] == "mixed: reported and estimated usage"
+    assert receipt["totals"]["cost_basis"] == "mixed: some counts are the providers', some are estimates"
     assert (receipt["totals"]["usage_reported_calls"], receipt["totals"]["usage_estimated_calls"]) == (1, 1)
     assert receipt["model_calls"]["outcomes"] == {"complete": 1, "cut": 1}
     assert receipt["model_calls"]["estimated"] == 1
     assert "estimates" in receipt["limits_disclosure"]["codes"]
+
+
+def test_an_estimate_alone_is_no_report() -> None:
+    totals = receipt_of(samples.estimated().data())["totals"]
+
+    assert totals["cost_basis"] == "estimated: the providers gave no count that could be read"
+    assert (totals["usage_reported_calls"], totals["usage_estimated_calls"]) == (0, 1)
 
 
 def test_half_micro_dollars_round_to_even_and_rows_add_up() -> None:
@@ -283,7 +290,7 @@ def test_a_run_without_calls_has_no_latency_and_a_table_that_prices_nothing() ->
 
     assert "latency" not in receipt
     assert receipt["totals"]["calls"] == 0
-    assert receipt["totals"]["cost_basis"] == "reported: provider usage fields"
+    assert receipt["totals"]["cost_basis"] == "reported: the providers' own counts"
     assert [family["pattern"] for family in receipt["price_table"]["document"]["families"]] == ["(no call was priced)"]
     assert "provider-counts" not in receipt["limits_disclosure"]["codes"]
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode
+from docket.formats.digest import Digest
 from docket.formats.ledger.event import GENESIS, MAX_LINE_BYTES, Event, read_event
 from docket.formats.reason import Reason
 
@@ -35,22 +36,25 @@ def follow(chunks: Iterable[bytes]) -> Iterator[Event | TornTail]:
     the one before; the message names the sequence number that line should have had.
     """
     prev, expected, offset = GENESIS, 0, 0
-    for line, complete in _split(chunks):
-        if not complete:
-            yield TornTail(offset, line)
-            return
-        try:
-            event = read_event(decode(line), line)
-        except InvalidDocumentError as error:
-            raise InvalidDocumentError(error.reason, f"event {expected}: {error.detail}") from error
-        if event.seq != expected:
-            raise InvalidDocumentError(
-                Reason.BROKEN_CHAIN, f"event {expected}: the line there carries the number {event.seq}"
-            )
-        if event.prev != prev:
-            raise InvalidDocumentError(Reason.BROKEN_CHAIN, f"event {expected}: it does not follow the event before it")
-        yield event
-        prev, expected, offset = event.hash, expected + 1, offset + len(line) + 1
+    try:
+        for line, complete in _split(chunks):
+            if not complete:
+                yield TornTail(offset, line)
+                return
+            event = _successor(line, expected, prev)
+            yield event
+            prev, expected, offset = event.hash, expected + 1, offset + len(line) + 1
+    except InvalidDocumentError as error:
+        raise InvalidDocumentError(error.reason, f"event {expected}: {error.detail}") from error
+
+
+def _successor(line: bytes, expected: int, prev: Digest) -> Event:
+    event = read_event(decode(line), line)
+    if event.seq != expected:
+        raise InvalidDocumentError(Reason.BROKEN_CHAIN, f"the line there carries the number {event.seq}")
+    if event.prev != prev:
+        raise InvalidDocumentError(Reason.BROKEN_CHAIN, "it does not follow the event before it")
+    return event
 
 
 def _split(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:

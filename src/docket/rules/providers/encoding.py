@@ -15,9 +15,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-import brotli  # type: ignore[import-untyped]
-import zstandard
-
 from docket.rules.providers.interface import Meter, Reading
 
 PIECE_BYTES = 64 * 1024
@@ -209,17 +206,20 @@ def _inflate(inner: zlib._Decompress, data: bytes, sink: Sink) -> bytes:
 
 
 class _Brotli:
-    __slots__ = ("_inner", "failed")
+    __slots__ = ("_error", "_inner", "failed")
 
     def __init__(self) -> None:
+        import brotli  # type: ignore[import-untyped]  # noqa: PLC0415 - most runs never meet the coding
+
         self._inner = brotli.Decompressor()
+        self._error = brotli.error
         self.failed = False
 
     def feed(self, data: bytes, sink: Sink) -> None:
         while not self.failed and not self._inner.is_finished():
             try:
                 piece = self._inner.process(data, output_buffer_limit=PIECE_BYTES)
-            except brotli.error:
+            except self._error:
                 self.failed = True
                 return
             if not piece:
@@ -235,10 +235,14 @@ def _cut(piece: bytes, sink: Sink) -> None:
 
 
 class _Zstd:
-    __slots__ = ("_inner", "failed")
+    __slots__ = ("_error", "_fresh", "_inner", "failed")
 
     def __init__(self) -> None:
+        import zstandard  # noqa: PLC0415 - most runs never meet the coding
+
+        self._fresh = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj
         self._inner = self._fresh()
+        self._error = zstandard.ZstdError
         self.failed = False
 
     def feed(self, data: bytes, sink: Sink) -> None:
@@ -250,7 +254,7 @@ class _Zstd:
     def _step(self, data: bytes, sink: Sink) -> bytes:
         try:
             piece = self._inner.decompress(data)
-        except zstandard.ZstdError:
+        except self._error:
             self.failed = True
             return b""
         _cut(piece, sink)
@@ -259,9 +263,6 @@ class _Zstd:
         rest: bytes = self._inner.unused_data
         self._inner = self._fresh()
         return rest
-
-    def _fresh(self) -> zstandard.ZstdDecompressionObj:
-        return zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW_BYTES).decompressobj()
 
 
 _CODINGS: dict[str, Callable[[], Decoder]] = {

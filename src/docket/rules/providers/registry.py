@@ -10,7 +10,6 @@ Rules:
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -141,6 +140,8 @@ def is_local_host(host: str) -> bool:
     bare = host.strip("[]").rstrip(".").lower()
     if bare == "localhost" or bare.endswith(".localhost"):
         return True
+    import ipaddress  # noqa: PLC0415 - only an upstream of another name is looked at
+
     try:
         return ipaddress.ip_address(bare).is_loopback
     except ValueError:

@@ -44,6 +44,12 @@ class Found:
     assumed: bool
     stands_in: bool = False
 
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The input lengths above which any of its prices changes, ascending."""
+        listed = (*self.entry["prices"], *self.entry.get("variants", ()))
+        return tuple(sorted({start for price in listed for start, _ in price.get("above", ())}))
+
 
 @dataclass(frozen=True, slots=True)
 class UnknownModel:
@@ -55,7 +61,10 @@ class UnknownModel:
 
 
 class PriceBook:
-    """A price book over its bytes. It remembers what it has looked up and is otherwise immutable."""
+    """A price book over its bytes. It remembers what it has looked up and is otherwise immutable.
+
+    `tariffs` is room for `rules.spending.tariff` to remember what it has resolved.
+    """
 
     def __init__(self, *, meta: JsonObject, digest: str, lines: Mapping[str, bytes], table: PriceTable | None) -> None:
         self.meta = meta
@@ -64,6 +73,7 @@ class PriceBook:
         self._lines = lines
         self._sections: dict[str, Mapping[str, Any]] = {}
         self._found: dict[tuple[str, str], Found | UnknownModel] = {}
+        self.tariffs: dict[tuple[object, ...], Any] = {}
 
     @classmethod
     def parse(cls, data: bytes) -> PriceBook:

@@ -13,8 +13,9 @@ Which prices hold is `rules.spending.tariff`; how a usage falls apart is `rules.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from docket.formats.amount import ZERO, Usd
+from docket.formats.amount import Usd
 from docket.formats.ledger.payloads import Component, PriceRow
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, cost_row, literal_pattern, spell_price
 from docket.formats.run.usage import Usage, UsagePart
@@ -91,7 +92,7 @@ class WorstCase:
 
 def price_call(book: PriceBook, facts: CallFacts) -> Priced:
     """Return the components, rows and cost of a call."""
-    lines: dict[str, tuple[PriceRow, Share]] = {}
+    lines: dict[str, tuple[_Row, Share]] = {}
     assumed = False
     last = ""
     for part in facts.parts or (UsagePart(model=facts.model, usage=facts.usage),):
@@ -99,16 +100,13 @@ def price_call(book: PriceBook, facts: CallFacts) -> Priced:
         assumed = assumed or tariff.assumed
         for share in split(part.usage, audio_apart=tariff.rates.audio_apart):
             name = tariff.name + share.suffix
-            row = _row(tariff, share.suffix)
-            known_line = lines.get(name)
-            lines[name] = (row, share if known_line is None else _added(known_line[1], share))
+            before = lines.get(name)
+            lines[name] = (_row(tariff, share.suffix), share if before is None else _added(before[1], share))
         last = tariff.name if part.model == facts.model or not last else last
     lines[last] = lines.pop(last)
-    components = tuple(_component(name, row, share) for name, (row, share) in lines.items())
-    cost = ZERO
-    for component in components:
-        cost += component.cost_usd
-    return Priced(components=components, rows=tuple(row for row, _ in lines.values()), cost=cost, assumed=assumed)
+    components = tuple(_component(name, row.family, share) for name, (row, share) in lines.items())
+    cost = Usd(sum(component.cost_usd.micros for component in components))
+    return Priced(components=components, rows=tuple(row.price for row, _ in lines.values()), cost=cost, assumed=assumed)
 
 
 def known(book: PriceBook, provider: str, model: str, section: str | None = None) -> bool:
@@ -192,8 +190,17 @@ def _added(share: Share, other: Share) -> Share:
     )
 
 
-def _row(tariff: Tariff, suffix: str) -> PriceRow:
-    return _price_row(literal_pattern(tariff.name + suffix), _component_rates(tariff.rates, suffix), tariff.source)
+@dataclass(frozen=True, slots=True)
+class _Row:
+    price: PriceRow
+    family: Family
+
+
+@lru_cache(maxsize=1024)
+def _row(tariff: Tariff, suffix: str) -> _Row:
+    pattern = literal_pattern(tariff.name + suffix)
+    row = _price_row(pattern, _component_rates(tariff.rates, suffix), tariff.source)
+    return _Row(row, Family(pattern=pattern, input=row.input, cached_input=row.cached_input, output=row.output))
 
 
 def _price_row(pattern: str, rates: Rates, source: str) -> PriceRow:
@@ -222,8 +229,7 @@ def _component_rates(rates: Rates, suffix: str) -> Rates:
     return Rates(input=rates.long_write if suffix in _LONG_WRITES else rates.short_write)
 
 
-def _component(name: str, row: PriceRow, share: Share) -> Component:
-    family = Family(pattern=row.pattern, input=row.input, cached_input=row.cached_input, output=row.output)
+def _component(name: str, family: Family, share: Share) -> Component:
     return Component(
         model=name,
         input_tokens=share.input_tokens,

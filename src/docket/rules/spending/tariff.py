@@ -14,6 +14,7 @@ Rules:
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -33,6 +34,7 @@ _DEFAULT_SEARCH_FEE = "10"
 _DEFAULT_CONTEXT_TOKENS = 1_050_000
 _DEFAULT_OUTPUT_TOKENS = 128_000
 _SCALE = 1_000_000
+_MAX_REMEMBERED = 512
 _NOT_LABEL = re.compile(r"[^a-z0-9._]")
 
 
@@ -121,6 +123,31 @@ class Limits:
 
 def resolve(book: PriceBook, asked: Asked) -> Tariff:
     """Return the tariff of a call; there always is one."""
+    # Prices change by the minute at most, and by the length of the input only at a step.
+    key = (
+        asked.provider, asked.section, asked.model, asked.requested_model, asked.service_tier, asked.speed,
+        asked.inference_geo, asked.waiver, asked.at[:16],
+    )  # fmt: skip
+    steps, tariffs = book.tariffs.get(key, ((), None))
+    place = bisect_left(steps, asked.input_tokens)
+    if tariffs is None:
+        if len(book.tariffs) >= _MAX_REMEMBERED:
+            book.tariffs.clear()
+        steps, tariffs = _steps(book, asked), {}
+        book.tariffs[key] = steps, tariffs
+        place = bisect_left(steps, asked.input_tokens)
+    tariff: Tariff | None = tariffs.get(place)
+    if tariff is None:
+        tariff = tariffs[place] = _resolve(book, asked)
+    return tariff
+
+
+def _steps(book: PriceBook, asked: Asked) -> tuple[int, ...]:
+    found = None if asked.waiver is not None or book.table is not None else lookup(book, asked)
+    return found.steps if isinstance(found, Found) else ()
+
+
+def _resolve(book: PriceBook, asked: Asked) -> Tariff:
     name = family_name(asked.model)
     section = asked.section or asked.provider
     if asked.waiver is not None:

@@ -26,6 +26,10 @@ given = json.loads(sys.argv[1])
 if given["adopt"]:
     assert isolation.adopt_orphans()
 with spawn(SpawnRequest(argv=("sh", "-c", given["script"]), cwd=given["cwd"], env=given["env"])) as agent:
+    copy = os.fork() if given["copy"] else None
+    if copy == 0:
+        os.read(os.open(given["copy"], os.O_RDONLY), 1)
+        os._exit(0)
     print(agent.pid, flush=True)
     ended = agent.wait()
 print(ended.exit_code, ended.signal, ended.failure, ended.leftover_processes, flush=True)
@@ -65,16 +69,20 @@ def is_gone(pid: int) -> bool:
 class Supervised:
     """A supervising program with an agent below it."""
 
-    def __init__(self, folder: Path, *, adopt: bool = False, script: str = AGENT) -> None:
+    def __init__(self, folder: Path, *, adopt: bool = False, script: str = AGENT, copy: bool = False) -> None:
         self.mark = uuid.uuid4().hex
         self.written = folder / "pids"
         self.written.touch()
         self.gate = folder / "gate"
         os.mkfifo(self.gate)
         env = {"PATH": os.environ["PATH"], MARK: self.mark, "PIDS": str(self.written)}
-        given = json.dumps({"adopt": adopt, "script": script, "cwd": str(folder), "env": env})
+        # A forked copy of the supervisor waits at the gate.
+        given = {"adopt": adopt, "script": script, "cwd": str(folder), "env": env, "copy": copy and str(self.gate)}
         self.process = subprocess.Popen(
-            [sys.executable, "-c", SUPERVISOR, given], stdout=subprocess.PIPE, text=True, start_new_session=True
+            [sys.executable, "-c", SUPERVISOR, json.dumps(given)],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         self.agent = int(self.process.stdout.readline())
         self.launcher = int(stat_words(self.agent)[1])
@@ -140,6 +148,14 @@ def test_docket_is_killed(supervise, names):
         with suppress(ProcessLookupError):  # the death before it may have been faster
             os.kill(pid, signal.SIGKILL)
     await_true(lambda: run.running() == [])
+
+
+def test_docket_is_killed_while_a_forked_copy_of_it_holds_its_socket(supervise):
+    run = supervise(copy=True)
+    run.await_tree()
+    os.kill(run.process.pid, signal.SIGKILL)
+    await_true(lambda: run.running() == [])
+    run.gate.write_text("go")
 
 
 def test_dockets_whole_process_group_is_killed(supervise):

@@ -2,10 +2,11 @@
 
 docket runs it in a fresh interpreter (`host/process`), so that neither docket's threads nor its memory are
 forked. It runs as two processes: the *guard* and, as its child, the *launcher*. Both are subreapers and both see
-docket's end of the socket close, so killing any one of docket, guard and launcher leaves another to end the rest.
+docket go, so killing any one or two of docket, guard and launcher leaves another to end the rest.
 
 Rules:
-1. When docket's end closes, every descendant is killed at once: nobody would meter or record it.
+1. When docket is gone (its end of the socket closes, or its process ends while a forked copy still holds that end),
+   every descendant is killed at once: nobody would meter or record it.
 2. When the agent has ended, what it left behind is asked to end (SIGTERM) and after a grace killed, and counted.
 3. A stop is SIGINT to the agent's group (as Ctrl-C is), a grace, SIGTERM to everything, a grace, SIGKILL to
    everything; a later stop can only shorten what is left. Nothing is waited for without a bound.
@@ -37,19 +38,20 @@ _SETTLE_SECONDS = 0.05
 _LAUNCHER_ALLOWED_SECONDS = KILL_ALLOWED_SECONDS + 5.0
 
 
-def main(control: int) -> NoReturn:
-    """Run guard and launcher over the socket `control`; the process ends here."""
+def main(control: int, docket: int) -> NoReturn:
+    """Run guard and launcher over the socket `control` for the process `docket`; this process ends here."""
     os.set_inheritable(control, False)  # noqa: FBT003 - has no keyword
     hangup_ignored = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     _shut_signals_out()
     code = 1
     try:
         prctl.become_subreaper()
+        channel = Channel(control, docket)
         pid = os.fork()
         if pid:
-            _guard(control, pid)
+            _guard(channel, pid)
         else:
-            _launch(control, hangup_ignored=hangup_ignored)
+            _launch(channel, hangup_ignored=hangup_ignored)
         code = 0
     finally:
         os._exit(code)
@@ -58,33 +60,68 @@ def main(control: int) -> NoReturn:
 def _shut_signals_out() -> None:
     """Block every signal but SIGCHLD; what is blocked here stays blocked in the forked launcher."""
     signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - {signal.SIGCHLD})
-    # Job control stops a process by signals that cannot be left pending for ever without effect on its group.
-    signal.signal(signal.SIGCHLD, _noted)
+    signal.signal(signal.SIGCHLD, _noted)  # by default it would be dropped, and no wait would end for it
 
 
 def _noted(_number: int, _frame: object) -> None:
     """Take a SIGCHLD whose arrival the wakeup pipe tells."""
 
 
+class Channel:
+    """The way to docket: the socket, and docket's process, whose end is noticed even if the socket stays open."""
+
+    __slots__ = ("control", "process")
+
+    def __init__(self, control: int, docket: int) -> None:
+        self.control = control
+        try:
+            self.process: int | None = os.pidfd_open(docket)
+        except (OSError, AttributeError):
+            self.process = None
+        if self.process is not None and os.getppid() != docket:
+            # docket ended before: the number may be a stranger's. The socket tells.
+            os.close(self.process)
+            self.process = None
+
+    def tell(self, text: str) -> None:
+        """Send one report; docket may be gone."""
+        try:
+            os.write(self.control, text.encode("ascii") + b"\n")
+        except OSError:
+            return
+
+
 class Waker:
-    """A pipe that becomes readable when a child changed state."""
+    """Waits for a child to change state and for docket, whichever comes first.
 
-    __slots__ = ("descriptor", "poll")
+    `events` is what to look for on the socket besides its end (0: nothing).
+    """
 
-    def __init__(self) -> None:
-        self.descriptor, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    __slots__ = ("_channel", "_pipe", "_poll")
+
+    def __init__(self, channel: Channel, events: int) -> None:
+        self._pipe, writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        self.poll = select.poll()
-        self.poll.register(self.descriptor, select.POLLIN)
+        self._channel = channel
+        self._poll = select.poll()
+        self._poll.register(self._pipe, select.POLLIN)
+        self._poll.register(channel.control, events)
+        if channel.process is not None:
+            self._poll.register(channel.process, select.POLLIN)
 
-    def wait(self, seconds: float | None) -> list[int]:
-        """Wait for any registered descriptor, at most so long; return which are ready besides the pipe's."""
-        ready = self.poll.poll(None if seconds is None else max(0, int(seconds * 1000) + 1))
+    def wait(self, seconds: float | None) -> tuple[bool, bool]:
+        """Wait at most so long; return whether the socket has something, and whether docket's process has ended."""
+        ready = self._poll.poll(None if seconds is None else max(0, int(seconds * 1000) + 1))
         found = [descriptor for descriptor, _ in ready]
-        if self.descriptor in found:
-            os.read(self.descriptor, 65536)
-            found.remove(self.descriptor)
-        return found
+        if self._pipe in found:
+            os.read(self._pipe, 65536)
+        return self._channel.control in found, self._channel.process in found
+
+    def forget_docket(self) -> None:
+        """Wait for children only from now on."""
+        self._poll.unregister(self._channel.control)
+        if self._channel.process is not None:
+            self._poll.unregister(self._channel.process)
 
 
 def _silence() -> None:
@@ -96,45 +133,42 @@ def _silence() -> None:
         os.close(null)
 
 
-def _tell(control: int, text: str) -> None:
-    """Send one report; docket may be gone."""
-    try:
-        os.write(control, text.encode("ascii") + b"\n")
-    except OSError:
-        return
-
-
 def _told_status(info: os.waitid_result) -> str:
     if info.si_code == os.CLD_EXITED:
         return f"exited {info.si_status}"
     return f"killed {info.si_status}"
 
 
-def _guard(control: int, launcher: int) -> None:
+def _guard(channel: Channel, launcher: int) -> None:
     """Wait until the launcher ended; end all it left if it was killed, or if it does not end after docket did."""
     prctl.set_name(b"docket-guard")
     _silence()
-    waker = Waker()
-    waker.poll.register(control, 0)
+    waker = Waker(channel, 0)
     ends_at: float | None = None
     while not _has_exited(launcher):
         seconds = None if ends_at is None else ends_at - time.monotonic()
         if seconds is not None and seconds <= 0:
             break
-        if control in waker.wait(seconds):
-            waker.poll.unregister(control)
+        if any(waker.wait(seconds)):
+            waker.forget_docket()
             ends_at = time.monotonic() + _LAUNCHER_ALLOWED_SECONDS
             os.kill(launcher, signal.SIGCONT)  # a process of the run may have stopped it
     if _ended_well(launcher):
         return
-    _tell(control, "lost")
+    channel.tell("lost")
+    if ends_at is None:
+        waker.forget_docket()
     statuses: dict[int, str] = {}
     killed, survivors = descendants.end_all(
-        os.getpid(), lambda: _reap_into(statuses), _pause(waker), KILL_ALLOWED_SECONDS
+        os.getpid(), lambda: _reap_into(statuses), lambda pause: _wait(waker, pause), KILL_ALLOWED_SECONDS
     )
     for pid, status in statuses.items():
-        _tell(control, f"reaped {pid} {status}")
-    _tell(control, f"ended 0 0 {len(killed)} {len(killed)} {survivors}")
+        channel.tell(f"reaped {pid} {status}")
+    channel.tell(f"ended 0 0 {len(killed)} {len(killed)} {survivors}")
+
+
+def _wait(waker: Waker, seconds: float) -> None:
+    waker.wait(seconds)
 
 
 def _has_exited(pid: int) -> bool:
@@ -162,29 +196,22 @@ def _reap_into(statuses: dict[int, str]) -> bool:
         statuses[info.si_pid] = _told_status(info)
 
 
-def _pause(waker: Waker) -> Callable[[float], None]:
-    def pause(seconds: float) -> None:
-        waker.wait(seconds)
-
-    return pause
-
-
-def _launch(control: int, *, hangup_ignored: bool) -> None:
+def _launch(channel: Channel, *, hangup_ignored: bool) -> None:
     """Start the agent that docket asks for and see the run to its end."""
     os.setpgid(0, 0)
     prctl.become_subreaper()
     prctl.set_name(b"docket-launcher")
-    request = launch_protocol.read_request(control)
+    request = launch_protocol.read_request(channel.control)
     if request is None:
         return
     terminal = foreground.Foreground(request.docket_group)
     started = agent_start.start(request, terminal, keep_hangup_ignored=hangup_ignored)
     _silence()
     if isinstance(started, agent_start.StartFailure):
-        _tell(control, f"failed {started.stage} {started.error}")
-        _tell(control, "ended 0 0 0 0 0")
+        channel.tell(f"failed {started.stage} {started.error}")
+        channel.tell("ended 0 0 0 0 0")
         return
-    run = Run(control, started, request, terminal)
+    run = Run(channel, started, request, terminal)
     run.announce()
     run.see_to_its_end()
 
@@ -194,7 +221,7 @@ class Run:
 
     __slots__ = (
         "_agent",
-        "_control",
+        "_channel",
         "_ends_at",
         "_exited",
         "_gone",
@@ -207,14 +234,13 @@ class Run:
         "_waker",
     )
 
-    def __init__(self, control: int, agent: int, request: LaunchRequest, terminal: foreground.Foreground) -> None:
-        self._control = control
+    def __init__(self, channel: Channel, agent: int, request: LaunchRequest, terminal: foreground.Foreground) -> None:
+        self._channel = channel
         self._agent = agent
         self._request = request
         self._terminal = terminal
         self._lines = launch_protocol.LineReader()
-        self._waker = Waker()
-        self._waker.poll.register(control, select.POLLIN)
+        self._waker = Waker(channel, select.POLLIN)
         self._gone = False
         self._exited = False
         self._stop_grace: float | None = None
@@ -226,7 +252,7 @@ class Run:
         """Tell docket that the agent runs."""
         rows = [descendants.read_process(pid) for pid in (self._agent, os.getpid())]
         starts = [0 if row is None else row.started for row in rows]
-        _tell(self._control, f"started {self._agent} {starts[0]} {os.getpid()} {starts[1]}")
+        self._channel.tell(f"started {self._agent} {starts[0]} {os.getpid()} {starts[1]}")
 
     def see_to_its_end(self) -> None:
         """Wait for the agent or for a wish to stop it, then end what is left, stage by stage."""
@@ -235,7 +261,7 @@ class Run:
         interrupted = self._interrupt()
         terminated = self._terminate()
         killed, survivors = self._kill()
-        _tell(self._control, f"ended {interrupted} {terminated} {killed} {self._leftovers or 0} {survivors}")
+        self._channel.tell(f"ended {interrupted} {terminated} {killed} {self._leftovers or 0} {survivors}")
 
     def _interrupt(self) -> int:
         """Ask the agent to end as Ctrl-C would; return how many processes ended within the grace."""
@@ -312,19 +338,20 @@ class Run:
             self._reap()
 
     def _pause(self, seconds: float | None) -> None:
-        if self._control in self._waker.wait(seconds):
+        told, ended = self._waker.wait(seconds)
+        if told and not self._gone:
             self._obey()
+        if (ended or self._lines.closed) and not self._gone:
+            self._gone = True
+            self._waker.forget_docket()
 
     def _obey(self) -> None:
         """Take the commands that arrived."""
-        for name, number in self._lines.read(self._control):
+        for name, number in self._lines.read(self._channel.control):
             if name == "stop":
                 self._shorten(int(number) / 1000)
             elif name == "signal" and not self._exited:
                 self._signal_agent(int(number))
-        if self._lines.closed:
-            self._gone = True
-            self._waker.poll.unregister(self._control)
 
     def _shorten(self, grace: float) -> None:
         self._stop_grace = grace if self._stop_grace is None else min(grace, self._stop_grace)
@@ -358,7 +385,7 @@ class Run:
 
     def _note_exit(self, status: str) -> None:
         self._exited = True
-        _tell(self._control, status)
+        self._channel.tell(status)
 
 
 def _signal_group(group: int, signum: int) -> None:

@@ -48,7 +48,7 @@ for name, folder in (("docket", sys.argv[1]), ("docket.host", sys.argv[2])):
     module.__path__ = [folder]
     sys.modules[name] = module
 from docket.host.launcher import main
-main(int(sys.argv[3]))
+main(int(sys.argv[3]), int(sys.argv[4]))
 """
 
 
@@ -319,7 +319,8 @@ def _start_guard(request: SpawnRequest, lent: terminal.Terminal | None) -> _Link
     """Run the launcher's program in an interpreter of its own, which shares nothing with this one."""
     package = Path(__file__).resolve().parent.parent
     mine, theirs = socket.socketpair()
-    command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, str(package), str(package / "host"), str(theirs.fileno())]
+    arguments = (package, package / "host", theirs.fileno(), os.getpid())
+    command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, *(str(argument) for argument in arguments)]
     try:
         guard = subprocess.Popen(
             command,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from docket.errors import InvalidDocumentError, UsageError
@@ -104,7 +104,7 @@ def _seconds(minutes: object) -> int:
     try:
         seconds = Decimal(str(minutes)) * 60
         whole = int(seconds) if 1 <= seconds <= _MAX_MINUTES * 60 else 0
-    except (InvalidOperation, ValueError):
+    except (ArithmeticError, ValueError):
         whole = 0
     if whole < 1:
         raise UsageError(

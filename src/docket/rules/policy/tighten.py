@@ -117,7 +117,7 @@ def _fewer(ours: Any, asked: Any) -> Verdict:  # noqa: ANN401
 
 def _fewer_models(ours: Any, asked: Any) -> Verdict:  # noqa: ANN401
     if not ours or not asked:
-        return ours or asked, bool(ours)
+        return ours or tuple(dict.fromkeys(asked)), bool(ours)
     both = allowed_by_both(ours, asked)
     unused = [pattern for pattern in asked if not allowed_by_both(ours, (pattern,))]
     return both, bool(unused)

@@ -1,0 +1,91 @@
+"""Flags over a policy."""
+
+from __future__ import annotations
+
+import pytest
+
+from docket.errors import UsageError
+from docket.formats.amount import Usd
+from docket.formats.run.policy import Admission, BudgetMode, OnBreach, Policy
+from docket.formats.run.policy_toml import parse_policy
+from docket.rules.policy.override import Overrides, override
+
+BASE = parse_policy(
+    b"""
+    [caps]
+    max_usd = 5
+    max_tokens = 100
+    max_model_calls = 10
+    max_wall_seconds = 60
+    on_breach = "deny"
+    [models]
+    allow = ["claude-*"]
+    deny = ["*opus*"]
+    """,
+    "base",
+)
+
+
+def test_no_flag_changes_nothing():
+    assert Overrides.parse({}) == Overrides()
+    assert Overrides.parse({"max_usd": None, "allow_models": (), "max_minutes": None}) == Overrides()
+    assert override(BASE, Overrides()) == BASE
+
+
+def test_every_flag_replaces_its_key_higher_or_lower():
+    flags = {
+        "max_usd": "7.5",
+        "max_tokens": 1000,
+        "max_calls": "0",
+        "max_minutes": "0.5",
+        "on_breach": "kill",
+        "budget_mode": "usd",
+        "admission": "strict",
+        "allow_models": ("gpt-*",),
+        "deny_models": ["*-pro", "*opus*"],
+    }
+    policy = override(BASE, Overrides.parse(flags))
+    assert policy.caps.max_usd == Usd(7_500_000)
+    assert policy.caps.max_tokens == 1000
+    assert policy.caps.max_model_calls == 0
+    assert policy.caps.max_wall_seconds == 30
+    assert policy.caps.on_breach is OnBreach.KILL
+    assert policy.budget.admission is Admission.STRICT
+    assert policy.models.allow == ("gpt-*",)
+    assert policy.models.deny == ("*opus*", "*-pro")
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [("20", 1200), ("0.02", 1), ("1.999", 119), (1, 60), (0.5, 30)])
+def test_minutes_are_rounded_down_to_whole_seconds(minutes, seconds):
+    assert Overrides.parse({"max_minutes": minutes}).max_seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("flag", "given", "says"),
+    [
+        ("max_usd", "five", "--max-usd must be an amount"), ("max_usd", "-1", "--max-usd"),
+        ("max_usd", "nan", "--max-usd"),
+        ("max_usd", "1.1234567", "--max-usd"), ("max_usd", "", "--max-usd"), ("max_tokens", -1, "--max-tokens"),
+        ("max_tokens", "-1", "--max-tokens"), ("max_tokens", True, "--max-tokens"), ("max_calls", "1.5", "--max-calls"),
+        ("max_calls", 2**53, "--max-calls"), ("on_breach", "die", "--on-breach"), ("admission", "x", "--admission"),
+        ("budget_mode", "x", "--budget-mode"), ("allow_models", ("a b",), "--allow-model"),
+        ("allow_models", ("\udcff",), "--allow-model"), ("deny_models", ("",), "--deny-model"),
+        ("max_minutes", "0", "--max-minutes"), ("max_minutes", "0.01", "--max-minutes"),
+        ("max_minutes", "-1", "--max-minutes"), ("max_minutes", "nan", "--max-minutes"),
+        ("max_minutes", "inf", "--max-minutes"), ("max_minutes", "soon", "--max-minutes"),
+        ("max_minutes", "1e400000000", "--max-minutes"), ("max_minutes", "sNaN", "--max-minutes"),
+    ],
+)  # fmt: skip
+def test_a_flag_that_means_nothing_is_a_usage_error_that_names_it(flag, given, says):
+    with pytest.raises(UsageError, match=says):
+        Overrides.parse({flag: given})
+
+
+def test_a_dollar_cap_and_a_quota_do_not_go_together():
+    with pytest.raises(UsageError, match="could never hold") as caught:
+        override(BASE, Overrides(budget_mode=BudgetMode.QUOTA))
+    assert caught.value.hint is not None
+    quota = override(Policy(), Overrides(budget_mode=BudgetMode.QUOTA))
+    with pytest.raises(UsageError, match="could never hold"):
+        override(quota, Overrides(max_usd=Usd(1)))
+    assert override(quota, Overrides(max_usd=Usd(1), budget_mode=BudgetMode.USD)).caps.max_usd == Usd(1)

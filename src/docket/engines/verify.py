@@ -25,6 +25,7 @@ from docket.rules.checks.ledger_pass import LedgerPass, LedgerReading
 from docket.rules.checks.registry import judge
 
 MAX_RECEIPT_BYTES = 256 * 1024 * 1024
+MAX_RECEIPT_VALUES = 6_000_000
 CHUNK_BYTES = 1024 * 1024
 
 
@@ -40,6 +41,7 @@ class VerifyRequest:
 def verify_receipt(request: VerifyRequest) -> Verdict:
     """Return the verdict; never raises for what a file holds."""
     try:
+        _refuse_swollen(request.receipt)
         document = decode_document(request.receipt)
         if not isinstance(document, Mapping):
             raise InvalidDocumentError(Reason.WRONG_TYPE, "the receipt is not a JSON object")
@@ -47,6 +49,12 @@ def verify_receipt(request: VerifyRequest) -> Verdict:
     except InvalidDocumentError as error:
         return Verdict(word=Word.UNREADABLE, required=request.required, detail=error.detail)
     return judge(document, ledger, request.required)
+
+
+def _refuse_swollen(data: bytes) -> None:
+    # Two bytes of JSON can become sixty in memory: what bounds the file does not bound the values.
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_RECEIPT_VALUES:
+        raise InvalidDocumentError(Reason.TOO_LARGE, f"the receipt holds more than {MAX_RECEIPT_VALUES} values")
 
 
 def read_receipt(path: Path) -> bytes:

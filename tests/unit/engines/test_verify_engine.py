@@ -11,7 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from docket.engines.verify import MAX_RECEIPT_BYTES, VerifyRequest, read_ledger, read_receipt, verify_receipt
+from docket.engines.verify import (
+    MAX_RECEIPT_BYTES,
+    MAX_RECEIPT_VALUES,
+    VerifyRequest,
+    read_ledger,
+    read_receipt,
+    verify_receipt,
+)
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import encode_document
 from docket.formats.run.verdict import Word
@@ -62,6 +69,12 @@ def test_what_is_no_document_is_unreadable_and_says_why(data: bytes, words: str)
 
     assert (verdict.word, verdict.ok, verdict.checks) == (Word.UNREADABLE, False, ())
     assert words in verdict.detail
+
+
+def test_a_document_that_would_swell_in_memory_is_not_read() -> None:
+    verdict = verify_receipt(VerifyRequest(receipt=b"[" + b"[]," * (MAX_RECEIPT_VALUES // 2) + b"[]]"))
+
+    assert (verdict.word, verdict.detail) == (Word.UNREADABLE, "the receipt holds more than 6000000 values")
 
 
 def test_a_ledger_that_cannot_be_read_is_said_to_be(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What one model call used, in tokens and uses, on one scale for all providers (spec/receipt.md, Usage).
+"""What one model call used, in tokens and uses, on one scale for all providers (spec/receipt.md, Component rows).
 
 `input_tokens` is the whole input: fresh, read from a cache and written to one. The cache counts are parts of it.
 `output_tokens` is the whole output; `reasoning_tokens` is a part of it. A provider whose buckets are disjoint

@@ -1,4 +1,4 @@
-"""The arithmetic of priced calls in a ledger of docket's own (spec/receipt.md, Usage rows).
+"""The arithmetic of priced calls in a ledger of docket's own (spec/receipt.md, Component rows).
 
 Rules:
 1. A family is written once, before the first reply it prices.

@@ -1,4 +1,4 @@
-"""The fold over model calls: usage rows, totals, call counts, latency (spec/receipt.md, Usage rows and Totals).
+"""The fold over model calls: usage rows, totals, call counts, latency (spec/receipt.md, Component rows).
 
 A `model.response` gives one row per component, in the event's order; rows are counted in `totals`, calls in
 `model_calls`.

@@ -3,7 +3,7 @@
 Rules:
 1. The program gets exactly the environment given, descriptors 0, 1 and 2 and no other, a process group of its
    own, default signal dispositions (a SIGHUP that was ignored stays ignored, which is what nohup asks) and an
-   empty signal mask.
+   empty signal mask. (Every other descriptor of the launcher closes on exec.)
 2. It is killed when the launcher dies (PDEATHSIG), so that no death of the launcher leaves an unmetered agent.
 3. A failure is told as the stage and the errno; a program that exists but whose interpreter does not is not
    called missing.
@@ -81,7 +81,7 @@ def _become_agent(
             foreground.give(os.getpid())
         failure = _enter(request.cwd)
         if failure is None:
-            _clear(writer, keep_hangup_ignored=keep_hangup_ignored)
+            _restore_signals(keep_hangup_ignored=keep_hangup_ignored)
             failure = _execute(request)
         os.write(writer, f"{failure.stage} {failure.error}".encode("ascii"))
     except OSError as error:
@@ -98,10 +98,8 @@ def _enter(cwd: bytes) -> StartFailure | None:
     return None
 
 
-def _clear(writer: int, *, keep_hangup_ignored: bool) -> None:
-    """Close what is not the agent's and give signals back their defaults."""
-    os.closerange(3, writer)
-    os.closerange(writer + 1, os.sysconf("SC_OPEN_MAX"))
+def _restore_signals(*, keep_hangup_ignored: bool) -> None:
+    """Give every signal its default disposition back, and block none."""
     kept = {signal.SIGKILL, signal.SIGSTOP, *((signal.SIGHUP,) if keep_hangup_ignored else ())}
     for number in signal.valid_signals():
         if number not in kept:
@@ -119,10 +117,11 @@ def _execute(request: LaunchRequest) -> StartFailure:
             os.execve(path, request.argv, environment)  # noqa: S606 - no shell is wanted
         except OSError as failure:
             error = failure.errno or 0
-        if error not in _ABSENT:
-            refused = refused or StartFailure(launch_protocol.STAGE_PROGRAM, error)
-        elif error == errno.ENOENT and os.path.exists(path):  # noqa: PTH110 - a path of bytes
+        if error in _ABSENT and os.path.isfile(path):  # noqa: PTH113 - a path of bytes
             refused = refused or StartFailure(launch_protocol.STAGE_INTERPRETER, error)
+        # In a search, a folder that may not be entered or a name that cannot exist there holds no program.
+        elif error not in _ABSENT and (path == request.argv[0] or os.path.isfile(path)):  # noqa: PTH113
+            refused = refused or StartFailure(launch_protocol.STAGE_PROGRAM, error)
     return refused or missing
 
 

@@ -125,6 +125,15 @@ def test_program_is_searched_past_one_that_cannot_run(mark, tmp_path):
         assert agent.wait(60).failure is Reason.PROGRAM_NOT_RUNNABLE
 
 
+def test_search_passes_over_folders_and_over_names_that_cannot_exist(mark, tmp_path):
+    (tmp_path / "agent").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    path = f"{tmp_path}:{tmp_path}/loop:/etc/passwd"
+    for program in ("agent", "x" * 5000):
+        with spawn(SpawnRequest(argv=(program,), cwd=tmp_path, env={"PATH": path})) as agent:
+            assert agent.wait(60).failure is Reason.PROGRAM_MISSING
+
+
 def test_empty_path_item_is_the_agents_folder_and_no_path_is_the_systems(mark, tmp_path):
     make_program(tmp_path / "agent", b"#!/bin/sh\nexit 6\n")
     with spawn(SpawnRequest(argv=("agent",), cwd=tmp_path, env={"PATH": "/nowhere:"})) as agent:

@@ -3,6 +3,7 @@
 import os
 import signal
 import stat
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -199,6 +200,21 @@ def test_agent_has_three_descriptors_default_signals_and_its_own_group(mark, tmp
     pid, group, session = ids.split()
     assert pid == group
     assert int(session) == os.getsid(0)
+
+
+CLOSED = """
+import os, sys
+for descriptor in (0, 1): os.close(descriptor)
+from docket.host.process import SpawnRequest, spawn
+told = "import os; os.write(2, ' '.join(os.readlink(f'/proc/self/fd/{number}') for number in (0, 1)).encode())"
+with spawn(SpawnRequest(argv=(sys.executable, "-I", "-S", "-c", told), cwd="/", env={})) as agent:
+    agent.wait(60)
+"""
+
+
+def test_descriptor_that_docket_was_started_without_is_empty_for_the_agent():
+    done = subprocess.run([sys.executable, "-c", CLOSED], stderr=subprocess.PIPE, text=True, timeout=60, check=True)
+    assert done.stderr.split() == ["/dev/null", "/dev/null"]
 
 
 def test_ignored_hangup_stays_ignored(mark, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from docket.rules.providers.estimate import Settled, estimate, settle
-from docket.rules.providers.interface import Reading
+from docket.rules.providers.interface import Reading, StreamError
 
 
 def test_four_bytes_are_a_token_rounded_up() -> None:
@@ -20,6 +20,15 @@ def test_a_reply_without_usage_is_estimated() -> None:
         note="the reply carried no usage",
     )
     assert settle(Reading(note="cannot be read"), 4, 0).note == "cannot be read"
+
+
+def test_an_error_instead_of_any_output_is_not_billed() -> None:
+    reading = Reading(error=StreamError(type="overloaded_error", message="Overloaded"), terminal=True)
+    settled = settle(reading, 4000, 0)
+    assert (settled.usage, settled.source) == (Usage(), UsageSource.ESTIMATED)
+    assert settled.note == "the upstream reported an error before any output"
+    # One that came after output leaves what was shown.
+    assert settle(reading, 4000, 40).usage == Usage(input_tokens=1000, output_tokens=10)
 
 
 def test_a_last_report_is_taken_as_it_is() -> None:

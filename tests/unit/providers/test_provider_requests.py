@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
+from collections.abc import Callable
 from dataclasses import replace
 
+import brotli
 import pytest
+import zstandard
 
 from docket.rules.providers.anthropic import AnthropicMessages
+from docket.rules.providers.encoding import decode_body
 from docket.rules.providers.interface import Hidden, RequestFacts, model_members, model_text
 from docket.rules.providers.openai_chat import OpenAiChat
 from docket.rules.providers.openai_responses import OpenAiResponses
@@ -158,6 +164,10 @@ def test_what_chat_cannot_bill_unseen(members: dict[str, object]) -> None:
         ),
         ({"input": [{"content": [{"type": "input_file", "file_id": "file-1"}]}]}, Hidden.REMOTE_INPUT),
         ({"input": [{"content": [{"type": "input_file", "file_url": "https://x"}]}]}, Hidden.REMOTE_INPUT),
+        (
+            {"input": [{"type": "function_call_output", "output": [{"type": "input_image", "file_id": "file-1"}]}]},
+            Hidden.REMOTE_INPUT,
+        ),
         ({"reasoning": {"effort": "high"}}, Hidden.REASONING),
         ({"context_management": [{"type": "compaction"}]}, Hidden.ITERATIONS),
     ],
@@ -203,6 +213,19 @@ def test_bodies_that_are_no_object(body: bytes, note: str) -> None:
         facts = wire.read_request(body)
         assert (facts.model, facts.hidden, facts.note) == (None, (Hidden.UNREADABLE,), note)
         assert len(facts.fingerprint) == 16
+
+
+@pytest.mark.parametrize(
+    ("coding", "encode"),
+    [("gzip", gzip.compress), ("zstd", zstandard.compress), ("br", brotli.compress), ("deflate", zlib.compress)],
+)
+def test_a_compressed_body_is_read_from_a_decoded_copy(coding: str, encode: Callable[[bytes], bytes]) -> None:
+    encoded = encode(b'{"model":"gpt-5.5","input":"hi"}')
+    decoded = decode_body(coding, encoded, 1000)
+    assert decoded is not None
+    assert OpenAiResponses().read_request(decoded).model == "gpt-5.5"
+    # Undecoded it is no object, and that is no fault.
+    assert OpenAiResponses().read_request(encoded).hidden == (Hidden.UNREADABLE,)
 
 
 def test_a_lone_surrogate_a_fraction_and_a_duplicate_are_read() -> None:

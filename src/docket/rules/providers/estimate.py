@@ -4,7 +4,8 @@ Rules:
 1. Four bytes are a token, rounded up: of the request's body for the input, of the shown output for the output.
 2. What was reported is never replaced: a known input stays exact, a reported zero stays zero, and of output the
    larger of what was reported and what was seen counts while the report is not the last one.
-3. An estimate is marked as one, with the reason.
+3. An error that came instead of any output is not billed.
+4. An estimate is marked as one, with the reason.
 """
 
 from __future__ import annotations
@@ -35,6 +36,9 @@ def estimate(request_body_bytes: int, visible_output_bytes: int) -> Usage:
 def settle(reading: Reading, request_body_bytes: int, visible_output_bytes: int) -> Settled:
     """Return what to book for a reply that ended, or was ended, with this reading."""
     usage = reading.usage
+    if usage is None and reading.error is not None and not visible_output_bytes:
+        note = "the upstream reported an error before any output"
+        return Settled(usage=Usage(), source=UsageSource.ESTIMATED, note=note)
     if usage is None:
         note = reading.note or "the reply carried no usage"
         return Settled(

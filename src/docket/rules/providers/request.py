@@ -73,13 +73,19 @@ def flag(value: object) -> bool:
 
 
 def sources(parsed: JsonMap, member: str) -> Iterator[JsonMap]:
-    """Yield every content block of the messages in `member`, one level of tool results included."""
+    """Yield every message or item in `member` with its parts, those of a tool's result included."""
     for message in as_items(parsed.get(member)):
         yield as_map(message)
-        for block in as_items(as_map(message).get("content")):
-            yield as_map(block)
-            for inner in as_items(as_map(block).get("content")):
-                yield as_map(inner)
+        for part in _parts(message):
+            yield part
+            yield from _parts(part)
+
+
+def _parts(value: object) -> Iterator[JsonMap]:
+    members = as_map(value)
+    for name in ("content", "output"):
+        for part in as_items(members.get(name)):
+            yield as_map(part)
 
 
 def _without_billing_line(system: object) -> object:

@@ -24,7 +24,7 @@ _COLUMNS = ("input", "cached", "write 5m", "write 1h", "output")
 @click.command()
 @click.argument("model", required=False)
 @click.option("--provider", metavar="NAME", help="List this provider; 'all' lists every one.")
-@click.option("--prices", "--path", "path", type=click.Path(path_type=Path), help="A price file in place of docket's own.")
+@click.option("--prices", "--path", "path", type=click.Path(path_type=Path), help="Price file to use instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
 def prices(model: str | None, provider: str | None, path: Path | None, *, as_json: bool) -> int:
     """Show what models cost, in dollars per million tokens.

@@ -24,6 +24,7 @@ from docket.errors import DocketError
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import CapExceeded, ExitSource, Note, Phase
 from docket.formats.reason import Reason
+from docket.host.process import Agent, StopPlan
 from docket.rules.agents.interface import LaunchPlan
 from docket.rules.providers.registry import Provider, names, provider, with_upstream
 from docket.stores.live import live_folder
@@ -92,9 +93,19 @@ def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: Ex
     planned = launching.plan(run.request, run.world, boundary.base_url, run_dir)
     agent = launching.launch(run, planned, run_dir)
     try:
-        return watch(run, agent, breached)
+        watched = watch(run, agent, breached)
+        _remark_on_survivors(run, agent)
     finally:
         agent.close()
+    return watched
+
+
+def _remark_on_survivors(run: OpenRun, agent: Agent) -> None:
+    survivors = agent.stop(StopPlan(grace_seconds=0)).survivors
+    if survivors:
+        sentence = f"{survivors} processes of the run could not be ended: they belong to another user, or hang"
+        run.session.ledger.append(Note(code="survivors", message=sentence), control=True)
+        run.world.watcher.warned(sentence)
 
 
 def _settle(boundary: Boundary, course: _Course) -> None:

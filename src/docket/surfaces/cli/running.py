@@ -15,7 +15,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
-from docket.host.isolation import protect_supervisor
+from docket.host.isolation import adopt_orphans, protect_supervisor
 from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
 from docket.rules.spending.price_book import PriceBook
@@ -66,6 +66,7 @@ def carry_out(asked: Asked) -> int:
     """Run the agent and return docket's exit code."""
     request = build_request(asked)
     protect_supervisor()
+    adopt_orphans()
     progress = RunProgress(headline(request), quiet=asked.quiet)
     for remark in request.remarks:
         progress.warned(remark.replace(f"{request.cwd}/", ""))

@@ -22,7 +22,7 @@ from docket.engines.segment import Segment, joined
 from docket.engines.walk import Start, Walk, WalkRequest
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.formats.tree.listing import Listing
+from docket.formats.tree.listing import Listing, tree_order
 from docket.formats.tree.surface import Surface
 from docket.formats.visible import visible
 from docket.host import tree
@@ -34,7 +34,7 @@ from docket.stores.statcache import StatCache
 MAX_PASSES = 2
 STARTS = 64
 MAX_CUTS = 256
-FILES_BEFORE_SHARING = 4096
+SHARE_AFTER_FILES = 4096
 MAX_COPIES = 3
 
 
@@ -68,10 +68,14 @@ class ObserveRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObserveWorld:
-    """What a pass uses: the digests known, and how many forked copies of the process may share a large tree."""
+    """What a pass uses: the digests known, and how many forked copies of the process may share a tree.
+
+    Copies are made for a tree that has more than `share_after_files` files.
+    """
 
     cache: DigestCache = field(default_factory=StatCache)
     copies: int = field(default_factory=lambda: min(spare_processors(), MAX_COPIES))
+    share_after_files: int = SHARE_AFTER_FILES
 
 
 def observe_tree(request: ObserveRequest, world: ObserveWorld) -> Listing:
@@ -96,6 +100,7 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
     identity = tree.identity_of(tree.directory_status(root))
     if request.root_identity not in (None, identity):
         raise UnavailableError(Reason.ROOT_REPLACED, f"{visible(request.root)} is not the directory it was before")
+    progress = request.progress or _silent
     walk = Walk(
         WalkRequest(
             root=root,
@@ -103,18 +108,22 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
             lookup=_nothing if request.reread else world.cache.lookup,
             clock_ns=tree.file_system_clock_ns(root),
             mounts=mounts_below(root),
-        )
+        ),
+        progress,
     )
-    segments = _passage(walk, _starts(walk, request, root), world, request.progress or _silent)
+    segments = _passage(walk, _starts(walk, request, root), world)
     if not request.reread:
         world.cache.keep(b"".join(part.met for part in segments), b"".join(part.fresh for part in segments))
-    return joined(segments, identity)
+    listing = joined(segments, identity)
+    progress(listing.files, listing.bytes_watched)
+    return listing
 
 
 def _starts(walk: Walk, request: ObserveRequest, root: int) -> list[Start]:
     if request.surface.roots:
-        starts = (walk.start_at(path) for path in request.surface.roots)
-        return list({start.prefix + start.rows[0][0]: start for start in starts if start is not None}.values())
+        starts = [start for start in map(walk.start_at, request.surface.roots) if start is not None]
+        by_path = {start.prefix + start.rows[0][0]: start for start in starts}
+        return [by_path[path] for path in sorted(by_path, key=tree_order)]
     listed = tree.list_directory(root)
     if isinstance(listed, Unread):
         raise UnavailableError(listed.reason, f"cannot list {visible(request.root)}: {listed.detail}")
@@ -131,15 +140,15 @@ class _Node:
     parts: list[Segment | _Node] = field(default_factory=list)
 
 
-def _passage(walk: Walk, starts: list[Start], world: ObserveWorld, progress: Report) -> list[Segment]:
+def _passage(walk: Walk, starts: list[Start], world: ObserveWorld) -> list[Segment]:
     """Return the segments of everything below `starts` in tree order."""
     top: list[Segment | _Node] = [_Node(start) for start in starts]
     waiting = _cut(walk, top)
-    while waiting and (walk.files < FILES_BEFORE_SHARING or not world.copies or len(waiting) < 2):
+    while waiting and (walk.files < world.share_after_files or not world.copies or len(waiting) < 2):
         node = waiting.popleft()
-        node.parts.append(walk.whole(node.start, progress))
+        node.parts.append(walk.whole(node.start))
     if waiting:
-        _share(walk, list(waiting), world.copies, progress)
+        _share(walk, list(waiting), world.copies)
     return list(_flattened(top))
 
 
@@ -154,14 +163,15 @@ def _cut(walk: Walk, top: list[Segment | _Node]) -> deque[_Node]:
     return waiting
 
 
-def _share(walk: Walk, nodes: list[_Node], copies: int, progress: Report) -> None:
-    files, file_bytes = walk.files, walk.file_bytes
+def _share(walk: Walk, nodes: list[_Node], copies: int) -> None:
+    files, file_bytes, progress = walk.files, walk.file_bytes, walk.report
     walk.files = walk.file_bytes = 0
     size = -(-len(nodes) // MAX_JOBS)
     groups = [nodes[i : i + size] for i in range(0, len(nodes), size)]
 
     def work(number: int, report: Report) -> list[tuple[Any, ...]]:
-        return [tuple(walk.whole(node.start, report)) for node in groups[number]]
+        walk.report = report
+        return [tuple(walk.whole(node.start)) for node in groups[number]]
 
     def summed(more_files: int, more_bytes: int) -> None:
         progress(files + more_files, file_bytes + more_bytes)

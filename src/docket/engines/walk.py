@@ -40,7 +40,7 @@ from docket.stores.statcache import is_settled
 
 MAX_ATTEMPTS = 4
 MAX_OPEN_DIRECTORIES = 64
-_REPORT_EVERY_FILES = 500
+_REPORT_EVERY_READS = 256
 # Spelled out here, for these run for each file: S_IFMT, S_IFREG, S_IFDIR, S_IMODE.
 _TYPE_BITS, _REGULAR, _DIRECTORY, _PERMISSIONS = 0o170000, 0o100000, 0o040000, 0o7777
 _CHANGED = Unread(Reason.CHANGED_WHILE_READ, f"it was another thing each of {MAX_ATTEMPTS} times it was looked at")
@@ -94,14 +94,20 @@ class _Frame:
 
 
 class Walk:
-    """Walks starts of one pass; `files` and `file_bytes` are running totals over all of them."""
+    """Walks starts of one pass.
 
-    def __init__(self, request: WalkRequest) -> None:
+    `files` and `file_bytes` are running totals over all of them; `report` hears both now and then.
+    """
+
+    def __init__(self, request: WalkRequest, report: Callable[[int, int], None]) -> None:
         self.files = 0
         self.file_bytes = 0
+        self.report = report
+        self._reads = 0
         self._request = request
         self._lookup = request.lookup
-        self._clock_ns = request.clock_ns
+        self._settling_ns = request.clock_ns or tree.local_clock_ns()
+        self._keeps = request.clock_ns is not None
         self._device = tree.directory_status(request.root).st_dev
         self._mounts = {path.rpartition(b"/")[0] for path in request.mounts}
         self._reader = FileReader()
@@ -119,10 +125,9 @@ class Walk:
             _close(frame)
         return [*parts, self._cut()]
 
-    def whole(self, start: Start, report: Callable[[int, int], None]) -> Segment:
-        """Walk everything below a start; `report` hears the running totals now and then."""
+    def whole(self, start: Start) -> Segment:
+        """Walk everything below a start."""
         frames = [self._opened(start)]
-        reported = 0
         try:
             while frames:
                 child = self._advance(frames[-1])
@@ -132,14 +137,11 @@ class Walk:
                     frames.append(child)
                     if len(frames) > MAX_OPEN_DIRECTORIES:
                         _close(frames[-MAX_OPEN_DIRECTORIES])
-                if len(self._found.mtimes) - reported >= _REPORT_EVERY_FILES:
-                    reported = len(self._found.mtimes)
-                    report(self.files + reported, self.file_bytes + self._found.file_bytes)
         finally:
             for frame in frames:
                 _close(frame)
         segment = self._cut()
-        report(self.files, self.file_bytes)
+        self.report(self.files, self.file_bytes)
         return segment
 
     def start_at(self, path: RelPath) -> Start | None:
@@ -226,8 +228,15 @@ class Walk:
             if not isinstance(read, bytes):
                 return read or _STALE
             digest = read
-            if is_settled(ctime_ns, self._clock_ns):
+            if not is_settled(ctime_ns, self._settling_ns):
+                # Within the clock's grain a write leaves the status as it was; only reading again shows it.
+                if self._reader.digest(frame.descriptor, name, status, key) != digest:
+                    return _STALE
+            elif self._keeps:
                 found.fresh.append(key + digest)
+            self._reads += 1
+            if self._reads % _REPORT_EVERY_READS == 0:
+                self.report(self.files + len(found.mtimes), self.file_bytes + found.file_bytes)
         member = frame.member
         path = member + name_suffix(name) if member and name.isascii() else path_member(frame.start.prefix + raw)
         found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, digest.hex(), size))

@@ -34,7 +34,7 @@ Work: TypeAlias = Callable[[int, Report], Result]
 STALL_SECONDS = 60.0
 MAX_JOBS = 4096  # their numbers wait in a pipe, which holds at least 64 KiB
 _TICKET = struct.Struct("<i")
-_TALLY = struct.Struct("<qq")
+_TALLY = struct.Struct("@qq")  # native, so that each number is stored whole
 _READ_BYTES = 1024 * 1024
 
 

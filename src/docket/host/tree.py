@@ -20,6 +20,7 @@ import os
 import stat
 import struct
 import sys
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,6 +42,7 @@ _CHUNK_BYTES = 1024 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _BLOCK_BYTES = 512
+_CLOCK_REALTIME_COARSE = 5  # linux/time.h; the time module has no name for it
 # What os.fsencode does, without its checks: a listing does it for each name.
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
 
@@ -252,6 +254,11 @@ def file_system_clock_ns(descriptor: int) -> int | None:
         return os.fstat(probe).st_ctime_ns
     finally:
         os.close(probe)
+
+
+def local_clock_ns() -> int:
+    """Return the present time by this machine's coarse clock, the one its own file systems stamp with."""
+    return time.clock_gettime_ns(_CLOCK_REALTIME_COARSE)
 
 
 def _list_one_by_one(descriptor: int) -> Listed | Unread:

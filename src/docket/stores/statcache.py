@@ -9,7 +9,8 @@ Rules (spec/tree.md, Unchanged files):
 4. It is a convenience: lost, damaged, unreadable or unwritable, it costs time and nothing else. A checksum over the
    content makes a torn write look like a lost file, so nothing is synced.
 
-Not seen, and said so in the specification: a store to a mapped page that was already dirty, and a stepped clock.
+Not seen, and said so in the specification: a store to a mapped page that was already dirty, a single write that
+lasts longer than the margin, and a stepped clock.
 It does not observe files (engines.observe).
 """
 
@@ -23,7 +24,7 @@ from pathlib import Path
 
 from docket.errors import DocketError
 from docket.host.disk import SYSTEM_DISK, Disk
-from docket.host.durable import temporary_name
+from docket.host.durable import TEMPORARY_SUFFIX, temporary_name
 
 MARGIN_NS = 20_000_000
 COARSE_MARGIN_NS = 2_000_000_000
@@ -37,14 +38,12 @@ _HEAD_BYTES = len(_MAGIC) + 32
 _SECOND_NS = 1_000_000_000
 
 
-def is_settled(ctime_ns: int, clock_ns: int | None) -> bool:
+def is_settled(ctime_ns: int, clock_ns: int) -> bool:
     """Whether a file last changed at `ctime_ns`, read from `clock_ns` on, cannot change again without showing it.
 
-    `clock_ns` is the file system's own clock before the read, None if it is not known. A ctime of a whole second
-    comes from a file system that keeps no finer ones, and needs the wider margin.
+    `clock_ns` is the file system's own clock before the read. A ctime of a whole second comes from a file system
+    that keeps no finer ones, and needs the wider margin.
     """
-    if clock_ns is None:
-        return False
     margin = MARGIN_NS if ctime_ns % _SECOND_NS else COARSE_MARGIN_NS + MARGIN_NS
     return ctime_ns + margin < clock_ns
 
@@ -62,7 +61,9 @@ class StatCache:
         """A function from a key of `host.tree.file_key` to the SHA-256 (32 bytes) known of it, if any."""
         return self._known.get
 
-    def __len__(self) -> int:
+    @property
+    def files(self) -> int:
+        """How many files' digests are known."""
         return len(self._known)
 
     def keep(self, met: bytes, fresh: bytes) -> None:
@@ -97,6 +98,10 @@ def _load(path: Path, disk: Disk) -> dict[bytes, bytes]:
 def _store(path: Path, disk: Disk, known: dict[bytes, bytes]) -> None:
     body = b"".join(key + digest for key, digest in known.items())
     with disk.folder(path.parent, create=True) as folder:
+        # What a killed run has begun. Should it belong to one that lives, that one only fails to keep its digests.
+        for name in folder.names():
+            if name.startswith(f".{path.name}.") and name.endswith(TEMPORARY_SUFFIX):
+                folder.remove(name)
         temporary = temporary_name(path.name)
         try:
             with folder.create(temporary) as target:

@@ -25,7 +25,7 @@ QUIET_GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
 
 def observe(root, *, cache=None, copies=0, share_after_files=4096, **more):
-    world = ObserveWorld(cache=cache or StatCache(), copies=copies, share_after_files=share_after_files)
+    world = ObserveWorld(cache=StatCache() if cache is None else cache, copies=copies, share_after_files=share_after_files)
     return observe_tree(ObserveRequest(root=os.fsencode(root), **more), world)
 
 
@@ -210,7 +210,7 @@ def test_roots_are_walked_and_nothing_else(tmp_path):
     made = surface("src/deep", "run.sh", "nowhere", "nowhere/else", "link/x", "broken", "src-2/x")
     listing = observe(tmp_path, surface=made)
     assert [record.path.raw for record in listing.records] == [
-        b"broken", b"link", b"run.sh", b"src-2", b"src/deep", b"src/deep/er", b"src/deep/er/big.bin",
+        b"broken", b"link", b"run.sh", b"src/deep", b"src/deep/er", b"src/deep/er/big.bin", b"src-2",
     ]  # fmt: skip
     assert decode_listing(listing.document) == listing
 
@@ -328,7 +328,7 @@ def test_the_cache_survives_the_process(tmp_path):
     build(tmp_path / "tree")
     settle()
     first = observe(tmp_path / "tree", cache=StatCache(tmp_path / "state/statcache"))
-    assert len(StatCache(tmp_path / "state/statcache")) == first.files
+    assert StatCache(tmp_path / "state/statcache").files == first.files
     assert observe(tmp_path / "tree", cache=StatCache(tmp_path / "state/statcache")) == first
 
 

@@ -42,10 +42,11 @@ def test_a_signal_that_kills_the_agent_is_told_as_the_shell_tells_it(lab):
 
 @pytest.mark.parametrize(
     ("program", "code", "sentence"),
-    [("no-such-program", 127, "no-such-program"), ("./plain-file", 126, "plain-file"), (".", 126, ".")],
+    [("no-such-program", 127, "no-such-program"), ("./plain-file", 126, "plain-file"), ("./folder", 126, "folder")],
 )
 def test_a_program_that_cannot_run_leaves_a_receipt(lab, program, code, sentence):
     (lab.tree / "plain-file").write_text("not a program")
+    (lab.tree / "folder").mkdir()
     done = lab.run("--", program)
     assert done.exit_code == code, done.said
     assert sentence in done.stderr

@@ -151,8 +151,8 @@ def dotenv_values(data: bytes | None, names: tuple[str, ...]) -> dict[str, str]:
         match = _ASSIGNMENT.fullmatch(line)
         if match is not None and match.group("name") in names:
             value = match.group("value").strip()
-            quoted = len(value) > 1 and value[0] in "'\"" and value[-1] == value[0]
-            found[match.group("name")] = value[1:-1] if quoted else value.partition(" #")[0].strip()
+            end = value.find(value[0], 1) if value[:1] in ("'", '"') else -1
+            found[match.group("name")] = value[1:end] if end > 0 else value.partition(" #")[0].strip()
     return found
 
 

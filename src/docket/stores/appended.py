@@ -55,24 +55,26 @@ def refused(draft: Draft, lock: threading.Lock, error: DocketError) -> Appended:
     return item
 
 
-def mark_written(batch: Sequence[Appended], events: Sequence[Event], lock: threading.Lock) -> None:
-    """Resolve `written` of a batch whose bytes the operating system has taken."""
+def mark_written(batch: Sequence[Appended], events: Sequence[Event], lock: threading.Lock) -> bool:
+    """Resolve `written` of a batch whose bytes the operating system has taken; True if anybody waited."""
     with lock:
         for item, event in zip(batch, events, strict=True):
             item._outcome = event
         watched = [(item._written, item._outcome) for item in batch if item._written is not None]
     for future, outcome in watched:
         _resolve(future, outcome)
+    return bool(watched)
 
 
-def mark_durable(batch: Sequence[Appended], lock: threading.Lock) -> None:
-    """Resolve `durable` of a batch that has been synced."""
+def mark_durable(batch: Sequence[Appended], lock: threading.Lock) -> bool:
+    """Resolve `durable` of a batch that has been synced; True if anybody waited."""
     with lock:
         for item in batch:
             item._is_durable = True
         watched = [(item._durable, item._outcome) for item in batch if item._durable is not None]
     for future, outcome in watched:
         _resolve(future, outcome)
+    return bool(watched)
 
 
 def mark_failed(batch: Sequence[Appended], error: DocketError, lock: threading.Lock) -> None:

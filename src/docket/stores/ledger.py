@@ -18,13 +18,13 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.errors import DocketError, UnavailableError
 from docket.formats.canonical import JsonObject
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import Draft, Event, draft
@@ -32,21 +32,10 @@ from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import CapExceeded, CapWarning, EvidenceGap, PolicyViolation, ProcExit, SessionEnd
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
-from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
 from docket.host.durable import publish_copy
-from docket.host.locks import FileLock
 from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written, refused
-from docket.stores.chain_file import ChainFile
-from docket.stores.ledger_reader import (
-    LOCK_SUFFIX,
-    AcquireLock,
-    Lock,
-    Recheck,
-    compare,
-    existing_events,
-    quarantine_torn_tail,
-    read_ledger,
-)
+from docket.stores.ledger_opening import LedgerOptions, OpenedLedger, begin, go_on
+from docket.stores.ledger_reader import LOCK_SUFFIX, Recheck, compare, quarantine_torn_tail, read_ledger
 
 CONTROL_TYPES = frozenset(
     cls.TYPE for cls in (CapExceeded, CapWarning, EvidenceGap, PolicyViolation, ProcExit, SessionEnd)
@@ -55,21 +44,6 @@ CONTROL_TYPES = frozenset(
 _BATCH_EVENTS = 2048
 _BATCH_BYTES = 8 * 1024 * 1024
 _LINE_OVERHEAD_BYTES = 280  # the members around `data`, with room for a long seq
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerOptions:
-    """How a ledger is kept.
-
-    `max_events` and `max_bytes` bound it for ordinary events, None is no bound. `on_failure` is called once, from
-    the writer's thread, when the disk has refused; it must return soon and may not call `append_final`.
-    """
-
-    max_events: int | None = None
-    max_bytes: int | None = None
-    on_failure: Callable[[DocketError], None] | None = None
-    disk: Disk = SYSTEM_DISK
-    acquire_lock: AcquireLock = FileLock.acquire
 
 
 @dataclass(slots=True)
@@ -81,11 +55,12 @@ class _Final:
 class LedgerWriter:
     """The one writer of a ledger file; every method may be called from any thread but its own."""
 
-    def __init__(self, chain: ChainFile, folder: Folder, lock: Lock, clock: Clock, options: LedgerOptions) -> None:
+    def __init__(self, opened: OpenedLedger, clock: Clock) -> None:
         """Start the writer's thread; use `create` or `resume`."""
-        self.path = chain.file.path
-        self._chain, self._folder, self._file_lock = chain, folder, lock
-        self._clock, self._options = clock, options
+        self.path = opened.chain.file.path
+        self._opened, self._chain, self._options = opened, opened.chain, opened.options
+        self._clock = clock
+        self._listener: Callable[[], None] | None = None
         self._lock = threading.Lock()
         self._bell = threading.Lock()
         self._bell.acquire()
@@ -96,7 +71,7 @@ class LedgerWriter:
         self._refusal: DocketError | None = None
         self._failure: DocketError | None = None
         self._closing = False
-        self._admitted_events, self._admitted_bytes = len(chain.hashes), chain.size_bytes
+        self._admitted_events, self._admitted_bytes = len(self._chain.hashes), self._chain.size_bytes
         self._lost_events = 0
         self._failed_seq: int | None = None
         self._thread = threading.Thread(target=self._run, name="docket-ledger", daemon=True)
@@ -105,7 +80,7 @@ class LedgerWriter:
     @classmethod
     def create(cls, path: Path, *, clock: Clock, options: LedgerOptions | None = None) -> LedgerWriter:
         """Begin a ledger where nothing stands; UnavailableError (ALREADY_EXISTS, LOCKED, IS_A_SYMLINK, NO_SPACE …)."""
-        return _open(cls, path, clock, options or LedgerOptions(), _create)
+        return cls(begin(path, options or LedgerOptions()), clock)
 
     @classmethod
     def resume(cls, path: Path, *, clock: Clock, options: LedgerOptions | None = None) -> LedgerWriter:
@@ -113,7 +88,7 @@ class LedgerWriter:
 
         InvalidDocumentError where it is damaged (LEDGER_DAMAGED), torn (TORN_TAIL) or ended (LEDGER_CLOSED).
         """
-        return _open(cls, path, clock, options or LedgerOptions(), _resume)
+        return cls(go_on(path, options or LedgerOptions()), clock)
 
     def append(self, payload: Payload, *, control: bool = False) -> Appended:
         """Queue an event; control events (by type, or as asked) pass the ceilings.
@@ -179,12 +154,22 @@ class LedgerWriter:
         return Recheck(0, Reason.VANISHED, f"{self.path} is gone or something else stands in its place")
 
     def reinstate(self) -> None:
-        """Write the ledger's bytes, which an unlinked file still holds, to its name again (after `append_final`).
+        """Write the ledger to its name again if it is gone from there: an unlinked file still holds its bytes.
 
-        ALREADY_EXISTS if something else stands there.
+        To be called after `append_final`. ALREADY_EXISTS if something else stands there.
         """
         with self._options.disk.folder(self.path.parent, create=True) as folder:
-            publish_copy(folder, self.path.name, self._chain.file, overwrite=False)
+            found = folder.identity(self.path.name)
+            if found is None or found != self._chain.file.identity():
+                publish_copy(folder, self.path.name, self._chain.file, overwrite=False)
+
+    def listen(self, listener: Callable[[], None] | None) -> None:
+        """Have `listener` called from the writer's thread whenever futures that somebody holds have been resolved.
+
+        It is called once for a whole batch and stage, after the last of its futures: an event loop is woken once
+        and not once for each. It must return at once and may not raise.
+        """
+        self._listener = listener
 
     def close(self) -> None:
         """Wait for what was appended, then give back file, unused space and lock; a second call does nothing."""
@@ -197,12 +182,7 @@ class LedgerWriter:
         if ring:
             self._bell.release()
         self._thread.join()
-        with ExitStack() as last:
-            last.callback(self._file_lock.release)
-            last.callback(self._folder.close)
-            last.callback(self._chain.file.close)
-            with suppress(DocketError):
-                self._chain.trim()
+        self._opened.close()
 
     def __enter__(self) -> Self:
         return self
@@ -305,12 +285,12 @@ class LedgerWriter:
     def _commit(self, batch: list[Appended]) -> None:
         try:
             events = self._chain.write([item.draft for item in batch], self._clock.now())
-            mark_written(batch, events, self._lock)
+            self._tell(waited=mark_written(batch, events, self._lock))
             self._chain.sync()
         except Exception as error:  # noqa: BLE001 - a fault of any kind must not leave appenders waiting for ever
             self._fail(batch, _as_failure(error))
         else:
-            mark_durable(batch, self._lock)
+            self._tell(waited=mark_durable(batch, self._lock))
 
     def _fail(self, batch: list[Appended], failure: DocketError) -> None:
         with suppress(DocketError):
@@ -322,9 +302,15 @@ class LedgerWriter:
             self._failed_seq = len(self._chain.hashes)
             self._lost_events += len(lost)
         mark_failed(lost, failure, self._lock)
+        self._tell(waited=True)
         if self._options.on_failure is not None:
             with suppress(Exception):  # whatever it does, the writer must live to write the end
                 self._options.on_failure(failure)
+
+    def _tell(self, *, waited: bool) -> None:
+        listener = self._listener
+        if waited and listener is not None:
+            listener()
 
     def _commit_final(self, final: _Final) -> None:
         try:
@@ -343,47 +329,6 @@ class LedgerWriter:
 
 def _as_failure(error: Exception) -> DocketError:
     return error if isinstance(error, DocketError) else UnavailableError(Reason.WRITE_FAILED, f"{error!r}")
-
-
-def _open(cls: type[LedgerWriter], path: Path, clock: Clock, options: LedgerOptions, prepare: _Prepare) -> LedgerWriter:
-    with ExitStack() as undo:
-        folder = undo.enter_context(options.disk.folder(path.parent, create=True))
-        lock = options.acquire_lock(path.with_name(path.name + LOCK_SUFFIX))
-        undo.callback(lock.release)
-        chain = prepare(folder, path.name, undo)
-        writer = cls(chain, folder, lock, clock, options)
-        undo.pop_all()
-    return writer
-
-
-_Prepare = Callable[[Folder, str, ExitStack], ChainFile]
-
-
-def _create(folder: Folder, name: str, undo: ExitStack) -> ChainFile:
-    file = folder.create(name)
-    undo.callback(_discard, folder, name, file)
-    folder.sync()
-    chain = ChainFile(file)
-    chain.reserve(0)
-    return chain
-
-
-def _resume(folder: Folder, name: str, undo: ExitStack) -> ChainFile:
-    file = undo.enter_context(folder.open(name, writable=True))
-    chain, last = ChainFile(file), ""
-    for event in existing_events(file):
-        chain.adopt(event)
-        last = event.type
-    if last == SessionEnd.TYPE:
-        raise InvalidDocumentError(Reason.LEDGER_CLOSED, f"{file.path} has ended")
-    chain.reserve(0)
-    return chain
-
-
-def _discard(folder: Folder, name: str, file: StoredFile) -> None:
-    file.close()
-    with suppress(DocketError):
-        folder.remove(name)
 
 
 __all__ = [

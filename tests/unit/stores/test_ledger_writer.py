@@ -191,6 +191,43 @@ def test_what_is_appended_while_the_disk_is_busy_shares_one_sync(memory):
     assert sum(operation == "append" for operation, _ in disk.log) == 2
 
 
+def test_a_listener_is_called_once_for_each_stage_of_a_batch(memory):
+    inner, options = memory
+    gate = threading.Event()
+    disk = FaultyDisk(inner, lambda _step, operation, _name: gate.wait() and None if operation == "append" else None)
+    states, futures = [], []
+    with LedgerWriter.create(
+        MEMORY_PATH, clock=NOON, options=LedgerOptions(disk=disk, acquire_lock=options.acquire_lock)
+    ) as writer:
+        writer.listen(lambda: states.append([future.done() for future in futures]))
+        writer.append(note("nobody waits for this one"))
+        items = [writer.append(note(str(number))) for number in range(3)]
+        futures += [item.written for item in items] + [item.durable for item in items]
+        gate.set()
+    # the first append may have been taken as a batch of its own, which nobody waited for
+    assert states[:2] == [[True] * 3 + [False] * 3, [True] * 6]
+
+
+def test_nobody_is_called_who_does_not_listen(path):
+    heard = []
+    with LedgerWriter.create(path, clock=NOON) as writer:
+        writer.listen(lambda: heard.append("news"))
+        writer.append(note("nobody waits"))
+        writer.listen(None)
+        writer.append(note("waited for")).durable.result()
+    assert heard == []
+
+
+def test_a_listener_hears_of_a_failure():
+    heard = []
+    disk, options = options_with(lambda *_: None)
+    with LedgerWriter.create(MEMORY_PATH, clock=NOON, options=options) as writer:
+        disk.rule = lambda *_: Reason.IO_ERROR
+        writer.listen(lambda: heard.append(writer.failure))
+        assert writer.append(note()).durable.exception() is writer.failure
+    assert heard == [writer.failure]
+
+
 def test_a_long_queue_is_taken_in_bounded_batches(memory, monkeypatch):
     inner, options = memory
     monkeypatch.setattr("docket.stores.ledger._BATCH_EVENTS", 3)
@@ -555,6 +592,15 @@ def test_a_ledger_that_is_gone_is_written_again(path, remove):
         assert writer.recheck().reason == Reason.VANISHED
         writer.reinstate()
     assert [item.type for item in read_ledger(path)] == ["note", "session.end"]
+
+
+def test_a_ledger_that_stands_in_its_place_is_not_written_again(path):
+    with LedgerWriter.create(path, clock=NOON) as writer:
+        writer.append_final([END])
+        inode = path.stat().st_ino
+        writer.reinstate()
+        assert path.stat().st_ino == inode
+        assert sorted(item.name for item in path.parent.iterdir()) == ["s.jsonl", "s.jsonl.lock"]
 
 
 def test_a_listener_that_fails_does_not_stop_the_writer():

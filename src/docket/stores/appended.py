@@ -28,6 +28,11 @@ class Appended:
         self._durable: Future[Event] | None = None
 
     @property
+    def is_durable(self) -> bool:
+        """Whether the event would survive a power cut already; asking makes no future."""
+        return self._is_durable
+
+    @property
     def written(self) -> Future[Event]:
         """Done when the operating system has the event: it survives a killed docket."""
         with self._lock:

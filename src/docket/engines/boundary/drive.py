@@ -3,8 +3,10 @@
 Rules:
 1. Commands are carried out in their order; `Await` waits for the ledger, and where that fails the rest of the batch
    is dropped and the machine is told.
-2. A piece of a reply is taken only when the agent can take it, a piece of a request only when the upstream can.
-3. What has already arrived is fed before the news that the agent is gone, so that it is billed as it was.
+2. What is written to the agent is handed on before every wait for news, so that a head and what came with it share a
+   packet; it is not handed on before a wait for the ledger, which only the end of a reply stands behind.
+3. A piece of a reply is taken only when the agent can take it, a piece of a request only when the upstream can.
+4. What has already arrived is fed before the news that the agent is gone, so that it is billed as it was.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,7 +34,6 @@ from docket.rules.boundary.exchange import Exchange, Terms
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.protocol import (
     Await,
-    BodyEnded,
     Breach,
     ClientGone,
     CloseUpstream,
@@ -62,6 +63,11 @@ _NS = 1_000_000_000
 
 class Appended(Protocol):
     """An event on its way to the disk."""
+
+    @property
+    def is_durable(self) -> bool:
+        """Whether it would survive a power cut already."""
+        ...
 
     @property
     def written(self) -> Future[LedgerEvent]:
@@ -146,13 +152,33 @@ class Drive:
         self._last: Appended | None = None
         self._retry = False
         self._told_gone = False
+        # The commands that take no time, by their type; the other two are awaited.
+        self._acts: Mapping[type[Command], Callable[..., Event | None]] = {
+            Record: self._record,
+            SendClient: self._reply,
+            StartClient: self._reply,
+            Finish: self._reply,
+            Refuse: self._reply,
+            Reset: self._reply,
+            Released: self._release,
+            Breach: self._breach,
+            SendUpstream: self._ask,
+            EndUpstream: self._ask,
+            CloseUpstream: self._ask,
+        }
 
     async def run(self, head: RequestHead) -> None:
         """Carry one request through to its end."""
+        exchange = self._exchange
         try:
-            await self._feed(HeadArrived(head, self._room.clock.now()))
-            while not self._exchange.done:
-                await self._feed(await self._next_event())
+            event: Event | None = HeadArrived(head, self._room.clock.now())
+            while not exchange.done:
+                if event is None:
+                    await self._wait()
+                else:
+                    await self._perform(exchange.receive(event, self._room.clock.monotonic_ns()))
+                event = self._ready()
+            self._client.flush()
         except Exception:
             self._salvage()
             raise
@@ -169,24 +195,22 @@ class Drive:
         """Settle what a fault of docket's own left open, and break the connection."""
         for command in self._exchange.receive(Stopping(), self._room.clock.monotonic_ns()):
             if isinstance(command, Record):
-                self._record(command.payload)
+                self._record(command)
         self._client.reset()
 
     # ---- events
 
-    async def _next_event(self) -> Event:
-        while True:
-            event = self._ready()
-            if event is not None:
-                return event
-            waits = self._exchange.needs.release
-            if waits:
-                self._room.waiting.append(self)
-            try:
-                await self._client.wait(self._seconds_left())
-            finally:
-                if waits:
-                    self._room.waiting.remove(self)
+    async def _wait(self) -> None:
+        """Hand on what was written, then wait until there may be an event."""
+        self._client.flush()
+        if not self._exchange.needs.release:
+            await self._client.wait()
+            return
+        self._room.waiting.append(self)
+        try:
+            await self._client.wait(self._seconds_left())
+        finally:
+            self._room.waiting.remove(self)
 
     def _ready(self) -> Event | None:
         client, needs, upstream = self._client, self._exchange.needs, self._upstream
@@ -217,68 +241,71 @@ class Drive:
 
     # ---- commands
 
-    async def _feed(self, event: Event) -> None:
-        await self._perform(self._exchange.receive(event, self._room.clock.monotonic_ns()))
-
     async def _perform(self, commands: list[Command]) -> None:
-        for command in commands:
-            failure = await self._carry_out(command)
-            if failure is not None:
-                await self._feed(failure)
-                return
-        self._client.flush()
+        while commands:
+            commands = await self._batch(commands)
 
-    async def _carry_out(self, command: Command) -> Event | None:
-        """Do one thing; return the event that takes the place of the rest, if it failed."""
+    async def _batch(self, commands: list[Command]) -> list[Command]:
+        """Carry commands out in order; return what takes the place of the rest if one of them fails."""
+        for command in commands:
+            act = self._acts.get(type(command))
+            if act is not None:
+                failure = act(command)
+            elif isinstance(command, Await):
+                failure = await self._safe(command.mark)
+            else:
+                assert isinstance(command, Connect)  # noqa: S101 - the only other command that takes time
+                failure = await self._connect(command)
+            if failure is not None:
+                return self._exchange.receive(failure, self._room.clock.monotonic_ns())
+        return []
+
+    def _reply(self, command: SendClient | StartClient | Refuse | Finish | Reset) -> None:
+        client = self._client
         match command:
             case SendClient(data):
-                self._client.send(data)
-            case Record(payload):
-                return self._record(payload)
-            case Await(mark):
-                return await self._safe(mark)
-            case Connect():
-                return await self._connect(command)
+                client.send(data)
             case StartClient(head, framing):
-                self._client.start(head, framing)
+                client.start(head, framing)
             case Finish():
-                self._client.finish()
-            case Released():
-                self._room.release()
-            case _:
-                self._carry_out_rare(command)
-        return None
-
-    def _carry_out_rare(self, command: Command) -> None:
-        match command:
+                client.finish()
             case Refuse():
-                self._client.refuse(command)
-            case SendUpstream(data) if self._upstream is not None:
-                self._upstream.send_body(data)
-            case EndUpstream() if self._upstream is not None:
-                self._upstream.end_body()
-            case CloseUpstream() if self._upstream is not None:
-                self._upstream.abort()
-                self._upstream = None
+                client.refuse(command)
             case Reset():
-                self._client.reset()
-            case Breach():
-                self._client.flush()
-                self._room.on_breach(command)
+                client.reset()
 
-    def _record(self, payload: Payload) -> Event | None:
+    def _ask(self, command: SendUpstream | EndUpstream | CloseUpstream) -> None:
+        upstream = self._upstream
+        if upstream is None:
+            return
+        match command:
+            case SendUpstream(data):
+                upstream.send_body(data)
+            case EndUpstream():
+                upstream.end_body()
+            case CloseUpstream():
+                upstream.abort()
+                self._upstream = None
+
+    def _release(self, _: Released) -> None:
+        self._room.release()
+
+    def _breach(self, breach: Breach) -> None:
+        self._client.flush()
+        self._room.on_breach(breach)
+
+    def _record(self, command: Record) -> Event | None:
         try:
-            self._last = self._room.ledger.append(payload)
+            self._last = self._room.ledger.append(command.payload)
         except DocketError as error:
             return EvidenceFailed(error.detail)
         return None
 
     async def _safe(self, mark: Mark) -> Event | None:
-        if self._last is None:
+        if self._last is None or self._last.is_durable:
             return None
         future = self._last.written if mark is Mark.WRITTEN else self._last.durable
         if not future.done():
-            self._client.flush()
             self._room.bell.on_done(future, self._client.wake)
             while not future.done():
                 await self._client.wait()
@@ -311,6 +338,3 @@ class Drive:
             return task.result()
         except DocketError as error:
             return UpstreamFailed(Reason.UPSTREAM_UNREACHABLE, error.detail, sent=False)
-
-
-__all__ = ["Appended", "BodyEnded", "Drive", "Ledger", "LedgerBell", "Room"]

@@ -174,10 +174,12 @@ class ModelReply:
         if self._meter is None:
             return Seen(status=_GONE_STATUS)
         status = _GONE_STATUS if self._head is None else self._head.status
+        reading = self._meter.reading()
         return Seen(
             status=status,
-            reading=self._meter.reading(),
-            visible_output_bytes=self._meter.visible_output_bytes,
+            reading=reading,
+            # Nobody asks what was seen where it was reported to the end.
+            visible_output_bytes=0 if reading.usage_final else self._meter.visible_output_bytes,
         )
 
     def _followed(self) -> Reason | None:

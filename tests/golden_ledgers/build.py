@@ -165,7 +165,6 @@ def response(
         "call": call,
         "provider": provider,
         "model": model,
-        "requested_model": model,
         "status": 200,
         "outcome": Outcome.COMPLETE,
         "latency_ms": 100 * call,

@@ -177,13 +177,15 @@ def cut() -> LedgerBuilder:
         )
     )
     ledger.add(request(2, "openai", "gpt-5", "openai-chat"))
+    ledger.add(price("gpt-5-2025-08-07", "1.25", "0.125", "10.00"))
     ledger.add(
         response(
             2,
             "openai",
-            "gpt-5",
+            "gpt-5-2025-08-07",
+            requested_model="gpt-5",
             usage=Usage(input_tokens=800, output_tokens=50),
-            components=(component("gpt-5", 800, 0, 50, "0.001500"),),  # 800x1.25 + 50x10
+            components=(component("gpt-5-2025-08-07", 800, 0, 50, "0.001500"),),  # 800x1.25 + 50x10
             cost="0.001500",
             cumulative="0.003000",
             usage_source=UsageSource.ESTIMATED,

@@ -33,7 +33,7 @@ LEDGER_ONLY: dict[str, set[str]] = {
         "wire", "method", "path", "streaming", "fingerprint", "request_sha256", "body_bytes", "held_usd",
     },
     "model.error": {"status", "latency_ms", "error", "response_bytes", "response_sha256"},
-    "model.response": {"model", "requested_model", "status", "first_byte_ms", "response_bytes", "response_sha256"},
+    "model.response": {"status", "first_byte_ms", "response_bytes", "response_sha256"},
     "model.denied": {"provider", "model", "cap", "detail", "status", "path"},
     "cap.warning": {"threshold", "used_pct", "used"},
     "cap.exceeded": {"used", "cost_usd", "tokens", "calls", "action", "detail"},

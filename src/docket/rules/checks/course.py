@@ -5,7 +5,8 @@ Rules (spec/receipt.md, Checks):
 2. `policy.applied`, `proc.spawn`, `proc.exit` and each pass of `fs.snapshot` stand at most once; the policy before
    any process or call, the exit after the spawn, the pass after behind the pass before.
 3. Calls are numbered from 1 in the order of their `model.request`; each is settled at most once, by a
-   `model.response` or a `model.error` that agrees with its request.
+   `model.response` or a `model.error` that agrees with its request. `requested_model` stands where the reply's model
+   is another than the one asked for, and only there.
 4. No event's instant lies before that of the event before it.
 5. `cumulative_cost_usd` is the running sum; `x-docket.budget` and `session.end` state the final one, unless an
    `x-docket.evidence-gap` says that events are missing.
@@ -115,19 +116,22 @@ class EventOrder:
         return None
 
     def _response(self, payload: ModelResponse) -> str | None:
-        fault = self._settle(payload, payload.requested_model)
+        asked = payload.model if payload.requested_model is None else payload.requested_model
+        fault = self._settle(payload, asked)
+        if fault is None and payload.requested_model == payload.model:
+            fault = "requested_model repeats the model"
         self.spent += payload.cost_usd
         if fault is None and payload.cumulative_cost_usd != self.spent:
             fault = f"cumulative_cost_usd is {payload.cumulative_cost_usd}, the calls add up to {self.spent}"
         return fault
 
-    def _settle(self, payload: ModelResponse | ModelError, asked: str | None) -> str | None:
+    def _settle(self, payload: ModelResponse | ModelError, asked: str) -> str | None:
         request = self.open.pop(payload.call, None)
         if request is None:
             return f"call {payload.call} is not in flight"
         if payload.provider != request.provider:
             return f"provider differs from that of the request of call {payload.call}"
-        if asked is not None and asked != request.model:
+        if asked != request.model:
             return f"the model asked for differs from that of the request of call {payload.call}"
         if isinstance(payload, ModelResponse) and payload.streaming is not request.streaming:
             return f"streaming differs from that of the request of call {payload.call}"

@@ -98,6 +98,8 @@ FAULTS: list[tuple[Callable[[], LedgerBuilder], str, Change, str]] = [
         "(model.error): the model asked for differs",
     ),
     (samples.chat, "event-order", data("model.response", "streaming", value=False), "streaming differs"),
+    (samples.chat, "event-order", data("model.response", "requested_model", value="gpt-5"), "repeats the model"),
+    (samples.chat, "event-order", data("model.response", "model", value="gpt-5-2026"), "the model asked for differs"),
     (
         samples.chat,
         "event-order",

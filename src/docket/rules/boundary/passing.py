@@ -87,7 +87,7 @@ class Passing:
                 return [SendClient(data)]
             case UpstreamEnded():
                 told, breach = self._told(Outcome.COMPLETE, now_ns)
-                return [*told, Await(Mark.DURABLE), Finish(), *breach]
+                return [*told, Finish(), *breach]
             case UpstreamFailed(reason, detail, _):
                 return self._failed(reason, detail, now_ns)
             case ClientGone() | Stopping():
@@ -107,7 +107,9 @@ class Passing:
 
     def _told(self, outcome: Outcome, now_ns: int) -> tuple[list[Command], list[Breach]]:
         booked = None if self._late is None else self._late.settle(outcome, now_ns)
-        return booked or ([self._other(self._status or _GONE_STATUS)], [])
+        if booked is None:
+            return [self._other(self._status or _GONE_STATUS)], []
+        return [*booked[0], Await(Mark.DURABLE)], booked[1]
 
     def _other(self, status: int) -> Record:
         return Record(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from docket.formats.amount import Usd
 from docket.formats.ledger.payloads import (
     CapExceeded,
@@ -23,7 +25,7 @@ from docket.formats.ledger.payloads import (
     PolicyViolation,
 )
 from docket.formats.relpath import RelPath
-from docket.formats.run.usage import Usage, UsageSource
+from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from golden_ledgers.build import (
     SOME_DIGEST,
     LedgerBuilder,
@@ -176,7 +178,10 @@ def cut() -> LedgerBuilder:
             cumulative="0.001500",
         )
     )
-    ledger.add(request(2, "openai", "gpt-5", "openai-chat"))
+    second = request(2, "openai", "gpt-5", "openai-chat")
+    ledger.add(
+        replace(second, altered=("stream_options.include_usage",), forwarded_sha256=SOME_DIGEST, model_b64="Z3B0LTU=")
+    )
     ledger.add(price("gpt-5-2025-08-07", "1.25", "0.125", "10.00"))
     ledger.add(
         response(
@@ -191,9 +196,41 @@ def cut() -> LedgerBuilder:
             usage_source=UsageSource.ESTIMATED,
             usage_note="the stream ended before its usage",
             outcome=Outcome.CUT,
+            model_b64="Z3B0",
+            service_tier="default",
+            speed="standard",
+            inference_geo="us",
+            provider_request_id="req_1",
         )
     )
     return closed(ledger, "0.003000")
+
+
+def parts() -> LedgerBuilder:
+    """A call that two models served, the one that was asked for last."""
+    ledger = opened()
+    ledger.add(price("claude-opus-4-6", "5", "0.5", "25"))
+    ledger.add(price("claude-haiku-4-5", "1", "0.1", "5"))
+    ledger.add(request(1, "anthropic", "claude-opus-4-6"))
+    ledger.add(
+        response(
+            1,
+            "anthropic",
+            "claude-opus-4-6",
+            usage=Usage(input_tokens=300, output_tokens=30),
+            usage_parts=(
+                UsagePart(model="claude-haiku-4-5", usage=Usage(input_tokens=200, output_tokens=10)),
+                UsagePart(model="claude-opus-4-6", usage=Usage(input_tokens=100, output_tokens=20)),
+            ),
+            components=(
+                component("claude-haiku-4-5", 200, 0, 10, "0.000250"),  # 200x1 + 10x5
+                component("claude-opus-4-6", 100, 0, 20, "0.001000"),  # 100x5 + 20x25
+            ),
+            cost="0.001250",
+            cumulative="0.001250",
+        )
+    )
+    return closed(ledger, "0.001250")
 
 
 def estimated() -> LedgerBuilder:
@@ -327,5 +364,5 @@ def gap() -> LedgerBuilder:
 
 ALL = {
     item.__name__: item
-    for item in (anthropic, chat, responses, assumed, cut, estimated, zero, odd_names, no_end, busy, gap)
+    for item in (anthropic, chat, responses, assumed, cut, parts, estimated, zero, odd_names, no_end, busy, gap)
 }

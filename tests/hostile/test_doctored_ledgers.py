@@ -30,10 +30,13 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "net.denied": {"reason", "kind"},
     "net.allowed": {"*"},
     "model.request": {
-        "wire", "method", "path", "streaming", "fingerprint", "request_sha256", "body_bytes", "held_usd",
+        "model_b64", "wire", "method", "path", "streaming", "fingerprint", "request_sha256", "body_bytes", "held_usd",
+        "forwarded_sha256", "altered",
     },
     "model.error": {"status", "latency_ms", "error", "response_bytes", "response_sha256"},
-    "model.response": {"status", "first_byte_ms", "response_bytes", "response_sha256"},
+    "model.response": {
+        "model_b64", "usage_note",  "service_tier", "speed", "inference_geo", "provider_request_id",
+        "status", "first_byte_ms", "response_bytes", "response_sha256"},
     "model.denied": {"provider", "model", "cap", "detail", "status", "path"},
     "cap.warning": {"threshold", "used_pct", "used"},
     "cap.exceeded": {"used", "cost_usd", "tokens", "calls", "action", "detail"},
@@ -50,7 +53,7 @@ def is_ledger_only(type_: str, what: str) -> bool:
     return "*" in names or member in names
 
 
-@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic])
+@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut])
 def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample: Callable[[], LedgerBuilder]) -> None:
     good = sample()
     receipt = receipt_of(good.data())

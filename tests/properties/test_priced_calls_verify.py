@@ -91,6 +91,7 @@ def test_priced_calls_verify(facts: list[CallFacts]) -> None:
                 fact.provider,
                 fact.model,
                 usage=fact.usage,
+                usage_parts=fact.parts or None,
                 components=priced.components,
                 cost=str(priced.cost),
                 cumulative=str(type(priced.cost)(spent)),

@@ -4,7 +4,8 @@ Rules:
 1. A family is written once, before the first reply it prices.
 2. A reply's components sum to its cost; each costs what the table so far says of its tokens.
 3. Components account for the usage: without the fees, they add up to its input, cached input and output; what was
-   written to a cache and what was searched equals the usage's own counts. The base component stands last.
+   written to a cache and what was searched equals the usage's own counts. The base component stands last. The parts
+   of a call that several models served add up to its usage.
 4. A reply with a component that the fallback prices is marked as assumed.
 """
 
@@ -18,7 +19,7 @@ from docket.formats.amount import ZERO
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import Component, ModelResponse, PriceRow
-from docket.formats.run.price_table import Family, specific_first
+from docket.formats.run.price_table import Family, family_name, specific_first
 from docket.formats.run.usage import Usage
 from docket.formats.shown import shown
 from docket.rules.receipt.families import Families
@@ -81,9 +82,18 @@ def _accounts(payload: ModelResponse) -> str | None:
             counted[_COUNTED[kind]] += part.input_tokens
         if kind not in _FEES:
             counted.update(dict(zip(_TOKENS, _tokens(part), strict=True)))
-    if _kind(payload.components[-1]):
-        return f"the last component is {shown(payload.components[-1].model)}, not the base"
-    return _unequal(counted, payload.usage)
+    if payload.usage_parts is not None and sum((part.usage for part in payload.usage_parts), Usage()) != payload.usage:
+        return "usage_parts do not add up to usage"
+    return _base(payload) or _unequal(counted, payload.usage)
+
+
+def _base(payload: ModelResponse) -> str | None:
+    last = payload.components[-1]
+    served = [payload.model, *(part.model for part in payload.usage_parts or ())]
+    names = [family_name(model) for model in served]
+    if not _kind(last) and any(last.model == name or last.model.startswith(f"{name}+") for name in names):
+        return None
+    return f"the last component is {shown(last.model)}, not the base of {shown(payload.model)}"
 
 
 def _unequal(counted: Counter[str], usage: Usage) -> str | None:

@@ -118,6 +118,13 @@ FAULTS: list[tuple[Callable[[], LedgerBuilder], str, Change, str]] = [
         data("x-docket.price", "input", value="4", number=1),
         "event 8 (model.response): components[0]: its tokens cost 0.016000, cost_usd is 0.015000",
     ),
+    (
+        samples.parts,
+        "components",
+        data("model.response", "usage_parts", 1, "usage", "output_tokens", value=31),
+        "event 7 (model.response): usage_parts do not add up to usage",
+    ),
+    (samples.cut, "components", data("model.response", "model", value="o3", number=1), 'not the base of "o3"'),
     (samples.assumed, "components", data("model.response", "assumed_price", value=False), "assumed_price is false"),
     (
         samples.anthropic,
@@ -171,7 +178,8 @@ def test_a_base_component_that_does_not_stand_last_is_a_fault() -> None:
     check = named(judged(receipt_of(lines_of(events)), lines_of(chained(items))), "components")
 
     assert check.detail == (
-        'event 8 (model.response): the last component is "claude-sonnet-4-5+cache-write-1h", not the base'
+        'event 8 (model.response): the last component is "claude-sonnet-4-5+cache-write-1h", '
+        'not the base of "claude-sonnet-4-5"'
     )
 
 

@@ -4,8 +4,8 @@ Rules:
 1. Loopback TCP without delay; bytes are read as far as the exchange takes them, then reading stops.
 2. `100 Continue` is sent once, when the body is wanted and none of it has come.
 3. A reply that must not be taken for whole ends in a reset, never in a close.
-4. After a reply that left a part of the request's body unread, the rest is read and dropped within bounds before
-   the connection closes, so that the reply is not lost to a reset.
+
+What comes after what on a connection is `serving`'s.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ import asyncio
 import socket
 import struct
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import suppress
 
-from docket.errors import InvalidDocumentError
 from docket.rules.boundary.http1 import (
     CONTINUE,
     LAST_CHUNK,
@@ -36,21 +35,19 @@ from docket.rules.boundary.http1 import (
 from docket.rules.boundary.protocol import BodyChunk, BodyEnded, Event, Refuse
 
 _MAX_UNREAD_BYTES = 1024 * 1024
-_MAX_DROPPED_BYTES = 64 * 1024 * 1024
-_DROP_SECONDS = 5.0
 _HARD_CLOSE = struct.pack("ii", 1, 0)
 
 
 class ClientConnection(asyncio.Protocol):
-    """One connection of the agent. `serve` is run as a task for it; `gone` says that the agent has closed it."""
+    """One connection of the agent. `wake` is called when anything changes; `gone` says that the agent closed it."""
 
-    def __init__(self, serve: Callable[[ClientConnection], Awaitable[None]]) -> None:
+    def __init__(self, arrived: Callable[[ClientConnection], Callable[[], None]]) -> None:
+        """Prepare for a connection; `arrived` is told of it and returns what is to be called on every change."""
         self.gone = False
         self.can_write = True
-        self.task: asyncio.Task[None] | None = None
-        self._serve = serve
+        self.wake: Callable[[], None] = _nobody
+        self._arrived = arrived
         self._transport: asyncio.Transport | None = None
-        self._waiter: asyncio.Future[None] | None = None
         self._unread: deque[bytes] = deque()
         self._unread_bytes = 0
         self._paused = False
@@ -66,10 +63,10 @@ class ClientConnection(asyncio.Protocol):
     # ---- the loop's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport and begin to serve."""
+        """Take the transport and tell of it."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio's own type for a stream
         self._transport = transport
-        self.task = asyncio.get_running_loop().create_task(self._run())
+        self.wake = self._arrived(self)
 
     def data_received(self, data: bytes) -> None:
         """Keep what has come until the exchange takes it."""
@@ -100,32 +97,6 @@ class ClientConnection(asyncio.Protocol):
         """Note that it keeps up again."""
         self.can_write = True
         self.wake()
-
-    async def _run(self) -> None:
-        try:
-            await self._serve(self)
-        finally:
-            if self._transport is not None:
-                self._transport.close()
-
-    # ---- waiting
-
-    def wake(self) -> None:
-        """Let the task look again."""
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
-
-    async def wait(self, seconds: float | None = None) -> None:
-        """Wait until something happens, or for at most `seconds`."""
-        loop = asyncio.get_running_loop()
-        self._waiter = loop.create_future()
-        timer = None if seconds is None else loop.call_later(max(0.0, seconds), self.wake)
-        try:
-            await self._waiter
-        finally:
-            self._waiter = None
-            if timer is not None:
-                timer.cancel()
 
     # ---- requests
 
@@ -241,31 +212,29 @@ class ClientConnection(asyncio.Protocol):
                 transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _HARD_CLOSE)
             transport.abort()
 
-    async def keep_alive(self) -> bool:
-        """Return whether another request may follow; deal with what is left of this one's body."""
-        if self._transport is None or self.gone:
-            return False
-        if self._body is not None and not self._body.ended:
-            await self._drop_body()
-        if self._body is not None:
-            self._leave_body(self._body)
-        return self._keep
+    def close(self) -> None:
+        """Close the connection once what was written has left."""
+        self.flush()
+        transport, self._transport = self._transport, None
+        self.wake = _nobody
+        if transport is not None:
+            transport.close()
 
-    async def _drop_body(self) -> None:
-        self._keep = False
-        if self._expects:
-            return
-        loop = asyncio.get_running_loop()
-        until, dropped = loop.time() + _DROP_SECONDS, 0
-        with suppress(InvalidDocumentError):
-            while not self.gone and dropped < _MAX_DROPPED_BYTES and loop.time() < until:
-                event = self.next_body()
-                if isinstance(event, BodyEnded):
-                    return
-                if isinstance(event, BodyChunk):
-                    dropped += len(event.data)
-                else:
-                    await self.wait(until - loop.time())
+    @property
+    def keeps_alive(self) -> bool:
+        """Whether another request may follow the one that has been answered."""
+        return self._keep and self._transport is not None and not self.gone
+
+    @property
+    def has_unread_body(self) -> bool:
+        """Whether the agent is still sending the body of the request that has been answered."""
+        return self._body is not None and not self._body.ended and not self._expects and not self.gone
+
+    def end_request(self) -> None:
+        """Go on to the next request; a body that was not read to its end leaves no next one."""
+        if self._body is not None:
+            self._keep = self._keep and self._body.ended
+            self._leave_body(self._body)
 
     def _start(self, head: ResponseHead) -> None:
         if not self._keep or (self._body is not None and not self._body.ended):
@@ -281,3 +250,7 @@ def _blank_lines(buffer: bytearray) -> int:
     while buffer[at : at + 2] == b"\r\n":
         at += 2
     return at
+
+
+def _nobody() -> None:
+    """Wake nobody."""

@@ -1,8 +1,9 @@
 """Drives one exchange: feeds the machine what happens, carries out what it says. It decides nothing.
 
 Rules:
-1. Commands are carried out in their order; `Await` waits for the ledger, and where that fails the rest of the batch
-   is dropped and the machine is told.
+1. It runs inside the loop's callbacks, without a task of its own, from one wait to the next. Commands are carried
+   out in their order; `Await` waits for the ledger, and where that fails the rest of the batch is dropped and the
+   machine is told.
 2. What is written to the agent is handed on before every wait for news, so that a head and what came with it share a
    packet; it is not handed on before a wait for the ledger, which only the end of a reply stands behind.
 3. A piece of a reply is taken only when the agent can take it, a piece of a request only when the upstream can.
@@ -130,6 +131,7 @@ class Room:
     clock: Clock
     pool: Pool
     bell: LedgerBell
+    loop: asyncio.AbstractEventLoop
     on_breach: Callable[[Breach], None]
     stopping: bool = False
     waiting: list[Drive] = field(default_factory=list)
@@ -137,24 +139,28 @@ class Room:
     def release(self) -> None:
         """Let every exchange that waits for admission try again, the longest waiting first."""
         for drive in self.waiting:
-            drive.retry()
+            self.loop.call_soon(drive.retry)
 
 
 class Drive:
-    """One exchange on one connection of the agent."""
+    """One exchange on one connection of the agent. It runs whenever `step` is called, until it has to wait."""
 
     def __init__(self, client: ClientConnection, room: Room) -> None:
         self._client = client
         self._room = room
         self._exchange = Exchange(room.terms, room.desk, room.door)
+        self._commands: deque[Command] = deque()
         self._upstream: UpstreamConnection | None = None
         self._origin = ("", "", 0)
         self._last: Appended | None = None
-        self._retry = False
-        self._told_gone = False
-        # The commands that take no time, by their type; the other two are awaited.
+        self._awaited: Future[LedgerEvent] | None = None
+        self._opening: asyncio.Task[UpstreamConnection] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._queued = self._retry = self._told_gone = False
         self._acts: Mapping[type[Command], Callable[..., Event | None]] = {
             Record: self._record,
+            Await: self._await,
+            Connect: self._connect,
             SendClient: self._reply,
             StartClient: self._reply,
             Finish: self._reply,
@@ -167,50 +173,49 @@ class Drive:
             CloseUpstream: self._ask,
         }
 
-    async def run(self, head: RequestHead) -> None:
-        """Carry one request through to its end."""
-        exchange = self._exchange
-        try:
-            event: Event | None = HeadArrived(head, self._room.clock.now())
-            while not exchange.done:
-                if event is None:
-                    await self._wait()
-                else:
-                    await self._perform(exchange.receive(event, self._room.clock.monotonic_ns()))
-                event = self._ready()
-            self._client.flush()
-        except Exception:
-            self._salvage()
-            raise
-        finally:
-            if self._upstream is not None:
-                self._room.pool.give_back(self._origin, self._upstream)
+    def begin(self, head: RequestHead) -> None:
+        """Take the request's head; `step` goes on from it."""
+        self._feed(HeadArrived(head, self._room.clock.now()))
+
+    def step(self) -> bool:
+        """Go on as far as it goes; return whether the exchange has ended."""
+        while self._carry_out():
+            if self._exchange.done:
+                self.close()
+                return True
+            event = self._ready()
+            if event is None:
+                self._client.flush()
+                self._queue()
+                return False
+            self._feed(event)
+        return False
 
     def retry(self) -> None:
         """Note that a hold was released."""
         self._retry = True
         self._client.wake()
 
-    def _salvage(self) -> None:
+    def salvage(self) -> None:
         """Settle what a fault of docket's own left open, and break the connection."""
         for command in self._exchange.receive(Stopping(), self._room.clock.monotonic_ns()):
             if isinstance(command, Record):
                 self._record(command)
         self._client.reset()
+        self.close()
+
+    def close(self) -> None:
+        """Give back what the exchange held of the room."""
+        self._client.flush()
+        self._queue()
+        if self._upstream is not None:
+            self._room.pool.give_back(self._origin, self._upstream)
+            self._upstream = None
 
     # ---- events
 
-    async def _wait(self) -> None:
-        """Hand on what was written, then wait until there may be an event."""
-        self._client.flush()
-        if not self._exchange.needs.release:
-            await self._client.wait()
-            return
-        self._room.waiting.append(self)
-        try:
-            await self._client.wait(self._seconds_left())
-        finally:
-            self._room.waiting.remove(self)
+    def _feed(self, event: Event) -> None:
+        self._commands = deque(self._exchange.receive(event, self._room.clock.monotonic_ns()))
 
     def _ready(self) -> Event | None:
         client, needs, upstream = self._client, self._exchange.needs, self._upstream
@@ -220,8 +225,7 @@ class Drive:
             if event is not None:
                 return event
         if leaving and not self._told_gone:
-            self._told_gone = True
-            return ClientGone() if client.gone else Stopping()
+            return self._leaving()
         if needs.body and (upstream is None or upstream.can_write):
             try:
                 event = client.next_body()
@@ -235,30 +239,44 @@ class Drive:
         deadline = self._exchange.deadline_ns
         return Tick() if deadline is not None and self._room.clock.monotonic_ns() >= deadline else None
 
-    def _seconds_left(self) -> float | None:
-        deadline = self._exchange.deadline_ns
-        return None if deadline is None else (deadline - self._room.clock.monotonic_ns()) / _NS
+    def _leaving(self) -> Event:
+        self._told_gone = True
+        return ClientGone() if self._client.gone else Stopping()
+
+    def _queue(self) -> None:
+        """Stand in the line for admission while that is what is waited for, with a timer for its end."""
+        waits = self._exchange.needs.release and not self._exchange.done
+        if waits == self._queued:
+            return
+        self._queued = waits
+        if waits:
+            self._room.waiting.append(self)
+            deadline = self._exchange.deadline_ns or 0
+            left = max(0, deadline - self._room.clock.monotonic_ns())
+            self._timer = self._room.loop.call_later(left / _NS, self._client.wake)
+        else:
+            self._room.waiting.remove(self)
+            if self._timer is not None:
+                self._timer.cancel()
 
     # ---- commands
 
-    async def _perform(self, commands: list[Command]) -> None:
+    def _carry_out(self) -> bool:
+        """Carry out the commands that are due; return False where one of them has to wait."""
+        commands = self._commands
         while commands:
-            commands = await self._batch(commands)
-
-    async def _batch(self, commands: list[Command]) -> list[Command]:
-        """Carry commands out in order; return what takes the place of the rest if one of them fails."""
-        for command in commands:
-            act = self._acts.get(type(command))
-            if act is not None:
-                failure = act(command)
-            elif isinstance(command, Await):
-                failure = await self._safe(command.mark)
+            command = commands[0]
+            try:
+                failure = self._acts[type(command)](command)
+            except _NotYet:
+                return False
+            if failure is None:
+                commands.popleft()
             else:
-                assert isinstance(command, Connect)  # noqa: S101 - the only other command that takes time
-                failure = await self._connect(command)
-            if failure is not None:
-                return self._exchange.receive(failure, self._room.clock.monotonic_ns())
-        return []
+                # What is left of the batch gives way to what follows from the failure.
+                self._feed(failure)
+                commands = self._commands
+        return True
 
     def _reply(self, command: SendClient | StartClient | Refuse | Finish | Reset) -> None:
         client = self._client
@@ -301,22 +319,26 @@ class Drive:
             return EvidenceFailed(error.detail)
         return None
 
-    async def _safe(self, mark: Mark) -> Event | None:
-        if self._last is None or self._last.is_durable:
-            return None
-        future = self._last.written if mark is Mark.WRITTEN else self._last.durable
+    def _await(self, command: Await) -> Event | None:
+        future = self._awaited
+        if future is None:
+            if self._last is None or self._last.is_durable:
+                return None
+            future = self._last.written if command.mark is Mark.WRITTEN else self._last.durable
+            if not future.done():
+                self._awaited = future
+                self._room.bell.on_done(future, self._client.wake)
         if not future.done():
-            self._room.bell.on_done(future, self._client.wake)
-            while not future.done():
-                await self._client.wait()
+            raise _NotYet
+        self._awaited = None
         error = future.exception()
         return None if error is None else EvidenceFailed(getattr(error, "detail", str(error)))
 
-    async def _connect(self, connect: Connect) -> Event | None:
+    def _connect(self, connect: Connect) -> Event | None:
         self._origin = connect.origin
-        connection = self._room.pool.idle(connect.origin)
+        connection = None if self._opening is not None else self._room.pool.idle(connect.origin)
         if connection is None:
-            opened = await self._open(connect)
+            opened = self._open(connect)
             if not isinstance(opened, UpstreamConnection):
                 return opened
             connection = opened
@@ -324,17 +346,28 @@ class Drive:
         connection.send(connect, self._client.wake)
         return None
 
-    async def _open(self, connect: Connect) -> UpstreamConnection | Event:
-        task = asyncio.ensure_future(self._room.pool.open(connect.origin))
-        task.add_done_callback(lambda _: self._client.wake())
-        while not task.done():
-            if self._client.gone or self._room.stopping:
-                task.cancel()
-                with suppress(asyncio.CancelledError, DocketError):
-                    (await task).abort()
-                return ClientGone() if self._client.gone else Stopping()
-            await self._client.wait()
+    def _open(self, connect: Connect) -> UpstreamConnection | Event:
+        task = self._opening
+        if task is None:
+            task = self._opening = self._room.loop.create_task(self._room.pool.open(connect.origin))
+            task.add_done_callback(lambda _: self._client.wake())
+        if not task.done():
+            if not (self._client.gone or self._room.stopping):
+                raise _NotYet
+            task.cancel()
+            task.add_done_callback(_drop)
+            return self._leaving()
         try:
             return task.result()
         except DocketError as error:
             return UpstreamFailed(Reason.UPSTREAM_UNREACHABLE, error.detail, sent=False)
+
+
+class _NotYet(Exception):  # noqa: N818 - no error: a command that has to wait
+    """Raised by a command whose time has not come; it is tried again at the next step."""
+
+
+def _drop(task: asyncio.Task[UpstreamConnection]) -> None:
+    """Close a connection that nobody waits for any more."""
+    if not task.cancelled() and task.exception() is None:
+        task.result().abort()

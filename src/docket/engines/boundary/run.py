@@ -19,21 +19,21 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from docket.engines.boundary.client import ClientConnection
-from docket.engines.boundary.drive import Drive, Ledger, LedgerBell, Room
+from docket.engines.boundary.drive import Ledger, LedgerBell, Room
 from docket.engines.boundary.pool import Pool
-from docket.errors import DocketError, InvalidDocumentError, UnavailableError
-from docket.formats.ledger.payloads import Budget, Note
+from docket.engines.boundary.serving import Serving
+from docket.errors import DocketError, UnavailableError
+from docket.formats.ledger.payloads import Budget
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import OnBreach
 from docket.host.clock import Clock
 from docket.rules.agents.interface import RefusalStyle
-from docket.rules.boundary.access import Door, TurnawayCounter
+from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import BoundaryState, Desk
 from docket.rules.boundary.billing import Prices
 from docket.rules.boundary.exchange import Terms
 from docket.rules.boundary.protocol import Breach
-from docket.rules.boundary.refusing import plain_text
 from docket.rules.providers.registry import Provider
 from docket.rules.spending.price_book import PriceBook
 
@@ -95,7 +95,8 @@ class Boundary:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop: asyncio.Event | None = None
         self._room: Room | None = None
-        self._clients: set[ClientConnection] = set()
+        self._serving: set[Serving] = set()
+        self._empty: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._main, name="docket-boundary", daemon=True)
 
     @property
@@ -171,7 +172,7 @@ class Boundary:
         self._loop, self._stop = loop, asyncio.Event()
         self._room = self._furnish(loop)
         server = await loop.create_server(
-            lambda: ClientConnection(self._serve), "127.0.0.1", self._request.port, backlog=BACKLOG
+            lambda: ClientConnection(self._arrived), "127.0.0.1", self._request.port, backlog=BACKLOG
         )
         self.port = server.sockets[0].getsockname()[1]
         self._started.set_result(None)
@@ -198,6 +199,7 @@ class Boundary:
             clock=world.clock,
             pool=Pool(world.environ),
             bell=LedgerBell(loop),
+            loop=loop,
             on_breach=self._breach,
         )
 
@@ -206,38 +208,25 @@ class Boundary:
         if breach.action is OnBreach.KILL and self._world.on_breach is not None:
             self._world.on_breach(breach)
 
-    async def _serve(self, client: ClientConnection) -> None:
-        room = self._here()
-        self._clients.add(client)
-        try:
-            while not (client.gone or room.stopping):
-                head = client.next_head()
-                if head is None:
-                    await client.wait()
-                    continue
-                await Drive(client, room).run(head)
-                if not await client.keep_alive():
-                    return
-        except InvalidDocumentError as error:
-            event = room.door.count(Door.MALFORMED, room.clock.monotonic_ns())
-            if event is not None:
-                with suppress(DocketError):
-                    room.ledger.append(event)
-            client.turn_away(plain_text(400, f"{error.detail}\n"))
-        except Exception as error:  # noqa: BLE001 - one exchange's fault must not end the others, nor be silent
-            with suppress(DocketError):
-                room.ledger.append(Note(code="boundary-fault", message=f"{type(error).__name__} in an exchange"))
-        finally:
-            self._clients.discard(client)
+    def _arrived(self, client: ClientConnection) -> Callable[[], None]:
+        serving = Serving(client, self._here(), self._left)
+        self._serving.add(serving)
+        return serving.step
+
+    def _left(self, serving: Serving) -> None:
+        self._serving.discard(serving)
+        if not self._serving and self._empty is not None:
+            self._empty.set()
 
     async def _settle(self, room: Room) -> None:
+        self._empty = asyncio.Event()
         room.stopping = True
         room.desk.close(Reason.RUN_ENDING, "the run is ending")
-        tasks = [client.task for client in self._clients if client.task is not None]
-        for client in tuple(self._clients):
-            client.wake()
-        if tasks:
-            await asyncio.wait(tasks, timeout=_STOP_SECONDS)
+        for serving in tuple(self._serving):
+            serving.step()
+        if self._serving:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._empty.wait(), _STOP_SECONDS)
         room.pool.close()
         budget = room.desk.budget()
         with suppress(DocketError):

@@ -348,6 +348,9 @@ class FailingLedger:
         self.good -= 1
         return self.ledger.append(payload)
 
+    def listen(self, listener):
+        self.ledger.listen(listener)
+
 
 @pytest.mark.parametrize(("good", "sent"), [(0, 0), (1, 1)])
 def test_without_a_record_nothing_is_admitted(tmp_path, good, sent):

@@ -13,10 +13,8 @@ Rules:
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -25,7 +23,6 @@ from docket.engines.boundary.client import ClientConnection
 from docket.engines.boundary.pool import Pool
 from docket.engines.boundary.upstream import UpstreamConnection
 from docket.errors import DocketError, InvalidDocumentError
-from docket.formats.ledger.event import Event as LedgerEvent
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
@@ -58,27 +55,9 @@ from docket.rules.boundary.protocol import (
     Tick,
     UpstreamFailed,
 )
+from docket.stores.appended import DURABLE, FAILED, WRITTEN, Appended
 
 _NS = 1_000_000_000
-
-
-class Appended(Protocol):
-    """An event on its way to the disk."""
-
-    @property
-    def is_durable(self) -> bool:
-        """Whether it would survive a power cut already."""
-        ...
-
-    @property
-    def written(self) -> Future[LedgerEvent]:
-        """Done when the operating system has it."""
-        ...
-
-    @property
-    def durable(self) -> Future[LedgerEvent]:
-        """Done when it would survive a power cut."""
-        ...
 
 
 class Ledger(Protocol):
@@ -88,35 +67,39 @@ class Ledger(Protocol):
         """Queue an event."""
         ...
 
+    def listen(self, listener: Callable[[], None] | None) -> None:
+        """Have `listener` called, from any thread, whenever events have reached a stage."""
+        ...
+
 
 class LedgerBell:
-    """Brings news from the ledger's thread to the loop, many at a time."""
+    """Brings news from the ledger's thread to the loop: once for many events, and only while somebody waits."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
-        self._lock = threading.Lock()
-        self._ringing: deque[Callable[[], None]] = deque()
+        self._waiting: dict[Callable[[], None], tuple[Appended, int]] = {}
         self._posted = False
 
-    def on_done(self, future: Future[LedgerEvent], wake: Callable[[], None]) -> None:
-        """Call `wake` on the loop once `future` is done."""
-        future.add_done_callback(lambda _: self._post(wake))
+    def has_reached(self, event: Appended, stage: int, wake: Callable[[], None]) -> bool:
+        """Say whether an event has come to a stage, or failed; if not, `wake` is called once it has."""
+        # It stands in the list before the stage is looked at: whatever is reached after that look rings.
+        self._waiting[wake] = (event, stage)
+        if event.stage < stage:
+            return False
+        del self._waiting[wake]
+        return True
 
-    def _post(self, wake: Callable[[], None]) -> None:
-        with self._lock:
-            self._ringing.append(wake)
-            if self._posted:
-                return
+    def ring(self) -> None:
+        """Take news; called from any thread."""
+        if self._waiting and not self._posted:
             self._posted = True
-        # A loop that has been closed has nobody left to wake.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._ring)
+            # A loop that has been closed has nobody left to wake.
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._wake)
 
-    def _ring(self) -> None:
-        with self._lock:
-            ringing, self._ringing = self._ringing, deque()
-            self._posted = False
-        for wake in ringing:
+    def _wake(self) -> None:
+        self._posted = False
+        for wake in [wake for wake, (event, stage) in self._waiting.items() if event.stage >= stage]:
             wake()
 
 
@@ -153,7 +136,7 @@ class Drive:
         self._upstream: UpstreamConnection | None = None
         self._origin = ("", "", 0)
         self._last: Appended | None = None
-        self._awaited: Future[LedgerEvent] | None = None
+        self._wake = client.wake
         self._opening: asyncio.Task[UpstreamConnection] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._queued = self._retry = self._told_gone = False
@@ -320,19 +303,13 @@ class Drive:
         return None
 
     def _await(self, command: Await) -> Event | None:
-        future = self._awaited
-        if future is None:
-            if self._last is None or self._last.is_durable:
-                return None
-            future = self._last.written if command.mark is Mark.WRITTEN else self._last.durable
-            if not future.done():
-                self._awaited = future
-                self._room.bell.on_done(future, self._client.wake)
-        if not future.done():
+        last = self._last
+        if last is None:
+            return None
+        stage = WRITTEN if command.mark is Mark.WRITTEN else DURABLE
+        if not self._room.bell.has_reached(last, stage, self._wake):
             raise _NotYet
-        self._awaited = None
-        error = future.exception()
-        return None if error is None else EvidenceFailed(getattr(error, "detail", str(error)))
+        return EvidenceFailed(getattr(last.outcome, "detail", "")) if last.stage == FAILED else None
 
     def _connect(self, connect: Connect) -> Event | None:
         self._origin = connect.origin

@@ -191,6 +191,8 @@ class Boundary:
             refusal=request.refusal,
             tolerates_usage_injection=request.tolerates_usage_injection,
         )
+        bell = LedgerBell(loop)
+        world.ledger.listen(bell.ring)
         return Room(
             terms=terms,
             desk=Desk(request.policy),
@@ -198,7 +200,7 @@ class Boundary:
             ledger=world.ledger,
             clock=world.clock,
             pool=Pool(world.environ),
-            bell=LedgerBell(loop),
+            bell=bell,
             loop=loop,
             on_breach=self._breach,
         )
@@ -228,6 +230,7 @@ class Boundary:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._empty.wait(), _STOP_SECONDS)
         room.pool.close()
+        room.ledger.listen(None)
         budget = room.desk.budget()
         with suppress(DocketError):
             for event in room.door.rest():

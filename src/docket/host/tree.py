@@ -210,7 +210,7 @@ class FileReader:
         `key` is `file_key` of `seen`.
         """
         size = seen.st_size
-        if size - seen.st_blocks * _BLOCK_BYTES > MAX_HOLE_BYTES:
+        if size > MAX_HOLE_BYTES and size - seen.st_blocks * _BLOCK_BYTES > MAX_HOLE_BYTES:
             return Unread(Reason.TOO_LARGE, f"{size} bytes, of which more than {MAX_HOLE_BYTES} are a hole")
         try:
             descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)

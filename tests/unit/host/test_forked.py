@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import signal
 import threading
 import time
+import zlib
 
 import pytest
 
@@ -15,6 +18,9 @@ PARENT = os.getpid()
 
 def silent(_one, _other):
     return None
+
+
+TWO = {"copies": 2, "progress": silent}
 
 
 def children() -> list[str]:
@@ -142,3 +148,25 @@ def test_no_descriptor_is_left_open():
 
 def test_spare_processors_are_those_beside_our_own():
     assert spare_processors() == len(os.sched_getaffinity(0)) - 1
+
+
+def test_copies_of_a_process_with_busy_threads_do_not_stall():
+    done = threading.Event()
+
+    def busy():
+        while not done.is_set():
+            hashlib.sha256(os.urandom(5000)).digest()
+            json.dumps([{"a": [1] * 50}])
+            zlib.compress(bytearray(200_000)[:5000])
+
+    threads = [threading.Thread(target=busy) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        expected = [hashlib.sha256(b"x" * 3000 * number).digest() for number in range(20)]
+        for _ in range(50):
+            assert share_jobs(20, lambda number, _: hashlib.sha256(b"x" * 3000 * number).digest(), **TWO) == expected
+    finally:
+        done.set()
+        for thread in threads:
+            thread.join()

@@ -143,7 +143,7 @@ def latency(upstream: Peer, boundary: Peer) -> list[dict]:
                 added,
                 f"<= {goal} ms added",
                 holds=added <= goal,
-            )  # fmt: skip
+            )
         )
     return rows
 
@@ -168,7 +168,7 @@ def throughput(upstream: Peer, boundary: Peer) -> list[dict]:
             many["errors"] + resets,
             "no reset",
             holds=many["errors"] + resets == 0,
-        )  # fmt: skip
+        )
     ]
     if not theirs:
         return [row(2, "requests a second, 32 clients", f"{mine:.0f}/s", "skipped", None, ">= 15x", holds=None), *rows]

@@ -3,7 +3,7 @@
 What it must do (measured): a user's `settings.json` may hold `env.ANTHROPIC_BASE_URL`, which beats the process
 environment, and only a `--settings` file beats that; of two `--settings` the last wins alone, so the person's own is
 merged in. The same file empties the switches to Bedrock, Vertex and Foundry that a repository's settings could set.
-A 400 in the protocol's shape ends the agent at the first answer; retries are kept, but few, for real faults.
+A 400 in the protocol's shape ends the agent at the first answer, so its retries stay as they are, for real faults.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from docket.rules.agents.commandline import OptionUse, Program, option_uses, wit
 from docket.rules.agents.environment import ANTHROPIC, is_on, no_proxy, pointing
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest, RunFile
 
-MAX_RETRIES = "3"
 SETTINGS_NAME = "claude-settings.json"
 MANAGED = "/etc/claude-code/managed-settings.json"
 TREE_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
@@ -68,13 +67,12 @@ class ClaudeRecipe:
         address = {_ADDRESS: pointed.variables[_ADDRESS]}
         settings_env = {**_env_of(own), **dict.fromkeys(_ELSEWHERE, ""), **address, **quiet}
         settings = {**own, "env": settings_env}
-        retries = {} if environ.get("CLAUDE_CODE_MAX_RETRIES") else {"CLAUDE_CODE_MAX_RETRIES": MAX_RETRIES}
         at = _PROGRAM.arguments_at(request.argv) or 1
         rest = without(request.argv, given)
         path = f"{request.run_dir}/{SETTINGS_NAME}"
         return LaunchPlan(
             argv=(*rest[:at], "--settings", path, *rest[at:]),
-            env_set={**pointed.variables, **quiet, **retries},
+            env_set={**pointed.variables, **quiet},
             files=(
                 RunFile(name=SETTINGS_NAME, data=json.dumps(settings, indent=2).encode("utf-8", "backslashreplace")),
             ),

@@ -1,18 +1,18 @@
 """The launch recipe of Codex. Tried on 0.171.0.
 
-What it must do (measured): `OPENAI_BASE_URL` is ignored; a provider of the run's own by `-c` reaches the boundary.
-With `requires_openai_auth` it sends just what the built-in provider sends for every kind of login, it opens no
-WebSocket, and its retries can be bounded. A repository's `.codex/config.toml` cannot beat `-c`; a later `-c` can, so
-the person's own come first. A provider the person chose is kept and only its address replaced. Arguments are seen by
-everyone on the machine, so the token goes into a header from the environment where the boundary takes one.
-
-Codex lists its sessions by provider: `resume --last` under docket sees the sessions of runs under docket.
+What it must do (measured): `OPENAI_BASE_URL` is ignored, `-c openai_base_url` is not, for every kind of login; the
+WebSocket it tries first is given up at once when it is refused. A provider of the run's own would bound retries and
+keep the token out of the arguments, but Codex ties a session to its provider: one made without docket could not be
+resumed under it, nor the other way. A 400 ends it at the first answer anyway. A repository's `.codex/config.toml`
+cannot beat `-c`; a later `-c` can, so the person's own come first. A provider the person chose is kept and only its
+address replaced; there the token goes into a header from the environment, where the boundary takes one. The provider
+is named in any case, for a resumed session would else bring its own.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
@@ -21,8 +21,6 @@ from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.environment import ANTHROPIC, CORE, OPENAI, kept_upstream, local_address, no_proxy, pointing
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
 
-RETRIES = 2
-PROVIDER = "docket"
 TOKEN_VARIABLE = "DOCKET_BOUNDARY_TOKEN"  # noqa: S105 - a variable's name, not a secret
 CHATGPT = "https://chatgpt.com/backend-api/codex"
 
@@ -56,8 +54,8 @@ class CodexRecipe:
         provider = facts.text("model_provider") or _BUILT_IN
         _refuse_unmetered(request, start, provider)
         upstream = _upstream(facts, provider)
-        address = _Address.of(request, upstream)
-        own = _own_provider(facts, address) if provider == _BUILT_IN else _kept_provider(facts, provider, address)
+        address = _Address.of(request, upstream, custom=provider != _BUILT_IN)
+        own = (f'model_provider="{provider}"', *_address_settings(provider, address))
         at = max([start, *(use.end for use in option_uses(request.argv, start, (*CONFIG_OPTIONS, *_FEATURE_OPTIONS)))])
         overrides = [word for setting in (*own, *_quiet(request, start, facts)) for word in ("-c", setting)]
         kept = kept_upstream(OPENAI, upstream, _source(provider))
@@ -66,8 +64,8 @@ class CodexRecipe:
         pointed = pointing(request.base_url, request.environ, table, decided={OPENAI.provider: upstream})
         return LaunchPlan(
             argv=(*request.argv[:at], *overrides, *request.argv[at:]),
-            env_set={**pointed.variables, **no_proxy(request.environ), **address.variables},
-            notes=(*pointed.notes, *_notes(request, start, facts, address)),
+            env_set={**pointed.variables, **no_proxy(request.environ), **address.variables, **_key(request, facts)},
+            notes=(*pointed.notes, *_notes(facts, address)),
             upstreams={**pointed.upstreams, **kept},
         )
 
@@ -75,16 +73,18 @@ class CodexRecipe:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Address:
     base_url: str
-    header: str | None
-    variables: dict[str, str]
+    custom: bool
+    header: str | None = None
+    variables: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, request: LaunchRequest, upstream: str) -> _Address:
-        if request.token_header is None:
-            return cls(base_url=local_address(request.base_url, OPENAI, upstream), header=None, variables={})
+    def of(cls, request: LaunchRequest, upstream: str, *, custom: bool) -> _Address:
+        if request.token_header is None or not custom:
+            return cls(base_url=local_address(request.base_url, OPENAI, upstream), custom=custom)
         origin, _, token = request.base_url.rpartition("/")
         return cls(
             base_url=local_address(origin, OPENAI, upstream),
+            custom=custom,
             header=request.token_header,
             variables={TOKEN_VARIABLE: token},
         )
@@ -129,27 +129,20 @@ def _upstream(facts: CodexFacts, provider: str) -> str:
     return url
 
 
-def _own_provider(facts: CodexFacts, address: _Address) -> tuple[str, ...]:
-    by_variable = facts.login is Login.OPENAI_VARIABLE
-    auth = 'env_key="OPENAI_API_KEY"' if by_variable else "requires_openai_auth=true"
-    header = "" if address.header is None else f',env_http_headers={{"{address.header}"="{TOKEN_VARIABLE}"}}'
-    table = (
-        f'name="{PROVIDER}",base_url="{address.base_url}",wire_api="responses",{auth},'
-        f"request_max_retries={RETRIES},stream_max_retries={RETRIES}{header}"
-    )
-    return (f'model_provider="{PROVIDER}"', f"model_providers.{PROVIDER}={{{table}}}")
-
-
-def _kept_provider(facts: CodexFacts, provider: str, address: _Address) -> tuple[str, ...]:
+def _address_settings(provider: str, address: _Address) -> tuple[str, ...]:
+    if not address.custom:
+        return (f'openai_base_url="{address.base_url}"',)
     at = f"model_providers.{provider}"
-    table = facts.table("model_providers", provider)
     settings = [f'{at}.base_url="{address.base_url}"']
-    settings += [
-        f"{at}.{name}={RETRIES}" for name in ("request_max_retries", "stream_max_retries") if name not in table
-    ]
     if address.header is not None:
         settings.append(f'{at}.env_http_headers.{address.header}="{TOKEN_VARIABLE}"')
     return tuple(settings)
+
+
+def _key(request: LaunchRequest, facts: CodexFacts) -> dict[str, str]:
+    # Without a login codex sends no key at all, whatever OPENAI_API_KEY holds.
+    by_variable = facts.login is Login.OPENAI_VARIABLE
+    return {"CODEX_API_KEY": request.environ["OPENAI_API_KEY"]} if by_variable else {}
 
 
 def _quiet(request: LaunchRequest, start: int, facts: CodexFacts) -> tuple[str, ...]:
@@ -165,21 +158,20 @@ def _quiet(request: LaunchRequest, start: int, facts: CodexFacts) -> tuple[str, 
     return tuple(settings)
 
 
-def _notes(request: LaunchRequest, start: int, facts: CodexFacts, address: _Address) -> tuple[str, ...]:
+def _notes(facts: CodexFacts, address: _Address) -> tuple[str, ...]:
     notes = []
-    built_in = (facts.text("model_provider") or _BUILT_IN) == _BUILT_IN
-    if built_in and facts.login is Login.CHATGPT:
+    if not address.custom and facts.login is Login.CHATGPT:
         notes.append(
             "codex is logged in with ChatGPT: its calls count against that plan, and dollars shown are list prices; "
             'budget.mode = "quota" counts without them'
         )
-    if built_in and facts.login is Login.UNKNOWN:
+    if not address.custom and facts.login is Login.UNKNOWN:
         notes.append(
             "docket cannot see how codex is logged in and takes it for an API key; "
             f"for a ChatGPT login held in a keyring add --upstream openai={CHATGPT}"
         )
-    if built_in and {"resume", "fork"} & set(request.argv[start:]):
-        notes.append("codex lists sessions by provider: without an id it finds those of runs under docket only")
+    if not address.custom and facts.login is Login.OPENAI_VARIABLE:
+        notes.append("codex does not read OPENAI_API_KEY by itself; docket hands it on as CODEX_API_KEY")
     if address.header is None:
         notes.append("the run's token stands in codex's arguments, which others on this machine can read")
     return tuple(notes)

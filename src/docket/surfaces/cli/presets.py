@@ -59,9 +59,8 @@ PRESETS: tuple[Preset, ...] = (
         title="Codex",
         command='docket run -- codex exec "add a changelog entry"',
         remarks=(
-            "docket hands codex a provider of the run. Your config.toml stays untouched; an address in it is kept.",
+            "docket hands codex an address by -c. Your config.toml stays untouched; an address in it is kept.",
             _LIST_PRICES.format("a ChatGPT"),
-            "codex lists sessions by provider: `codex resume --last` under docket finds those of runs under docket.",
         ),
         examples=_OPENAI_MODELS,
     ),

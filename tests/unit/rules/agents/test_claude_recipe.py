@@ -53,7 +53,7 @@ def test_the_settings_file_repeats_the_environment():
     assert own["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] == "1"
     assert own["NO_PROXY"] == planned.env_set["NO_PROXY"] == "127.0.0.1,localhost,::1"
     assert own["CLAUDE_CODE_USE_BEDROCK"] == own["CLAUDE_CODE_USE_VERTEX"] == own["CLAUDE_CODE_USE_FOUNDRY"] == ""
-    assert planned.env_set["CLAUDE_CODE_MAX_RETRIES"] == "3"
+    assert "CLAUDE_CODE_MAX_RETRIES" not in planned.env_set
     assert planned.refusal.status == 400
     assert planned.upstreams == {}
     assert planned.notes == ()
@@ -221,11 +221,6 @@ def test_managed_settings_that_no_run_can_change_refuse_it(name):
 
 def test_managed_settings_without_an_address_are_no_matter():
     assert plan(inputs={MANAGED: env(OTHER="1")}) == plan()
-
-
-def test_retries_that_the_person_chose_are_kept():
-    assert "CLAUDE_CODE_MAX_RETRIES" not in plan(environ={"CLAUDE_CODE_MAX_RETRIES": "9"}).env_set
-    assert "CLAUDE_CODE_MAX_RETRIES" not in plan(inputs={USER: env(CLAUDE_CODE_MAX_RETRIES="0")}).env_set
 
 
 @pytest.mark.parametrize(

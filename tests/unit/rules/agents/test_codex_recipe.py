@@ -59,22 +59,13 @@ def refusal(*argv, **more):
     return caught.value.detail
 
 
-def test_a_provider_of_the_run_points_at_the_boundary():
+def test_the_built_in_provider_is_pointed_at_the_boundary():
     planned = plan()
     assert planned.argv[:1] == ("codex",)
     assert planned.argv[-2:] == ("exec", "hi")
     assert overrides(planned) == {
-        "model_provider": "docket",
-        "model_providers": {
-            "docket": {
-                "name": "docket",
-                "base_url": f"{BASE}/openai/v1",
-                "wire_api": "responses",
-                "requires_openai_auth": True,
-                "request_max_retries": 2,
-                "stream_max_retries": 2,
-            }
-        },
+        "model_provider": "openai",
+        "openai_base_url": f"{BASE}/openai/v1",
         "features": {"plugins": False, "apps": False},
         "analytics": {"enabled": False},
     }
@@ -84,18 +75,9 @@ def test_a_provider_of_the_run_points_at_the_boundary():
     assert planned.notes == (IN_ARGUMENTS,)
     assert planned.env_set["NO_PROXY"].endswith("::1")
     assert planned.env_set["OPENAI_BASE_URL"] == f"{BASE}/openai/v1"
-
-
-def test_where_the_boundary_takes_a_header_the_token_stands_in_no_argument():
-    planned = plan(header="x-docket-token")
-    assert not any(
-        "tok" in word.replace("x-docket-token", "").replace("DOCKET_BOUNDARY_TOKEN", "") for word in planned.argv
-    )
-    provider = overrides(planned)["model_providers"]["docket"]
-    assert provider["base_url"] == "http://127.0.0.1:4000/openai/v1"
-    assert provider["env_http_headers"] == {"x-docket-token": "DOCKET_BOUNDARY_TOKEN"}
-    assert planned.env_set["DOCKET_BOUNDARY_TOKEN"] == "tok"
-    assert planned.notes == ()
+    assert "CODEX_API_KEY" not in planned.env_set
+    # The built-in provider takes no header of ours.
+    assert plan(header="x-docket-token") == planned
 
 
 @pytest.mark.parametrize(
@@ -123,18 +105,17 @@ def test_the_kind_of_login(environ, inputs, login):
     assert read_facts(request(environ=environ, inputs=inputs), 1).login is login
 
 
-def test_a_key_in_a_variable_alone_is_named_to_codex():
+def test_a_key_in_a_variable_that_codex_does_not_read_is_handed_on():
     planned = plan(environ={"OPENAI_API_KEY": "sk-secret"}, inputs={})
-    provider = overrides(planned)["model_providers"]["docket"]
-    assert provider["env_key"] == "OPENAI_API_KEY"
-    assert "requires_openai_auth" not in provider
-    assert not any("sk-secret" in word for word in planned.argv)
+    assert planned.env_set["CODEX_API_KEY"] == "sk-secret"
+    assert planned.notes[0] == "codex does not read OPENAI_API_KEY by itself; docket hands it on as CODEX_API_KEY"
+    assert not any("sk-secret" in word for word in (*planned.argv, *planned.notes))
 
 
 def test_a_chatgpt_login_goes_to_its_own_upstream_and_is_said():
     planned = plan(inputs={AUTH: CHAT})
     assert planned.upstreams == {"openai": CHATGPT}
-    assert overrides(planned)["model_providers"]["docket"]["base_url"] == f"{BASE}/openai"
+    assert overrides(planned)["openai_base_url"] == f"{BASE}/openai"
     assert "ChatGPT" in planned.notes[0]
     assert "quota" in planned.notes[0]
     # Other programs of the run must not send their keys there.
@@ -153,7 +134,6 @@ model_provider = "gw"
 name = "Gateway"
 base_url = "https://gw.example.com/x/v1"
 env_key = "GW_KEY"
-request_max_retries = 7
 """
 
 
@@ -161,13 +141,17 @@ request_max_retries = 7
 def test_a_provider_the_person_chose_is_kept_and_its_address_replaced(header):
     planned = plan(inputs={CONFIG: GATEWAY, AUTH: KEY}, header=header)
     config = overrides(planned)
-    assert "model_provider" not in config
-    expected = {"base_url": f"{BASE}/openai/v1", "stream_max_retries": 2}
+    assert config["model_provider"] == "gw"
+    assert "openai_base_url" not in config
+    expected = {"base_url": f"{BASE}/openai/v1"}
     if header is not None:
-        expected |= {
+        expected = {
             "base_url": "http://127.0.0.1:4000/openai/v1",
             "env_http_headers": {"x-docket-token": "DOCKET_BOUNDARY_TOKEN"},
         }
+        assert planned.env_set["DOCKET_BOUNDARY_TOKEN"] == "tok"
+    assert any("/tok/" in word for word in planned.argv) == (header is None)
+    assert (IN_ARGUMENTS in planned.notes) == (header is None)
     assert config["model_providers"] == {"gw": expected}
     assert planned.upstreams == {"openai": "https://gw.example.com/x/v1"}
 
@@ -291,12 +275,6 @@ def test_what_a_person_uses_stays_on(argv, config, features, analytics):
     found = overrides(plan(*argv, inputs={CONFIG: config, AUTH: KEY}))
     assert found["features"] == features
     assert found.get("analytics") == analytics
-
-
-@pytest.mark.parametrize("word", ["resume", "fork"])
-def test_sessions_are_listed_by_provider_and_that_is_said(word):
-    assert any("sessions" in note for note in plan("codex", "exec", word, "--last").notes)
-    assert not any("sessions" in note for note in plan("codex", word, inputs={CONFIG: GATEWAY, AUTH: KEY}).notes)
 
 
 @pytest.mark.parametrize(

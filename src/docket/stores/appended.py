@@ -1,7 +1,8 @@
 """What an appender holds while its event is on the way to the disk.
 
-An `Appended` goes from queued to written to durable, or to failed. The writer moves whole batches at once; futures
-are made only for the stages somebody asked about, because most appends are watched for one of the two or none.
+An `Appended` goes from queued to written to durable, or to failed; `stage` says where it is. The writer moves whole
+batches at once. Futures are made only for those who ask: an event loop that is woken once for a batch
+(`LedgerWriter.listen`) looks at the stages itself.
 """
 
 from __future__ import annotations
@@ -13,33 +14,32 @@ from concurrent.futures import Future
 from docket.errors import DocketError
 from docket.formats.ledger.event import Draft, Event
 
+QUEUED, WRITTEN, DURABLE, FAILED = range(4)
+
 
 class Appended:
-    """One event on its way; both futures hold the sealed event, or the DocketError that stopped it."""
+    """One event on its way; both futures hold the sealed event, or the DocketError that stopped it.
 
-    __slots__ = ("_durable", "_is_durable", "_lock", "_outcome", "_written", "draft")
+    `outcome` is None while `stage` is QUEUED, then the event, and the error once it is FAILED. Stages only grow.
+    """
 
-    def __init__(self, draft: Draft, lock: threading.Lock) -> None:
+    __slots__ = ("_durable", "_lock", "_written", "draft", "outcome", "stage")
+
+    def __init__(self, draft: Draft, lock: threading.Lock, refusal: DocketError | None = None) -> None:
+        """Begin as queued, or as failed with the reason it was not admitted for."""
         self.draft = draft
+        self.outcome: Event | DocketError | None = refusal
+        self.stage = QUEUED if refusal is None else FAILED
         self._lock = lock
-        self._outcome: Event | DocketError | None = None
-        self._is_durable = False
         self._written: Future[Event] | None = None
         self._durable: Future[Event] | None = None
-
-    @property
-    def is_durable(self) -> bool:
-        """Whether the event would survive a power cut already; asking makes no future."""
-        return self._is_durable
 
     @property
     def written(self) -> Future[Event]:
         """Done when the operating system has the event: it survives a killed docket."""
         with self._lock:
             if self._written is None:
-                self._written = Future()
-                if self._outcome is not None:
-                    _resolve(self._written, self._outcome)
+                self._written = self._future(WRITTEN)
             return self._written
 
     @property
@@ -47,46 +47,43 @@ class Appended:
         """Done when the event would survive a power cut."""
         with self._lock:
             if self._durable is None:
-                self._durable = Future()
-                if self._is_durable or isinstance(self._outcome, DocketError):
-                    _resolve(self._durable, self._outcome)
+                self._durable = self._future(DURABLE)
             return self._durable
 
+    def _future(self, stage: int) -> Future[Event]:
+        future: Future[Event] = Future()
+        if self.stage >= stage:
+            _resolve(future, self.outcome)
+        return future
 
-def refused(draft: Draft, lock: threading.Lock, error: DocketError) -> Appended:
-    """Return an Appended that was never admitted."""
-    item = Appended(draft, lock)
-    item._outcome = error
-    return item
 
-
-def mark_written(batch: Sequence[Appended], events: Sequence[Event], lock: threading.Lock) -> bool:
-    """Resolve `written` of a batch whose bytes the operating system has taken; True if anybody waited."""
+def mark_written(batch: Sequence[Appended], events: Sequence[Event], lock: threading.Lock) -> None:
+    """Move a batch whose bytes the operating system has taken."""
     with lock:
         for item, event in zip(batch, events, strict=True):
-            item._outcome = event
-        watched = [(item._written, item._outcome) for item in batch if item._written is not None]
+            item.outcome = event
+            item.stage = WRITTEN
+        watched = [(item._written, item.outcome) for item in batch if item._written is not None]
     for future, outcome in watched:
         _resolve(future, outcome)
-    return bool(watched)
 
 
-def mark_durable(batch: Sequence[Appended], lock: threading.Lock) -> bool:
-    """Resolve `durable` of a batch that has been synced; True if anybody waited."""
+def mark_durable(batch: Sequence[Appended], lock: threading.Lock) -> None:
+    """Move a batch that has been synced."""
     with lock:
         for item in batch:
-            item._is_durable = True
-        watched = [(item._durable, item._outcome) for item in batch if item._durable is not None]
+            item.stage = DURABLE
+        watched = [(item._durable, item.outcome) for item in batch if item._durable is not None]
     for future, outcome in watched:
         _resolve(future, outcome)
-    return bool(watched)
 
 
 def mark_failed(batch: Sequence[Appended], error: DocketError, lock: threading.Lock) -> None:
     """Fail every stage of a batch that is not done yet; what had been written has been cut off again."""
     with lock:
         for item in batch:
-            item._outcome = error
+            item.outcome = error
+            item.stage = FAILED
         watched = [future for item in batch for future in (item._written, item._durable) if future is not None]
     for future in watched:
         if not future.done():

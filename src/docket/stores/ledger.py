@@ -33,7 +33,7 @@ from docket.formats.ledger.payloads import CapExceeded, CapWarning, EvidenceGap,
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
 from docket.host.durable import publish_copy
-from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written, refused
+from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written
 from docket.stores.ledger_opening import LedgerOptions, OpenedLedger, begin, go_on
 from docket.stores.ledger_reader import LOCK_SUFFIX, Recheck, compare, quarantine_torn_tail, read_ledger
 
@@ -72,6 +72,7 @@ class LedgerWriter:
         self._failure: DocketError | None = None
         self._closing = False
         self._admitted_events, self._admitted_bytes = len(self._chain.hashes), self._chain.size_bytes
+        self._is_bounded = (self._options.max_events, self._options.max_bytes) != (None, None)
         self._lost_events = 0
         self._failed_seq: int | None = None
         self._thread = threading.Thread(target=self._run, name="docket-ledger", daemon=True)
@@ -105,7 +106,7 @@ class LedgerWriter:
             refusal = self._refusal or self._over_ceiling(drafted, exempt=control or type_ in CONTROL_TYPES)
             if refusal is not None:
                 self._lost_events += 1
-                return refused(drafted, self._lock, refusal)
+                return Appended(drafted, self._lock, refusal)
             item = self._last = Appended(drafted, self._lock)
             self._queue.append(item)
             ring, self._sleeping = self._sleeping, False
@@ -164,10 +165,10 @@ class LedgerWriter:
                 publish_copy(folder, self.path.name, self._chain.file, overwrite=False)
 
     def listen(self, listener: Callable[[], None] | None) -> None:
-        """Have `listener` called from the writer's thread whenever futures that somebody holds have been resolved.
+        """Have `listener` called from the writer's thread after each stage that a whole batch has reached.
 
-        It is called once for a whole batch and stage, after the last of its futures: an event loop is woken once
-        and not once for each. It must return at once and may not raise.
+        An event loop is then woken once for many appends, and finds in their `stage` which they are. The listener
+        must return at once and may not raise.
         """
         self._listener = listener
 
@@ -239,7 +240,7 @@ class LedgerWriter:
 
     def _over_ceiling(self, drafted: Draft, *, exempt: bool) -> DocketError | None:
         size = len(drafted.encoded) + len(drafted.type) + _LINE_OVERHEAD_BYTES
-        if not exempt and self._at_ceiling(size):
+        if self._is_bounded and not exempt and self._at_ceiling(size):
             return UnavailableError(Reason.LEDGER_FULL, f"{self.path} has reached the size it may grow to")
         self._admitted_events += 1
         self._admitted_bytes += size
@@ -285,12 +286,14 @@ class LedgerWriter:
     def _commit(self, batch: list[Appended]) -> None:
         try:
             events = self._chain.write([item.draft for item in batch], self._clock.now())
-            self._tell(waited=mark_written(batch, events, self._lock))
+            mark_written(batch, events, self._lock)
+            self._tell()
             self._chain.sync()
         except Exception as error:  # noqa: BLE001 - a fault of any kind must not leave appenders waiting for ever
             self._fail(batch, _as_failure(error))
         else:
-            self._tell(waited=mark_durable(batch, self._lock))
+            mark_durable(batch, self._lock)
+            self._tell()
 
     def _fail(self, batch: list[Appended], failure: DocketError) -> None:
         with suppress(DocketError):
@@ -302,14 +305,14 @@ class LedgerWriter:
             self._failed_seq = len(self._chain.hashes)
             self._lost_events += len(lost)
         mark_failed(lost, failure, self._lock)
-        self._tell(waited=True)
+        self._tell()
         if self._options.on_failure is not None:
             with suppress(Exception):  # whatever it does, the writer must live to write the end
                 self._options.on_failure(failure)
 
-    def _tell(self, *, waited: bool) -> None:
+    def _tell(self) -> None:
         listener = self._listener
-        if waited and listener is not None:
+        if listener is not None:
             listener()
 
     def _commit_final(self, final: _Final) -> None:

@@ -23,7 +23,8 @@ MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_TYPE_CHARACTERS = 128
 MAX_DATA_BYTES = MAX_LINE_BYTES - 4096  # room for the other members
 
-_HASH_MEMBER_BYTES = len(',"hash":""') + 64
+_DATA, _HASH = b'{"data":', b',"hash":"'
+_HASH_MEMBER_BYTES = len(_HASH) + 64 + len(b'"')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +61,9 @@ def draft(type_: str, data: JsonObject) -> Draft:
 def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
     """Give a draft its place: number, instant, predecessor, and the hash over all five."""
     # The members stand in canonical order (data, hash, prev, seq, ts, type): the line is its parts put together.
-    rest = _rest(prev, seq, ts, item.type)
-    digest = Digest(hashlib.sha256(b'{"data":%b%b' % (item.encoded, rest)).hexdigest())
-    line = b'{"data":%b,"hash":"%b"%b' % (item.encoded, digest.encode("ascii"), rest)
+    head, rest = _DATA + item.encoded, _rest(prev, seq, ts, item.type)
+    digest = Digest(hashlib.sha256(head + rest).hexdigest())
+    line = head + _HASH + digest.encode("ascii") + b'"' + rest
     return Event(seq=seq, ts=ts, type=item.type, data=item.data, prev=prev, hash=digest, line=line)
 
 
@@ -82,10 +83,10 @@ def read_event(value: JsonValue, line: bytes) -> Event:
 
 
 def _rest(prev: Digest, seq: int, ts: str, type_: str) -> bytes:
-    return b',"prev":"%b","seq":%d,"ts":%b,"type":%b}' % (prev.encode("ascii"), seq, _quoted(ts), _quoted(type_))
+    return f',"prev":"{prev}","seq":{seq}'.encode("ascii") + _tail(ts, type_)
 
 
 @lru_cache(maxsize=256)
-def _quoted(text: str) -> bytes:
+def _tail(ts: str, type_: str) -> bytes:
     # Types are few, and the events of a batch share their instant.
-    return encode(text)
+    return b',"ts":' + encode(ts) + b',"type":' + encode(type_) + b"}"

@@ -121,9 +121,26 @@ def test_upstreams_that_are_refused(name: str, url: str) -> None:
 
 
 def test_an_unknown_provider() -> None:
-    with pytest.raises(UsageError, match="known: anthropic, openai"):
+    with pytest.raises(UsageError, match="known: anthropic, deepseek"):
         registry.provider("antropic")
-    assert registry.names() == ("anthropic", "openai")
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "url"),
+    [
+        ("deepseek", "/v1/chat/completions", "https://api.deepseek.com/v1/chat/completions"),
+        (
+            "gemini",
+            "/v1beta/models/m:generateContent",
+            "https://generativelanguage.googleapis.com/v1beta/models/m:generateContent",
+        ),
+        ("groq", "/v1/chat/completions", "https://api.groq.com/openai/v1/chat/completions"),
+        ("mistral", "/v1/chat/completions", "https://api.mistral.ai/v1/chat/completions"),
+        ("openrouter", "/v1/chat/completions", "https://openrouter.ai/api/v1/chat/completions"),
+    ],
+)
+def test_the_addresses_agents_variables_name(name: str, path: str, url: str) -> None:
+    assert registry.provider(name).url(path) == url
 
 
 def test_wires_by_name() -> None:

@@ -93,8 +93,6 @@ def pointing(
         given = {name: environ[name] for name in entry.names if environ.get(name)}
         upstream = (decided or {}).get(entry.provider) or next(iter(given.values()), entry.official)
         upstreams.update(kept_upstream(entry, upstream, next(iter(given), entry.names[0])))
-        if entry not in CORE:
-            upstreams.setdefault(entry.provider, entry.official)
         others = [name for name, url in given.items() if url.rstrip("/") != upstream.rstrip("/")]
         notes += [
             f"{name} is left as it is, for it names another address: its calls are not metered" for name in others

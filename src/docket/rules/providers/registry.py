@@ -106,6 +106,12 @@ def _without_doubled_version(prefix: str, path: str, versioned: bool) -> str:  #
 _KNOWN: Mapping[str, Provider] = {
     "anthropic": Provider(name="anthropic", upstream="https://api.anthropic.com", prices="anthropic", versioned=False),
     "openai": Provider(name="openai", upstream="https://api.openai.com/v1", prices="openai"),
+    # OpenAI-compatible, at addresses that agents' own variables name; their other wires are not read yet.
+    "deepseek": Provider(name="deepseek", upstream="https://api.deepseek.com/v1", prices="deepseek"),
+    "gemini": Provider(name="gemini", upstream="https://generativelanguage.googleapis.com", prices="google"),
+    "groq": Provider(name="groq", upstream="https://api.groq.com/openai/v1", prices="groq"),
+    "mistral": Provider(name="mistral", upstream="https://api.mistral.ai/v1", prices="mistral"),
+    "openrouter": Provider(name="openrouter", upstream="https://openrouter.ai/api/v1", prices="openrouter"),
 }
 # Names that people give to providers whose section of the price book is called otherwise.
 _SECTIONS: Mapping[str, str] = {"xai": "x-ai", "gemini": "google", "bedrock": "aws", "moonshot": "moonshotai"}

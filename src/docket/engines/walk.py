@@ -44,6 +44,7 @@ _REPORT_EVERY_READS = 256
 # Spelled out here, for these run for each file: S_IFMT, S_IFREG, S_IFDIR, S_IMODE.
 _TYPE_BITS, _REGULAR, _DIRECTORY, _PERMISSIONS = 0o170000, 0o100000, 0o040000, 0o7777
 _CHANGED = Unread(Reason.CHANGED_WHILE_READ, f"it was another thing each of {MAX_ATTEMPTS} times it was looked at")
+_MOVED = Unread(Reason.CHANGED_WHILE_READ, "the directory that held it was replaced while the pass was in it")
 _VANISHED = Unread(Reason.VANISHED, "it was gone when it was looked at a second time")
 _STALE = Unread(Reason.VANISHED, "")
 _OTHER = LeftOut(Reason.OTHER_FILE_SYSTEM, "another file system, or a mount point")
@@ -168,7 +169,7 @@ class Walk:
         descriptor = tree.reach(self._request.root, start.prefix, start.identity)
         if isinstance(descriptor, int):
             return self._frame(start, descriptor)
-        self._lose(start.prefix, start.rows)
+        self._lose(start, start.rows)
         return self._frame(replace(start, rows=()), -1)
 
     def _frame(self, start: Start, descriptor: int) -> _Frame:
@@ -191,12 +192,12 @@ class Walk:
             if isinstance(opened, int):
                 outer.descriptor = opened
             else:
-                self._lose(outer.start.prefix, outer.rows)
+                self._lose(outer.start, outer.rows)
         _close(done)
 
-    def _lose(self, prefix: bytes, rows: Iterable[Row]) -> None:
+    def _lose(self, start: Start, rows: Iterable[Row]) -> None:
         for raw, _, status in rows:
-            self._omit(prefix + raw, _CHANGED, status)
+            self._omit(start.prefix + raw, _MOVED, None if raw in start.gaps else status)
 
     def _advance(self, frame: _Frame) -> _Frame | None:
         """Observe rows up to the next directory to be entered; None at the end."""

@@ -105,7 +105,7 @@ def run_part(*arguments: str) -> dict[str, float]:
     return json.loads(done.stdout)
 
 
-def row(number: int, what: str, ours: str, peer: str, value: float | None, goal: str, *, holds: bool | None) -> dict:
+def row(number: int, what: str, *, ours: str, peer: str, value: float | None, goal: str, holds: bool | None) -> dict:
     return {
         "row": number, "what": what, "ours": ours, "peer": peer,
         "ratio": None if value is None else round(value, 3), "goal": goal, "holds": holds,
@@ -138,10 +138,10 @@ def latency(upstream: Peer, boundary: Peer) -> list[dict]:
             row(
                 1,
                 f"added latency {name}, keep-alive, 1 client, metered and durable",
-                f"{mine:.3f} ms",
-                f"direct {theirs:.3f} ms",
-                added,
-                f"<= {goal} ms added",
+                ours=f"{mine:.3f} ms",
+                peer=f"direct {theirs:.3f} ms",
+                value=added,
+                goal=f"<= {goal} ms added",
                 holds=added <= goal,
             )
         )
@@ -163,21 +163,19 @@ def throughput(upstream: Peer, boundary: Peer) -> list[dict]:
         row(
             2,
             "256 simultaneous connects",
-            f"{int(many['ok'])} answered, {int(many['errors'])} errors",
-            "-",
-            many["errors"] + resets,
-            "no reset",
+            ours=f"{int(many['ok'])} answered, {int(many['errors'])} errors",
+            peer="-",
+            value=many["errors"] + resets,
+            goal="no reset",
             holds=many["errors"] + resets == 0,
         )
     ]
+    what, goal, rate = "requests a second, 32 clients", ">= 15x", f"{mine:.0f}/s"
     if not theirs:
-        return [row(2, "requests a second, 32 clients", f"{mine:.0f}/s", "skipped", None, ">= 15x", holds=None), *rows]
+        return [row(2, what, ours=rate, peer="skipped", value=None, goal=goal, holds=None), *rows]
     other = statistics.median(theirs)
     ratio = mine / other
-    first = row(
-        2, "requests a second, 32 clients", f"{mine:.0f}/s", f"docket-ai {other:.0f}/s", ratio, ">= 15x",
-        holds=ratio >= 15,
-    )  # fmt: skip
+    first = row(2, what, ours=rate, peer=f"docket-ai {other:.0f}/s", value=ratio, goal=goal, holds=ratio >= 15)
     return [first, *rows]
 
 
@@ -196,7 +194,8 @@ def first_byte(upstream: Peer, boundary: Peer) -> list[dict]:
     added = statistics.median(two - one for one, two in rounds)
     mine, theirs = (statistics.median(pair[at] for pair in rounds) for at in (1, 0))
     what = "first byte of a stream, added over direct"
-    return [row(3, what, f"{mine:.3f} ms", f"direct {theirs:.3f} ms", added, "<= 2 ms", holds=added <= 2)]
+    peer = f"direct {theirs:.3f} ms"
+    return [row(3, what, ours=f"{mine:.3f} ms", peer=peer, value=added, goal="<= 2 ms", holds=added <= 2)]
 
 
 def memory(boundary: Peer) -> list[dict]:
@@ -206,7 +205,8 @@ def memory(boundary: Peer) -> list[dict]:
     client.close()
     peak = int(boundary.ask("memory"))
     what = f"resident memory for a reply of {size // 1_000_000} MB"
-    return [row(4, what, f"{peak} MiB at its peak", f"{before} MiB before", peak, "<= 80 MiB", holds=peak <= 80)]
+    ours, peer = f"{peak} MiB at its peak", f"{before} MiB before"
+    return [row(4, what, ours=ours, peer=peer, value=peak, goal="<= 80 MiB", holds=peak <= 80)]
 
 
 def rows() -> list[dict]:

@@ -51,6 +51,26 @@ def test_usage_is_asked_for_and_taken_out_where_the_agent_tolerates_it(tmp_path)
     assert sent.body.replace(b'"stream_options":{"include_usage":true},', b"") == CHAT
 
 
+def test_a_relay_that_objects_to_the_question_gets_the_request_as_it_was(tmp_path):
+    def relay(request, sock):
+        if b"stream_options" in request.body:
+            sock.sendall(whole(b'{"detail":"extra field stream_options"}', status="422 Unprocessable Entity"))
+            return True
+        return chat_stream(request, sock)
+
+    with (
+        RawUpstream(relay) as upstream,
+        boundary(tmp_path, upstream.url, name="openai", tolerates_usage_injection=True) as rig,
+    ):
+        for _ in range(2):
+            status, _, got = rig.post(CHAT, "/openai/v1/chat/completions")
+            assert (status, got) == (200, b"".join(PIECES) + DONE)
+        assert [request.body == CHAT for request in upstream.requests] == [False, True, True]
+        assert upstream.connections == 1
+        assert [item["code"] for item in rig.data("note")] == ["usage-not-asked-for"]
+        assert len(rig.data("model.response")) == 2
+
+
 def test_usage_is_estimated_where_it_may_not_be_asked_for(tmp_path):
     with RawUpstream(chat_stream) as upstream, boundary(tmp_path, upstream.url, name="openai") as rig:
         _, _, got = rig.post(CHAT, "/openai/v1/chat/completions")

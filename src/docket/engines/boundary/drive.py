@@ -312,6 +312,9 @@ class Drive:
         return EvidenceFailed(getattr(last.outcome, "detail", "")) if last.stage == FAILED else None
 
     def _connect(self, connect: Connect) -> Event | None:
+        if self._upstream is not None:
+            self._room.pool.give_back(self._origin, self._upstream)
+            self._upstream = None
         self._origin = connect.origin
         connection = None if self._opening is not None else self._room.pool.idle(connect.origin)
         if connection is None:
@@ -319,7 +322,7 @@ class Drive:
             if not isinstance(opened, UpstreamConnection):
                 return opened
             connection = opened
-        self._upstream = connection
+        self._opening, self._upstream = None, connection
         connection.send(connect, self._client.wake)
         return None
 

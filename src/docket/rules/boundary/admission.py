@@ -115,6 +115,7 @@ class Desk:
         self.closed: Refused | None = None
         self.breach: Breach | None = None
         self.denied = 0
+        self.objects_to_usage: set[str] = set()
         self._on_breach = policy.caps.on_breach
         self._admitted = 0
         self._warned: set[Reason] = set()

@@ -291,9 +291,10 @@ class Exchange:
         )
         self._reply = ModelReply(call, self._desk, now_ns)
         self.needs = Needs(upstream=True)
-        forwarded = weighed.forwarded(tolerates_usage_injection=self._terms.tolerates_usage_injection)
+        objects = weighed.provider.name in self._desk.objects_to_usage
+        forwarded = weighed.forwarded(ask_for_usage=self._terms.tolerates_usage_injection and not objects)
         if forwarded.altered:
-            self._reply.strip_usage()
+            self._reply.altered(weighed.forwarded(ask_for_usage=False).connect)
         event = ModelRequest(
             call=admitted.call,
             provider=weighed.provider.name,

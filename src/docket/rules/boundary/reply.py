@@ -18,7 +18,7 @@ import hashlib
 
 from docket.formats.amount import Usd
 from docket.formats.digest import Digest
-from docket.formats.ledger.payloads import ModelError, ModelResponse, Outcome
+from docket.formats.ledger.payloads import ModelError, ModelResponse, Note, Outcome
 from docket.formats.reason import Reason
 from docket.formats.run.usage import UsageSource
 from docket.rules.boundary.admission import Desk, Effects
@@ -30,6 +30,7 @@ from docket.rules.boundary.protocol import (
     Breach,
     CloseUpstream,
     Command,
+    Connect,
     Finish,
     Mark,
     Record,
@@ -46,6 +47,8 @@ from docket.rules.spending.caps import Tally
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
 _GONE_STATUS = 499
 _FOLLOW_EVERY_BYTES = 64
+_OBJECTIONS = (400, 422)
+_MAX_SUSPECT_BYTES = 64 * 1024
 _MS = 1_000_000
 
 
@@ -64,14 +67,18 @@ class ModelReply:
         self._bytes = 0
         self._digest = hashlib.sha256()
         self._held = b""
-        self._strips = False
+        self._plain: Connect | None = None
+        self._suspect: bytearray | None = None
         self._filter: UsageChunkFilter | None = None
         self._followed_bytes = 0
         self._input_known = False
 
-    def strip_usage(self) -> None:
-        """Say that the usage chunk was asked for on the agent's behalf and is to be taken out again."""
-        self._strips = True
+    def altered(self, plain: Connect) -> None:
+        """Say that the usage chunk was asked for on the agent's behalf; `plain` is the request without that.
+
+        The chunk is taken out of the reply again. An upstream that objects to the question is asked without it.
+        """
+        self._plain = plain
 
     @property
     def started(self) -> bool:
@@ -84,7 +91,10 @@ class ModelReply:
         content_type = joined(head.headers, b"content-type")
         meter = self.call.wire.meter(content_type, streaming=self.call.facts.streaming)
         self._meter = decoding(meter, joined(head.headers, b"content-encoding"))
-        if self._strips and content_type.startswith("text/event-stream"):
+        if self._plain is not None and head.status in _OBJECTIONS:
+            self._suspect = bytearray()
+            return []
+        if self._plain is not None and self._is_stream():
             self._filter = UsageChunkFilter()
             self._framing = UNTIL_CLOSE if framing == UNTIL_CLOSE else Framing(chunked=True)
             return [Await(Mark.DURABLE), StartClient(reply_of_new_length(head), self._framing)]
@@ -95,6 +105,9 @@ class ModelReply:
         if self._first_byte_at_ns is None:
             self._first_byte_at_ns = now_ns
         self._read(data)
+        if self._suspect is not None:
+            self._suspect += data
+            return self._believe() if len(self._suspect) > _MAX_SUSPECT_BYTES else []
         cap = self._followed()
         if cap is not None:
             return self._cut(cap, now_ns)
@@ -122,7 +135,11 @@ class ModelReply:
 
     def end(self, now_ns: int) -> list[Command]:
         """Take the end of a whole reply."""
-        if self._framing == UNTIL_CLOSE and self.call.facts.streaming and not self._seen().reading.terminal:
+        if self._suspect is not None:
+            if b"stream_options" in self._suspect:
+                return self._ask_plainly()
+            return [*self._believe(), *self.end(now_ns)]
+        if self._framing == UNTIL_CLOSE and self._is_stream() and not self._seen().reading.terminal:
             return self.broken(Reason.UPSTREAM_BROKEN, "the stream ended without its last event", now_ns)
         held = self._held if self._filter is None else self._filter.finish()
         self._passed(held)
@@ -161,6 +178,35 @@ class ModelReply:
             return []
         self.settle(Outcome.CUT, now_ns)
         return [CloseUpstream()]
+
+    def _is_stream(self) -> bool:
+        head = self._head
+        if head is None or not 200 <= head.status < 300:
+            return False
+        return joined(head.headers, b"content-type").startswith("text/event-stream")
+
+    def _believe(self) -> list[Command]:
+        """Pass on a refusal that has nothing to do with what was asked for on the agent's behalf."""
+        assert self._head is not None  # noqa: S101 - a body follows its head
+        assert self._suspect is not None  # noqa: S101 - only what was kept back is believed
+        kept, self._suspect = bytes(self._suspect), None
+        self._passed(kept)
+        self._framing = self._framing if self._framing == UNTIL_CLOSE else Framing(chunked=True)
+        start = StartClient(reply_of_new_length(self._head), self._framing)
+        return [Await(Mark.DURABLE), start, *([SendClient(kept)] if kept else [])]
+
+    def _ask_plainly(self) -> list[Command]:
+        """Send the request as the agent made it: the upstream does not take the question for usage."""
+        plain, self._plain, self._suspect = self._plain, None, None
+        assert plain is not None  # noqa: S101 - only an altered request comes here
+        self._head = self._meter = self._first_byte_at_ns = None
+        self._desk.objects_to_usage.add(self.call.provider.name)
+        note = Note(
+            code="usage-not-asked-for",
+            message=f"{self.call.provider.name} refuses to be asked for usage; the call was sent as the agent made it",
+            detail={"call": self.call.number},
+        )
+        return [Record(note), Await(Mark.WRITTEN), plain]
 
     def _read(self, data: bytes) -> None:
         assert self._meter is not None  # noqa: S101 - a body follows its head

@@ -61,12 +61,12 @@ class Weighed:
         self.body_bytes = max(len(plain), len(body))
         self.facts = self.wire.read_request(plain)
 
-    def forwarded(self, *, tolerates_usage_injection: bool) -> Forwarded:
-        """Return what goes to the upstream."""
+    def forwarded(self, *, ask_for_usage: bool) -> Forwarded:
+        """Return what goes to the upstream; `ask_for_usage` where the agent tolerates the chunk that answers."""
         address = Address.parse(self.provider.url(self.entered.rest))
         framing = request_framing(self.head)
         plain = not joined(self.head.headers, b"content-encoding")
-        body = inject_usage(self.body) if tolerates_usage_injection and plain and self.wire.name == _CHAT else None
+        body = inject_usage(self.body) if ask_for_usage and plain and self.wire.name == _CHAT else None
         if body is None:
             head = request_upstream(self.head, address, framing)
             return Forwarded(Connect(address.origin, head, self.body, chunked=framing.chunked))

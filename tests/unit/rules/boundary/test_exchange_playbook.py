@@ -593,9 +593,49 @@ def test_the_extra_chunk_is_asked_for_and_taken_out_again():
 def test_a_reply_of_another_type_passes_as_it_is():
     play, _ = chat()
     body = b'{"error":{"message":"no"}}'
-    play.reply(400, JSON, (b"Content-Length", b"%d" % len(body)))
+    play.reply(429, JSON, (b"Content-Length", b"%d" % len(body)))
     play.feed(UpstreamChunk(body))
     assert SendClient(body) in play.feed(UpstreamEnded())
+
+
+def test_an_upstream_that_objects_to_the_question_is_asked_without_it():
+    play, _ = chat()
+    body = b'{"error":{"message":"Extra inputs are not permitted: stream_options"}}'
+    assert play.reply(422, JSON, (b"Content-Length", b"%d" % len(body))) == []
+    assert play.feed(UpstreamChunk(body)) == []
+    again = play.feed(UpstreamEnded())
+    assert names(again) == ["Record(note)", "Await(WRITTEN)", "Connect"]
+    assert again[-1].body == CHAT
+    assert names(play.reply(200, SSE))[-1] == "StartClient"
+    assert play.feed(UpstreamChunk(WORDS)) == [SendClient(WORDS)]
+    assert play.feed(UpstreamChunk(DONE)) == [SendClient(DONE)]
+    play.feed(UpstreamEnded())
+    assert play.payloads(ModelResponse)[0].usage_source is UsageSource.ESTIMATED
+    later = play.stage.play()
+    assert later.post(CHAT, "/openai/v1/chat/completions")[-1].body == CHAT
+
+
+@pytest.mark.parametrize("size", [0, 30, 70_000])
+def test_another_objection_is_passed_on(size):
+    play, _ = chat()
+    body = b"x" * size
+    framing = () if size == 30 else ((b"Content-Length", b"%d" % size),)
+    assert play.reply(400, JSON, *framing) == []
+    commands = play.feed(UpstreamChunk(body)) if size else []
+    assert names(commands) == (["Await(DURABLE)", "StartClient", "SendClient(70000)"] if size == 70_000 else [])
+    commands += play.feed(UpstreamEnded())
+    sent = b"".join(command.data for command in commands if isinstance(command, SendClient))
+    assert sent == body
+    assert names(commands)[-1] == "Finish"
+    (error,) = play.payloads(ModelError)
+    assert (error.status, error.response_bytes) == (400, size)
+
+
+def test_an_agent_that_leaves_before_an_objection_is_heard():
+    play, _ = chat()
+    play.reply(400, JSON)
+    play.feed(UpstreamChunk(b"{"))
+    assert names(play.feed(ClientGone())) == ["CloseUpstream", "Released", "Record(model.error)", "Reset"]
 
 
 def test_a_stream_that_ends_with_its_connection_is_stripped_too():

@@ -25,7 +25,9 @@ QUIET_GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
 
 def observe(root, *, cache=None, copies=0, share_after_files=4096, **more):
-    world = ObserveWorld(cache=StatCache() if cache is None else cache, copies=copies, share_after_files=share_after_files)
+    world = ObserveWorld(
+        cache=StatCache() if cache is None else cache, copies=copies, share_after_files=share_after_files
+    )
     return observe_tree(ObserveRequest(root=os.fsencode(root), **more), world)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from docket.formats.visible import text_members, visible
 from docket.stores.layout import prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter
 from docket.stores.receipts import ReceiptReserve
+
+_MAY_BE_SECRET = re.compile(r"[A-Za-z0-9_-]{24,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +99,16 @@ def cwd_members(cwd: str) -> tuple[str, str | None]:
     return str(members["cwd"]), None if coded is None else str(coded)
 
 
+def without_secrets(url: str) -> str:
+    """Return an address for the record: a part of its path that may be a secret is left out.
+
+    An address may be another boundary's, whose token stands in its path; credentials and queries are refused earlier.
+    """
+    scheme, separator, rest = url.partition("://")
+    host, *parts = rest.split("/")
+    return scheme + separator + "/".join([host, *("…" if _MAY_BE_SECRET.fullmatch(part) else part for part in parts)])
+
+
 def _base64(argument: str) -> str:
     import base64  # noqa: PLC0415 - only for arguments that are not Unicode
 
@@ -105,7 +118,7 @@ def _base64(argument: str) -> str:
 def _start(request: RunRequest, session: Session, upstreams: Mapping[str, str]) -> SessionStart:
     argv, argv_b64 = argv_members(request.argv)
     cwd, cwd_b64 = cwd_members(str(request.cwd))
-    overrides: dict[str, JsonValue] = dict(sorted(upstreams.items()))
+    overrides: dict[str, JsonValue] = {name: without_secrets(url) for name, url in sorted(upstreams.items())}
     return SessionStart(
         session_id=session.session_id,
         docket_number=session.docket_number,

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from docket.errors import InvalidDocumentError, RefusedBeforeStartError, UsageError
+from docket.errors import InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_toml import MAX_POLICY_BYTES, parse_policy
+from docket.host.regular_file import read_regular_file
 from docket.rules.policy.enforced import check_enforced
 from docket.rules.policy.order import (
     TREE_POLICY,
@@ -67,16 +68,14 @@ def _user_policy() -> Path | None:
 
 def _read(path: Path, *, must_exist: bool) -> PolicyFile | None:
     try:
-        # A FIFO or a device in the place of a policy must not make the run wait: only a regular file is read.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            data = file.read(MAX_POLICY_BYTES + 1) or b""
-    except FileNotFoundError as error:
-        if not must_exist:
-            return None
-        raise UsageError(Reason.NOT_FOUND, f"there is no policy file {path}", hint="docket init writes one") from error
-    except OSError as error:
-        raise UsageError(Reason.NOT_PERMITTED, f"the policy {path} cannot be read: {error.strerror}") from error
+        data = read_regular_file(path, MAX_POLICY_BYTES)
+    except UnavailableError as error:
+        if error.reason != Reason.NOT_FOUND:
+            # A policy that is there and cannot be read may hold a cap: going on without it would lose the cap.
+            raise RefusedBeforeStartError(error.reason, f"the policy {error.detail}") from error
+        if must_exist:
+            raise UsageError(error.reason, f"the policy {error.detail}", hint="docket init writes one") from error
+        return None
     try:
         return PolicyFile(policy=parse_policy(data, str(path)), source=os.path.realpath(path))
     except InvalidDocumentError as error:

@@ -71,7 +71,7 @@ def carry_out(asked: Asked) -> int:
     for remark in request.remarks:
         progress.warned(remark.replace(f"{request.cwd}/", ""))
     with Signals() as signals:
-        result = supervise(request, world_of(request.layout, signals, progress))
+        result = supervise(request, world_of(request.layout, request.cwd, signals, progress))
     tell(asked, result)
     return result.exit_code
 
@@ -100,7 +100,7 @@ def build_request(asked: Asked) -> RunRequest:
     )
 
 
-def world_of(layout: Layout, signals: Signals, progress: RunProgress) -> RunWorld:
+def world_of(layout: Layout, cwd: Path, signals: Signals, progress: RunProgress) -> RunWorld:
     """Return the machine as the ports of a run."""
     return RunWorld(
         clock=SystemClock(),
@@ -110,7 +110,7 @@ def world_of(layout: Layout, signals: Signals, progress: RunProgress) -> RunWorl
         start_boundary=wiring.start_boundary,
         observe=wiring.observer(layout),
         spawn=wiring.spawn,
-        read_file=wiring.read_small_file,
+        read_file=wiring.file_reader(cwd),
     )
 
 

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 from docket.engines import boundary
 from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
+from docket.errors import UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.tree.listing import Listing
 from docket.host import process
 from docket.host.process import Agent, SpawnRequest
+from docket.host.regular_file import read_regular_file
 from docket.stores.layout import Layout
 from docket.stores.statcache import StatCache
 from docket.surfaces.cli import console
 from docket.surfaces.render import text
 
 STAT_CACHE = "statcache"
+MAX_INPUT_BYTES = 4 * 1024 * 1024
 
 
 def start_boundary(request: BoundaryRequest, world: BoundaryWorld) -> Boundary:
@@ -55,15 +58,13 @@ def host_facts() -> dict[str, JsonValue]:
     }
 
 
-def read_small_file(path: str, limit_bytes: int = 4 * 1024 * 1024) -> bytes | None:
-    """Return a file's bytes; None where it does not exist, cannot be read, is no regular file or is larger."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with os.fdopen(descriptor, "rb") as file:
+def file_reader(folder: Path) -> Callable[[str], bytes | None]:
+    """Return what reads the files a recipe asks for, relative paths from `folder`; None for what cannot be read."""
+
+    def read(name: str) -> bytes | None:
         try:
-            data = file.read(limit_bytes + 1)
-        except OSError:
+            return read_regular_file(folder / name, MAX_INPUT_BYTES)
+        except UnavailableError:
             return None
-    return None if data is None or len(data) > limit_bytes else data
+
+    return read

@@ -10,8 +10,11 @@ import click
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.canonical import JsonObject, decode_document, encode_document
 from docket.formats.reason import Reason
+from docket.host.regular_file import read_regular_file
 from docket.surfaces.cli import console
 from docket.surfaces.cli.project import locate_receipt
+
+MAX_RECEIPT_BYTES = 1024 * 1024 * 1024
 
 
 @click.command()
@@ -47,12 +50,11 @@ def read_receipt(path: Path) -> JsonObject:
     """Read a receipt as a document; InvalidDocumentError names the file."""
     from docket.formats.run.receipt import FORMAT  # noqa: PLC0415 - shared with the verifier, not needed for --help
 
+    data = read_regular_file(path, MAX_RECEIPT_BYTES)
     try:
-        value = decode_document(path.read_bytes())
+        value = decode_document(data)
     except InvalidDocumentError as error:
         raise InvalidDocumentError(error.reason, f"{path} is not a receipt: {error.detail}") from error
-    except OSError as error:
-        raise UsageError(Reason.NOT_FOUND, f"{path} cannot be read: {error.strerror}") from error
     if not isinstance(value, dict) or value.get("format") != FORMAT:
         raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"{path} is not a {FORMAT} document")
     return value

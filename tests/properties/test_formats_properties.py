@@ -193,6 +193,7 @@ def test_every_payload_goes_round_through_its_line(type_, data):
     cls = PAYLOADS[type_]
     payload = data.draw(values_of(cls))
     members = decode(encode(payload.to_data()))
+    assert payload.draft().encoded == encode(payload.to_data())
     assert from_members(cls, members, type_) == payload
     with pytest.raises(InvalidDocumentError, match="unknown member"):
         from_members(cls, {**members, "\u0000unknown": 1}, type_)

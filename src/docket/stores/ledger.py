@@ -97,13 +97,15 @@ class LedgerWriter:
         A payload without a canonical form raises InvalidDocumentError; a ledger that is closed, full or failed is
         told by the futures (LEDGER_CLOSED, LEDGER_FULL, or the failure's own reason).
         """
-        return self.append_data(payload.TYPE, payload.to_data(), control=control)
+        return self._admit(payload.draft(), control=control or payload.TYPE in CONTROL_TYPES)
 
     def append_data(self, type_: str, data: JsonObject, *, control: bool = False) -> Appended:
         """Queue an event of any type."""
-        drafted = draft(type_, data)
+        return self._admit(draft(type_, data), control=control or type_ in CONTROL_TYPES)
+
+    def _admit(self, drafted: Draft, *, control: bool) -> Appended:
         with self._lock:
-            refusal = self._refusal or self._over_ceiling(drafted, exempt=control or type_ in CONTROL_TYPES)
+            refusal = self._refusal or self._over_ceiling(drafted, exempt=control)
             if refusal is not None:
                 self._lost_events += 1
                 return Appended(drafted, self._lock, refusal)
@@ -120,7 +122,7 @@ class LedgerWriter:
         Works after a failure too; UnavailableError if not even this can be written. It may be tried again with
         less, and called again with more.
         """
-        final = _Final([draft(payload.TYPE, payload.to_data()) for payload in payloads])
+        final = _Final([payload.draft() for payload in payloads])
         with self._lock:
             if self._closing or self._final is not None:
                 raise self._no_more()

@@ -7,12 +7,12 @@ What the agent asserted carries `reported_by: "agent"` in data; what docket obse
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import JsonObject, JsonValue, encode
+from docket.formats.canonical import JsonObject, JsonValue, decode, encode
 from docket.formats.digest import Digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -21,41 +21,59 @@ FORMAT = "docket/ledger/v1"
 GENESIS = Digest(hashlib.sha256(b"docket/genesis/v1").hexdigest())
 MAX_LINE_BYTES = 16 * 1024 * 1024
 MAX_TYPE_CHARACTERS = 128
+DATA_DEPTH = 2  # data stands one level down in its line
 MAX_DATA_BYTES = MAX_LINE_BYTES - 4096  # room for the other members
 
 _DATA, _HASH = b'{"data":', b',"hash":"'
 _HASH_MEMBER_BYTES = len(_HASH) + 64 + len(b'"')
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Event:
-    """A chained event; `data` is plain JSON, `line` its canonical bytes without the newline."""
+    """A chained event; `line` is its canonical bytes without the newline, and all that two events are compared by."""
 
     seq: int
     ts: str
     type: str
-    data: JsonObject
     prev: Digest
     hash: Digest
     line: bytes
+    read_data: JsonObject | None = field(default=None, repr=False)
+
+    @property
+    def data(self) -> JsonObject:
+        """The event's data as plain JSON; decoded from the line where nobody has read it yet."""
+        if self.read_data is None:
+            value = decode(self.line)
+            object.__setattr__(self, "read_data", Reader(value, "event").mapping("data"))
+        return self.read_data or {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and self.line == other.line
+
+    def __hash__(self) -> int:
+        return hash(self.line)
 
 
 class Draft(NamedTuple):
-    """An event that has no place in a chain yet; `encoded` is the canonical form of `data`."""
+    """An event that has no place in a chain yet; `encoded` is the canonical form of its data."""
 
     type: str
-    data: JsonObject
     encoded: bytes
 
 
 def draft(type_: str, data: JsonObject) -> Draft:
     """Check and encode an event's data; InvalidDocumentError if it has no canonical form or is too large."""
+    return draft_encoded(type_, encode(data, depth=DATA_DEPTH))
+
+
+def draft_encoded(type_: str, encoded: bytes) -> Draft:
+    """As `draft`, for data that has been encoded at DATA_DEPTH already."""
     if not 0 < len(type_) <= MAX_TYPE_CHARACTERS:
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"an event type has 1 to {MAX_TYPE_CHARACTERS} characters")
-    encoded = encode(data, depth=2)  # it stands one level down in its line
     if len(encoded) > MAX_DATA_BYTES:
         raise InvalidDocumentError(Reason.TOO_LARGE, f"event data of {len(encoded)} bytes is over {MAX_DATA_BYTES}")
-    return Draft(type_, data, encoded)
+    return Draft(type_, encoded)
 
 
 def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
@@ -64,7 +82,7 @@ def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
     head, rest = _DATA + item.encoded, _rest(prev, seq, ts, item.type)
     digest = Digest(hashlib.sha256(head + rest).hexdigest())
     line = head + _HASH + digest.encode("ascii") + b'"' + rest
-    return Event(seq=seq, ts=ts, type=item.type, data=item.data, prev=prev, hash=digest, line=line)
+    return Event(seq=seq, ts=ts, type=item.type, prev=prev, hash=digest, line=line)
 
 
 def read_event(value: JsonValue, line: bytes) -> Event:
@@ -79,7 +97,7 @@ def read_event(value: JsonValue, line: bytes) -> Event:
     body = line[: len(line) - len(rest) - _HASH_MEMBER_BYTES] + rest
     if hashlib.sha256(body).hexdigest() != stated:
         raise InvalidDocumentError(Reason.BROKEN_CHAIN, "its hash does not match its content")
-    return Event(seq=seq, ts=ts, type=type_, data=data, prev=prev, hash=stated, line=line)
+    return Event(seq=seq, ts=ts, type=type_, prev=prev, hash=stated, line=line, read_data=data)
 
 
 def _rest(prev: Digest, seq: int, ts: str, type_: str) -> bytes:

@@ -17,8 +17,9 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
-from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue
+from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue, encode, quoted, spelled, utf8
 from docket.formats.digest import Digest
+from docket.formats.ledger.event import DATA_DEPTH, Draft, draft_encoded
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -34,6 +35,10 @@ class Payload:
     def to_data(self) -> dict[str, JsonValue]:
         """Return the event data."""
         return to_members(self)
+
+    def draft(self) -> Draft:
+        """Return the event without a place; InvalidDocumentError if a member has no canonical form."""
+        return draft_encoded(self.TYPE, encode_members(self, DATA_DEPTH))
 
 
 P = TypeVar("P")
@@ -51,6 +56,20 @@ def to_members(value: object) -> dict[str, JsonValue]:
         elif member is not None:
             members[name] = _to_json(member)
     return members
+
+
+def encode_members(value: object, depth: int) -> bytes:
+    """Return the canonical bytes of `to_members(value)` at `depth`, without building the members on the way."""
+    plan = _plan(type(value))  # type: ignore[arg-type] # as above
+    if plan is None:
+        return encode(to_members(value), depth=depth)
+    parts = []
+    for key, member in zip(plan.keys, plan.members_of(value), strict=True):
+        if type(member) is str:
+            parts.append(key + quoted(member))
+        elif member is not None:
+            parts.append(key + spelled(member if type(member) in _PLAIN else _to_json(member), depth + 1))
+    return utf8("{" + ",".join(parts) + "}")
 
 
 def from_members(cls: type[P], value: JsonValue, where: str) -> P:
@@ -71,12 +90,35 @@ def from_members(cls: type[P], value: JsonValue, where: str) -> P:
 _PLAIN = frozenset((str, int, bool))
 
 
+_MembersOf: TypeAlias = Callable[[object], tuple[Any, ...]]
+
+
 @cache
-def _getter(cls: type) -> tuple[tuple[str, ...], Callable[[object], tuple[Any, ...]]]:
+def _getter(cls: type) -> tuple[tuple[str, ...], _MembersOf]:
     names = tuple(item.name for item in fields(cls))
+    return names, _members_of(names)
+
+
+def _members_of(names: tuple[str, ...]) -> _MembersOf:
     if len(names) == 1:
-        return names, lambda value: (getattr(value, names[0]),)
-    return names, attrgetter(*names)
+        return lambda value: (getattr(value, names[0]),)
+    return attrgetter(*names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """The members of a class in canonical order, each key with its colon."""
+
+    keys: tuple[str, ...]
+    members_of: _MembersOf
+
+
+@cache
+def _plan(cls: type) -> _Plan | None:
+    if any(item.kind is RelPath for item in _shape(cls)):
+        return None  # which key a path has depends on its bytes
+    names = tuple(sorted(item.name for item in fields(cls)))
+    return _Plan(tuple(f"{quoted(name)}:" for name in names), _members_of(names))
 
 
 def _to_json(member: Any) -> JsonValue:  # noqa: ANN401 - the annotations of the payload classes say which types come

@@ -74,16 +74,14 @@ def test_a_type_has_a_length(type_):
 
 def test_data_has_a_largest_size(monkeypatch):
     monkeypatch.setattr(event_module, "MAX_DATA_BYTES", 10)
-    assert draft("note", {"a": "xx"}) == Draft("note", {"a": "xx"}, b'{"a":"xx"}')
+    assert draft("note", {"a": "xx"}) == Draft("note", b'{"a":"xx"}')
     with pytest.raises(InvalidDocumentError) as caught:
         draft("note", {"a": "xxx"})
     assert caught.value.reason == Reason.TOO_LARGE
 
 
 def test_the_largest_data_fits_into_the_largest_line():
-    event = seal(
-        Draft("\x01" * 128, {}, b"x" * event_module.MAX_DATA_BYTES), seq=2**53 - 1, ts="\x01" * 64, prev=GENESIS
-    )
+    event = seal(Draft("\x01" * 128, b"x" * event_module.MAX_DATA_BYTES), seq=2**53 - 1, ts="\x01" * 64, prev=GENESIS)
     assert len(event.line) <= event_module.MAX_LINE_BYTES
 
 
@@ -102,3 +100,18 @@ def test_data_without_canonical_form_is_refused():
     with pytest.raises(InvalidDocumentError) as caught:
         draft("note", {"a": 1.5})
     assert caught.value.reason == Reason.WRONG_TYPE
+
+
+def test_an_event_that_was_sealed_knows_its_data():
+    event = sealed({"b": [1, {}], "a": "é"})
+    assert event.data == {"a": "é", "b": [1, {}]}
+    assert event.data is event.data
+    assert sealed({}).data == {}
+
+
+def test_events_are_alike_if_their_lines_are():
+    event, other = sealed({"a": 1}), sealed({"a": 2})
+    again = read_event(decode(event.line), event.line)
+    assert (event == again, event == other, event == event.line) == (True, False, False)
+    assert {event, again, other} == {again, other}
+    assert repr(event) == repr(again)

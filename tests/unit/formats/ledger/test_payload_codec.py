@@ -52,6 +52,20 @@ class Everything(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pathless(Payload):
+    TYPE: ClassVar[str] = "x-test.pathless"
+    z: str
+    count: int
+    a: Inner
+    cost: Usd
+    free: Mapping[str, JsonValue] | None = None
+
+
+def nested(levels: int) -> list:
+    return [nested(levels - 1)] if levels else []
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Single(Payload):
     TYPE: ClassVar[str] = "x-test.single"
     only: int
@@ -103,8 +117,37 @@ def test_every_kind_of_member_is_read():
     assert from_members(Everything, {**DATA, "colours": "red"}, "thing").colours is Colour.RED
 
 
+def test_members_are_encoded_without_building_them():
+    assert VALUE.draft() == ("x-test.everything", encode(DATA))
+    pathless = Pathless(z='é"', count=3, a=Inner(path=RelPath(b"x"), count=1), cost=Usd(7))
+    assert pathless.draft().encoded == ('{"a":{"count":1,"path":"x"},"cost":"0.000007","count":3,"z":"é\\""}'.encode())
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"z": "\ud800"}, Reason.LONE_SURROGATE),
+        ({"count": 2**53}, Reason.INTEGER_TOO_LARGE),
+        ({"count": 1.5}, Reason.WRONG_TYPE),
+        ({"free": {"a": [b"x"]}}, Reason.WRONG_TYPE),
+        ({"free": {"a": nested(60)}}, None),
+        ({"free": {"a": nested(61)}}, Reason.TOO_DEEP),
+    ],
+)
+def test_what_has_no_form_is_refused_where_it_is_encoded(changes, reason):
+    payload = Pathless(**{"z": "", "count": 0, "a": Inner(path=RelPath(b"x"), count=1), "cost": Usd(0), **changes})
+    for work in (payload.draft, lambda: encode(payload.to_data(), depth=2)):
+        if reason is None:
+            work()
+        else:
+            with pytest.raises(InvalidDocumentError) as caught:
+                work()
+            assert caught.value.reason == reason
+
+
 def test_a_class_of_one_member():
     assert to_members(Single(only=3)) == {"only": 3}
+    assert Single(only=3).draft().encoded == b'{"only":3}'
     assert from_members(Single, {"only": 3}, "thing") == Single(only=3)
 
 

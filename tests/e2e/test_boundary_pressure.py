@@ -113,8 +113,8 @@ def test_an_agent_that_leaves_while_the_upstream_is_not_yet_reached(tmp_path, si
             sock.sendall(post_bytes(messages_request()))
             until(lambda: rig.boundary.snapshot().in_flight == 1)
         until(lambda: rig.boundary.snapshot().in_flight == 0)
-        (response,) = rig.data("model.response")
-    assert response["outcome"] == "client_gone"
+        (error,) = rig.data("model.error")
+    assert (error["reason"], error["status"]) == ("client_gone", 499)
 
 
 def test_stop_does_not_wait_for_an_upstream_that_is_not_reached(tmp_path, silent):
@@ -124,7 +124,8 @@ def test_stop_does_not_wait_for_an_upstream_that_is_not_reached(tmp_path, silent
         started = time.monotonic()
         assert rig.stop().state.in_flight == 0
         assert time.monotonic() - started < 5
-        assert len(rig.data("model.request")) == len(rig.data("model.response")) == 1
+        assert len(rig.data("model.request")) == 1
+        assert [item["reason"] for item in rig.data("model.error")] == ["run_ending"]
 
 
 def test_stop_refuses_who_waits(tmp_path, silent):

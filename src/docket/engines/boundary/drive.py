@@ -226,6 +226,12 @@ class Drive:
         self._told_gone = True
         return ClientGone() if self._client.gone else Stopping()
 
+    def _unsent(self) -> Event:
+        """Return the news that nothing was sent, for nobody is there any more to get an answer."""
+        if self._client.gone:
+            return UpstreamFailed(Reason.CLIENT_GONE, "the agent went away before its request was sent", sent=False)
+        return UpstreamFailed(Reason.RUN_ENDING, "the run ended before the request was sent", sent=False)
+
     def _queue(self) -> None:
         """Stand in the line for admission while that is what is waited for, with a timer for its end."""
         waits = self._exchange.needs.release and not self._exchange.done
@@ -315,6 +321,8 @@ class Drive:
         if self._upstream is not None:
             self._room.pool.give_back(self._origin, self._upstream)
             self._upstream = None
+        if self._opening is None and (self._client.gone or self._room.stopping):
+            return self._unsent()
         self._origin = connect.origin
         connection = None if self._opening is not None else self._room.pool.idle(connect.origin)
         if connection is None:
@@ -336,7 +344,7 @@ class Drive:
                 raise _NotYet
             task.cancel()
             task.add_done_callback(_drop)
-            return self._leaving()
+            return self._unsent()
         try:
             return task.result()
         except DocketError as error:

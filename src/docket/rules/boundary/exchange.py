@@ -2,7 +2,8 @@
 
 Rules:
 1. A request is let in by `access`, told apart by its provider's endpoints, and then either passed through (free),
-   metered (billed) or refused (unknown while a cap of dollars or tokens is set and the policy does not list it).
+   metered (billed) or refused (unknown while a cap of dollars or tokens or a rule for models is set, and the policy
+   does not list it).
 2. A billed request is read whole before it is weighed; its bytes go on unchanged.
 3. Its event is written before the request is sent and durable before the reply's first byte passes; a refusal's
    event is durable before the refusal passes.
@@ -157,7 +158,7 @@ class Exchange:
             self.needs = Needs(body=True)
             return []
         if endpoint.kind is EndpointKind.UNKNOWN and not self._may_pass(entered):
-            detail = f"{head.method} {entered.recorded_path} may bill and cannot be metered"
+            detail = f"{head.method} {entered.recorded_path} is no endpoint docket knows; it may bill unmetered"
             return self._refused(Refused(reason=Reason.UNKNOWN_ENDPOINT, detail=detail))
         return self._pass(head, provider, endpoint.wire, entered)
 
@@ -212,8 +213,10 @@ class Exchange:
         return [Record(other), answer, Finish()]
 
     def _may_pass(self, entered: Entered) -> bool:
-        caps, budget = self._terms.policy.caps, self._terms.policy.budget
-        if budget.unknown_endpoints is UnknownEndpoints.PASS or (caps.max_usd is None and caps.max_tokens is None):
+        policy, budget = self._terms.policy, self._terms.policy.budget
+        bound = policy.caps.max_usd is not None or policy.caps.max_tokens is not None
+        ruled = bool(policy.models.allow or policy.models.deny)
+        if budget.unknown_endpoints is UnknownEndpoints.PASS or not (bound or ruled):
             return True
         named = entered.recorded_path.removeprefix("/").rstrip("/")
         return any(fnmatchcase(named, pattern) for pattern in budget.pass_endpoints)

@@ -41,6 +41,7 @@ _FIXED_STATUS = {
     Reason.UPSTREAM_UNREACHABLE: 502,
     Reason.UPSTREAM_BROKEN: 502,
     Reason.TOO_LARGE: 413,
+    Reason.CLIENT_GONE: 499,
 }
 
 

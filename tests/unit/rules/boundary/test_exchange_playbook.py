@@ -226,6 +226,8 @@ def test_unknown_endpoints():
     for policy, passes in (
         (usd("1"), False),
         (caps(max_tokens=5), False),
+        (Policy(models=ModelsPolicy(deny=("x",))), False),
+        (Policy(models=ModelsPolicy(allow=("x",))), False),
         (caps(max_model_calls=5), True),
         (Policy(caps=CapsPolicy(max_tokens=5), budget=BudgetPolicy(unknown_endpoints=UnknownEndpoints.PASS)), True),
         (Policy(caps=CapsPolicy(max_tokens=5), budget=BudgetPolicy(pass_endpoints=("anthropic/v1/n*",))), True),
@@ -390,6 +392,16 @@ def test_a_request_that_was_sent_and_not_answered_keeps_its_hold():
     assert play.payloads(ModelError)[0].status == 502
     assert play.stage.desk.account.unknown.micros == held > 0
     assert play.stage.desk.state().in_flight == 0
+
+
+def test_a_request_that_was_never_sent_is_not_billed():
+    play = Stage(usd("1")).play()
+    play.post(messages_request())
+    play.feed(UpstreamFailed(Reason.CLIENT_GONE, "gone before it was sent", sent=False))
+    (error,) = play.payloads(ModelError)
+    assert (error.reason, error.status) == (Reason.CLIENT_GONE, 499)
+    account = play.stage.desk.account
+    assert (account.spent.micros, account.unknown.micros, len(account.holds)) == (0, 0, 0)
 
 
 def test_errors_are_passed_on_and_cost_nothing():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import socket
 import threading
@@ -237,3 +238,32 @@ def test_a_fault_of_dockets_own_ends_one_exchange_alone(tmp_path, monkeypatch):
         assert [item["code"] for item in rig.data("note")] == ["boundary-fault"]
         assert rig.end.state.in_flight == 0
         assert len(rig.data("model.request")) == len(rig.data("model.response")) == 2
+
+
+def test_calls_leave_no_cycles_behind(tmp_path):
+    def handler(request, sock):
+        streamed = b'"stream": true' in request.body
+        body = b"".join(chunk(event) for event in messages_events())
+        sock.sendall(chunked_head() + body + b"0\r\n\r\n" if streamed else whole(messages_json()))
+        return True
+
+    with RawUpstream(handler) as upstream, boundary(tmp_path, upstream.url) as rig:
+        connection = rig.connect()
+
+        def calls():
+            for number in range(20):
+                connection.request("POST", PATH, messages_request(stream=number % 2 == 0))
+                connection.getresponse().read()
+
+        calls()
+        gc.collect()
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        try:
+            calls()
+            gc.collect()
+            found = {type(item).__qualname__ for item in gc.garbage if type(item).__module__.startswith("docket")}
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+        connection.close()
+    assert found == set()

@@ -140,21 +140,6 @@ class Drive:
         self._opening: asyncio.Task[UpstreamConnection] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._queued = self._retry = self._told_gone = False
-        self._acts: Mapping[type[Command], Callable[..., Event | None]] = {
-            Record: self._record,
-            Await: self._await,
-            Connect: self._connect,
-            SendClient: self._reply,
-            StartClient: self._reply,
-            Finish: self._reply,
-            Refuse: self._reply,
-            Reset: self._reply,
-            Released: self._release,
-            Breach: self._breach,
-            SendUpstream: self._ask,
-            EndUpstream: self._ask,
-            CloseUpstream: self._ask,
-        }
 
     def begin(self, head: RequestHead) -> None:
         """Take the request's head; `step` goes on from it."""
@@ -256,7 +241,7 @@ class Drive:
         while commands:
             command = commands[0]
             try:
-                failure = self._acts[type(command)](command)
+                failure = _ACTS[type(command)](self, command)
             except _NotYet:
                 return False
             if failure is None:
@@ -349,6 +334,24 @@ class Drive:
             return task.result()
         except DocketError as error:
             return UpstreamFailed(Reason.UPSTREAM_UNREACHABLE, error.detail, sent=False)
+
+
+# Functions rather than bound methods: an exchange that refers to itself would keep its bodies until a collection.
+_ACTS: Mapping[type[Command], Callable[..., Event | None]] = {
+    Record: Drive._record,
+    Await: Drive._await,
+    Connect: Drive._connect,
+    SendClient: Drive._reply,
+    StartClient: Drive._reply,
+    Finish: Drive._reply,
+    Refuse: Drive._reply,
+    Reset: Drive._reply,
+    Released: Drive._release,
+    Breach: Drive._breach,
+    SendUpstream: Drive._ask,
+    EndUpstream: Drive._ask,
+    CloseUpstream: Drive._ask,
+}
 
 
 class _NotYet(Exception):  # noqa: N818 - no error: a command that has to wait

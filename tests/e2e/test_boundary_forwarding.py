@@ -242,6 +242,17 @@ def test_an_idle_connection_that_the_upstream_closed_is_replaced(tmp_path):
         assert len(upstream.requests) == 3
 
 
+def test_an_idle_connection_is_not_kept_to_the_end_of_its_stated_time(tmp_path):
+    def handler(request, sock):
+        sock.sendall(whole(messages_json(), extra="Keep-Alive: timeout=1\r\n"))
+        return True
+
+    with RawUpstream(handler) as upstream, boundary(tmp_path, upstream.url) as rig:
+        for _ in range(3):
+            assert rig.post(messages_request())[0] == 200
+        assert upstream.connections == 3
+
+
 def test_a_request_that_was_sent_is_never_sent_twice(tmp_path):
     def handler(request, sock):
         if len(upstream.requests) == 1:

@@ -1,8 +1,9 @@
 """The way to upstreams: idle connections kept for the next exchange, and new ones opened.
 
 Rules:
-1. An idle connection is dropped long before an edge would drop it, and one that its upstream has closed is never
-   written to: it is looked at first, so that going on with a fresh one repeats nothing.
+1. An idle connection is dropped long before an edge would drop it, or before the time the upstream states. One that
+   its upstream has closed is never written to: it is looked at first, so that going on with a fresh one repeats
+   nothing.
 2. Certificates are checked against the system's store, or the one SSL_CERT_FILE and SSL_CERT_DIR name.
 3. The environment's proxies are used, through a tunnel; loopback never goes through one.
 """
@@ -44,7 +45,7 @@ class Pool:
         now = asyncio.get_running_loop().time()
         while waiting:
             connection = waiting.pop()
-            if now - connection.idle_since < IDLE_SECONDS and connection.is_fresh():
+            if now < connection.idle_until and connection.is_fresh():
                 return connection
             connection.abort()
         return None
@@ -56,7 +57,9 @@ class Pool:
             connection.abort()
             return
         loop = asyncio.get_running_loop()
-        connection.idle_since = loop.time()
+        stated = connection.stated_idle_seconds
+        kept = IDLE_SECONDS if stated is None else min(IDLE_SECONDS, stated - 1)
+        connection.idle_until = loop.time() + kept
         self._idle.setdefault(origin, []).append(connection)
         loop.call_later(IDLE_SECONDS + 1, self._drop_stale, origin)
 
@@ -82,9 +85,9 @@ class Pool:
             ) from error
 
     def _drop_stale(self, origin: Origin) -> None:
-        limit = asyncio.get_running_loop().time() - IDLE_SECONDS
+        now = asyncio.get_running_loop().time()
         waiting = self._idle.get(origin, [])
-        for connection in [one for one in waiting if one.idle_since <= limit]:
+        for connection in [one for one in waiting if one.idle_until <= now]:
             waiting.remove(connection)
             connection.abort()
 

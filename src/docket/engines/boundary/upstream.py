@@ -25,6 +25,7 @@ from docket.rules.boundary.http1 import (
     encode_chunk,
     encode_request,
     head_end,
+    idle_seconds,
     keeps_alive,
     parse_response,
     response_framing,
@@ -46,7 +47,8 @@ class UpstreamConnection(asyncio.Protocol):
 
     def __init__(self) -> None:
         self.can_write = True
-        self.idle_since = 0.0
+        self.idle_until = 0.0
+        self.stated_idle_seconds: int | None = None
         self.wake: Callable[[], None] = wake_nobody
         self._transport: asyncio.Transport | None = None
         self._events: deque[Event] = deque()
@@ -209,6 +211,7 @@ class UpstreamConnection(asyncio.Protocol):
     def _begin(self, head: ResponseHead) -> None:
         framing = response_framing(head, self._method)
         self._keeps = keeps_alive(head) and (framing.chunked or framing.length is not None)
+        self.stated_idle_seconds = idle_seconds(head)
         self._body = BodyReader(framing)
         self._events.append(UpstreamHead(head, framing))
 

@@ -195,6 +195,15 @@ def keeps_alive(head: RequestHead | ResponseHead) -> bool:
     return "keep-alive" in wanted if head.minor == 0 else "close" not in wanted
 
 
+def idle_seconds(head: ResponseHead) -> int | None:
+    """Return how long a server says it keeps an idle connection (`Keep-Alive: timeout=5`), None if it does not say."""
+    for item in elements(head.headers, b"keep-alive"):
+        name, _, value = item.partition("=")
+        if name.strip() == "timeout" and value.strip().isdigit():
+            return int(value.strip()[:9])
+    return None
+
+
 def end_to_end(headers: Headers, *, also: Iterable[bytes] = ()) -> Headers:
     """Return the headers that go on: without the hop-by-hop ones, those Connection names, and `also`."""
     # A length is framing: a message that names it as hop-by-hop would lose its end.

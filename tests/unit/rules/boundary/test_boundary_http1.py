@@ -16,6 +16,7 @@ from docket.rules.boundary.http1 import (
     encode_response,
     end_to_end,
     head_end,
+    idle_seconds,
     joined,
     keeps_alive,
     parse_request,
@@ -142,6 +143,14 @@ def test_keep_alive():
     assert not keeps_alive(request(minor=0))
     assert keeps_alive(request((b"Connection", b"keep-alive"), minor=0))
     assert elements(((b"Connection", b" A ,, b"),), b"connection") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [(b"timeout=5, max=100", 5), (b"max=3,Timeout = 12", 12), (b"timeout=x", None), (b"timeout", None), (b"", None)],
+)
+def test_how_long_an_idle_connection_is_kept(value, seconds):
+    assert idle_seconds(ResponseHead(status=200, headers=((b"Keep-Alive", value),))) == seconds
 
 
 def test_hop_by_hop_headers_end_here():

@@ -108,21 +108,33 @@ def waiting(path: Path, writers: int) -> float:
 
 
 async def _waiting(path: Path, writers: int) -> float:
-    each = OURS_EVENTS // writers
+    loop = asyncio.get_running_loop()
     with LedgerWriter.create(path, clock=SystemClock()) as ledger:
-        bell = Bell(asyncio.get_running_loop())
+        bell = Bell(loop)
         ledger.listen(bell.ring)
-
-        async def work() -> None:
-            for _ in range(each):
-                await bell.wait(ledger.append(PAYLOAD))
-
         begun = time.perf_counter()
-        await asyncio.gather(*(work() for _ in range(writers)))
+        running = [Exchange(ledger, bell, OURS_EVENTS // writers, loop.create_future()) for _ in range(writers)]
+        for exchange in running:
+            exchange.step()
+        await asyncio.gather(*(exchange.ended for exchange in running))
         spent = time.perf_counter() - begun
         ledger.listen(None)
-        check(ledger, writers * each)
-    return writers * each / spent
+        check(ledger, OURS_EVENTS)
+    return OURS_EVENTS / spent
+
+
+class Exchange:
+    """One writer: it goes on inside the loop's callback once its event is durable."""
+
+    def __init__(self, ledger: LedgerWriter, bell: Bell, count: int, ended: asyncio.Future[None]) -> None:
+        self.ledger, self.bell, self.left, self.ended = ledger, bell, count, ended
+
+    def step(self) -> None:
+        if self.left == 0:
+            self.ended.set_result(None)
+            return
+        self.left -= 1
+        self.bell.wait(self.ledger.append(PAYLOAD), self.step)
 
 
 class Bell:
@@ -130,14 +142,12 @@ class Bell:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self.waiting: deque[tuple[Appended, asyncio.Future[None]]] = deque()
+        self.waiting: deque[tuple[Appended, Callable[[], None]]] = deque()
 
-    def wait(self, item: Appended) -> asyncio.Future[None]:
-        waiter: asyncio.Future[None] = self.loop.create_future()
-        self.waiting.append((item, waiter))
+    def wait(self, item: Appended, wake: Callable[[], None]) -> None:
+        self.waiting.append((item, wake))
         if item.stage >= DURABLE:
-            self.answer()
-        return waiter
+            self.loop.call_soon(self.answer)
 
     def ring(self) -> None:
         with suppress(IndexError):  # nobody waits, or the loop has just answered the last one
@@ -146,9 +156,9 @@ class Bell:
 
     def answer(self) -> None:
         while self.waiting and self.waiting[0][0].stage >= DURABLE:
-            item, waiter = self.waiting.popleft()
+            item, wake = self.waiting.popleft()
             assert item.stage == DURABLE
-            waiter.set_result(None)
+            wake()
 
 
 def ahead(path: Path, writers: int) -> float:

@@ -105,7 +105,9 @@ class LedgerWriter:
 
     def _admit(self, drafted: Draft, *, control: bool) -> Appended:
         with self._lock:
-            refusal = self._refusal or self._over_ceiling(drafted, exempt=control)
+            refusal = self._refusal
+            if refusal is None and self._is_bounded:
+                refusal = self._over_ceiling(drafted, exempt=control)
             if refusal is not None:
                 self._lost_events += 1
                 return Appended(drafted, self._lock, refusal)
@@ -242,7 +244,7 @@ class LedgerWriter:
 
     def _over_ceiling(self, drafted: Draft, *, exempt: bool) -> DocketError | None:
         size = len(drafted.encoded) + len(drafted.type) + _LINE_OVERHEAD_BYTES
-        if self._is_bounded and not exempt and self._at_ceiling(size):
+        if not exempt and self._at_ceiling(size):
             return UnavailableError(Reason.LEDGER_FULL, f"{self.path} has reached the size it may grow to")
         self._admitted_events += 1
         self._admitted_bytes += size

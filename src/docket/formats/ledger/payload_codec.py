@@ -63,12 +63,14 @@ def encode_members(value: object, depth: int) -> bytes:
     plan = _plan(type(value))  # type: ignore[arg-type] # as above
     if plan is None:
         return encode(to_members(value), depth=depth)
-    parts = []
+    parts, inner = [], depth + 1
     for key, member in zip(plan.keys, plan.members_of(value), strict=True):
         if type(member) is str:
             parts.append(key + quoted(member))
+        elif type(member) in _PLAIN:
+            parts.append(key + spelled(member, inner))
         elif member is not None:
-            parts.append(key + spelled(member if type(member) in _PLAIN else _to_json(member), depth + 1))
+            parts.append(key + spelled(_to_json(member), inner))
     return utf8("{" + ",".join(parts) + "}")
 
 

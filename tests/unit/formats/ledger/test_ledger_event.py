@@ -105,7 +105,6 @@ def test_data_without_canonical_form_is_refused():
 def test_an_event_that_was_sealed_knows_its_data():
     event = sealed({"b": [1, {}], "a": "é"})
     assert event.data == {"a": "é", "b": [1, {}]}
-    assert event.data is event.data
     assert sealed({}).data == {}
 
 
@@ -113,5 +112,5 @@ def test_events_are_alike_if_their_lines_are():
     event, other = sealed({"a": 1}), sealed({"a": 2})
     again = read_event(decode(event.line), event.line)
     assert (event == again, event == other, event == event.line) == (True, False, False)
+    assert (event != again, event != other) == (False, True)
     assert {event, again, other} == {again, other}
-    assert repr(event) == repr(again)

@@ -28,7 +28,7 @@ from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import Door, Entered, TurnawayCounter, TurnedAway, knock
 from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, model_refused
 from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
-from docket.rules.boundary.forwarding import Address, asks_for_upgrade, has_dot_segment, request_upstream
+from docket.rules.boundary.forwarding import address_of, asks_for_upgrade, has_dot_segment, request_upstream
 from docket.rules.boundary.http1 import RequestHead, joined, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
 from docket.rules.boundary.passing import Passing
@@ -64,8 +64,8 @@ from docket.rules.boundary.weighed import Weighed
 from docket.rules.providers.interface import EndpointKind, RequestFacts, Wire
 from docket.rules.providers.registry import Provider
 
-_GONE_STATUS = 499
 _MAX_BODY_BYTES = 512 * 1024 * 1024
+_ENDS: frozenset[type[Command]] = frozenset((Finish, Reset))
 _TURNED_AWAY = {
     Door.CONNECT: "docket's boundary is no proxy: point the agent's base URL at it instead\n",
     Door.ABSOLUTE_FORM: "docket's boundary is no proxy: send requests to the base URL it was given\n",
@@ -109,7 +109,7 @@ class Exchange:
         if self.done and not isinstance(event, EvidenceFailed):
             return []
         commands = self._on(event, now_ns)
-        if any(isinstance(command, (Finish, Reset)) for command in commands):
+        if not _ENDS.isdisjoint(map(type, commands)):
             self.done, self.needs, self.deadline_ns = True, Needs(), None
         return commands
 
@@ -176,7 +176,7 @@ class Exchange:
             late = LateBooking(unweighed, self._desk)
         self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)
         framing = request_framing(head)
-        address = Address.parse(provider.url(entered.rest))
+        address = address_of(provider, entered.rest)
         forwarded = request_upstream(head, address, framing)
         self.needs = self._passing.needs
         whole = b"" if framing.length == 0 else None

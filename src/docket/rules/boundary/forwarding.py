@@ -11,9 +11,11 @@ Rules:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from docket.rules.boundary.http1 import Framing, Headers, RequestHead, ResponseHead, elements, end_to_end
+from docket.rules.providers.registry import Provider
 
 READABLE_CODINGS = ("gzip", "deflate", "br", "zstd", "identity")
 _PORTS = {"http": 80, "https": 443}
@@ -39,8 +41,16 @@ class Address:
         return cls((parts.scheme, host, port), shown if port == default else f"{shown}:{port}", f"/{target}")
 
 
+@lru_cache(maxsize=256)
+def address_of(provider: Provider, rest: str) -> Address:
+    """Return where a request for `rest`, which begins with a slash, goes; an agent asks for the same few."""
+    return Address.parse(provider.url(rest))
+
+
 def has_dot_segment(path: str) -> bool:
     """Whether a segment of the path is `.` or `..`, however it is spelt."""
+    if "." not in path and "%" not in path:
+        return False
     plain = path.lower().replace("%2e", ".").replace("%2f", "/").replace("%5c", "/").replace("\\", "/")
     return any(segment in (".", "..") for segment in plain.split("/"))
 

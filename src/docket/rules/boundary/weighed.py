@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from docket.formats.digest import Digest, sha256
 from docket.rules.boundary.access import Entered
 from docket.rules.boundary.billing import Quote
-from docket.rules.boundary.forwarding import Address, request_altered, request_upstream
+from docket.rules.boundary.forwarding import address_of, request_altered, request_upstream
 from docket.rules.boundary.http1 import RequestHead, joined, request_framing
 from docket.rules.boundary.protocol import Connect
 from docket.rules.providers.encoding import decode_body
@@ -63,7 +63,7 @@ class Weighed:
 
     def forwarded(self, *, ask_for_usage: bool) -> Forwarded:
         """Return what goes to the upstream; `ask_for_usage` where the agent tolerates the chunk that answers."""
-        address = Address.parse(self.provider.url(self.entered.rest))
+        address = address_of(self.provider, self.entered.rest)
         framing = request_framing(self.head)
         plain = not joined(self.head.headers, b"content-encoding")
         body = inject_usage(self.body) if ask_for_usage and plain and self.wire.name == _CHAT else None

@@ -53,6 +53,13 @@ def temporary_name(name: str) -> str:
     return f".{name[:200]}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
 
 
+def displace(folder: Folder, name: str) -> str:
+    """Move what stands under `name` aside, whatever it is, and return the name it has now."""
+    aside = f"{name}.displaced-{secrets.token_hex(4)}"
+    folder.replace(name, aside)
+    return aside
+
+
 def settle(folder: Folder, temporary: str, name: str, *, overwrite: bool) -> None:
     """Give a written and synced temporary file its name, durably."""
     if overwrite:

@@ -32,7 +32,7 @@ from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import CapExceeded, CapWarning, EvidenceGap, PolicyViolation, ProcExit, SessionEnd
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
-from docket.host.durable import publish_copy
+from docket.host.durable import displace, publish_copy
 from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written
 from docket.stores.ledger_opening import LedgerOptions, OpenedLedger, begin, go_on
 from docket.stores.ledger_reader import LOCK_SUFFIX, Recheck, compare, quarantine_torn_tail, read_ledger
@@ -158,15 +158,19 @@ class LedgerWriter:
             return Recheck(0, Reason.VANISHED, error.detail)
         return Recheck(0, Reason.VANISHED, f"{self.path} is gone or something else stands in its place")
 
-    def reinstate(self) -> None:
-        """Write the ledger to its name again if it is gone from there: an unlinked file still holds its bytes.
+    def reinstate(self) -> Path | None:
+        """Have the ledger stand under its name again, if it does not: an unlinked file still holds its bytes.
 
-        To be called after `append_final`. ALREADY_EXISTS if something else stands there.
+        To be called after `append_final`. What stood there instead is moved aside, and its new path returned.
         """
+        name = self.path.name
         with self._options.disk.folder(self.path.parent, create=True) as folder:
-            found = folder.identity(self.path.name)
-            if found is None or found != self._chain.file.identity():
-                publish_copy(folder, self.path.name, self._chain.file, overwrite=False)
+            found = folder.identity(name)
+            if found is not None and found == self._chain.file.identity():
+                return None
+            aside = None if found is None else self.path.with_name(displace(folder, name))
+            publish_copy(folder, name, self._chain.file, overwrite=False)
+            return aside
 
     def listen(self, listener: Callable[[], None] | None) -> None:
         """Have `listener` called from the writer's thread after each stage that a whole batch has reached.

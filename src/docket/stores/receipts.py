@@ -13,8 +13,8 @@ It builds no receipt and reads none.
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from typing import Self
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
-from docket.host.durable import chunks, publish_copy, settle, temporary_name
+from docket.host.durable import chunks, displace, publish_copy, settle, temporary_name
 from docket.host.durable import publish as publish_file
 from docket.stores.layout import RECEIPTS, RUNS, Layout, ledger_name, open_docket_dir, receipt_name
 
@@ -139,7 +139,7 @@ def find_receipt(layout: Layout, ref: str | None, *, disk: Disk = SYSTEM_DISK) -
     """Return the path of the latest receipt, of a docket number's, or of the file named; NOT_FOUND otherwise."""
     if ref is not None and not _DOCKET_NUMBER.fullmatch(ref.upper()):
         path = Path(ref)
-        if not path.exists():
+        if not os.path.exists(path):  # noqa: PTH110 - Path's own raises for a name that is too long
             raise UnavailableError(Reason.NOT_FOUND, f"{ref} is neither a receipt's path nor a docket number")
         return path
     for folder in _folders(layout):
@@ -241,8 +241,7 @@ class _Press:
         with suppress(DocketError), folder.open(name) as file:
             if is_same(file):
                 return True
-        aside = f"{name}.displaced-{secrets.token_hex(4)}"
-        folder.replace(name, aside)
+        aside = displace(folder, name)
         detail = f"{folder.path / name} held something else, which is now {aside}"
         self.problems.append(Problem(Reason.ALREADY_EXISTS, detail))
         return False

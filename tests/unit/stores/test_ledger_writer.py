@@ -574,13 +574,27 @@ def test_more_events_than_were_written_are_seen(path, tmp_path):
 
 
 @pytest.mark.parametrize("put", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("x"), Path.touch])
-def test_something_else_in_the_ledgers_place_is_seen(path, put):
+def test_something_else_in_the_ledgers_place_is_seen_and_moved_aside(path, put):
     with LedgerWriter.create(path, clock=NOON) as writer:
-        writer.append(note()).durable.result()
+        writer.append(note("mine")).durable.result()
         path.unlink()
         put(path)
         assert (writer.recheck().first_difference, writer.recheck().reason) == (0, Reason.VANISHED)
-        assert refusal(writer.reinstate) == Reason.ALREADY_EXISTS
+        aside = writer.reinstate()
+        assert aside.name.startswith("s.jsonl.displaced-")
+        assert aside.is_symlink() or aside.exists()
+    assert messages(path) == ["mine"]
+
+
+def test_a_ledger_that_was_edited_by_replacing_it_comes_back_whole(path):
+    with LedgerWriter.create(path, clock=NOON) as writer:
+        writer.append(note("mine")).durable.result()
+        path.with_name("copy").write_bytes(path.read_bytes().replace(b"mine", b"evil"))
+        path.with_name("copy").replace(path)
+        writer.append_final([END])
+        assert b"evil" in writer.reinstate().read_bytes()
+        assert writer.recheck().reason == Reason.VANISHED, "the file of that name is a copy, not the one that is open"
+    assert [item.type for item in read_ledger(path)] == ["note", "session.end"]
 
 
 @pytest.mark.parametrize(
@@ -594,7 +608,7 @@ def test_a_ledger_that_is_gone_is_written_again(path, remove):
         remove(path)
         writer.append_final([END])
         assert writer.recheck().reason == Reason.VANISHED
-        writer.reinstate()
+        assert writer.reinstate() is None
     assert [item.type for item in read_ledger(path)] == ["note", "session.end"]
 
 
@@ -602,7 +616,7 @@ def test_a_ledger_that_stands_in_its_place_is_not_written_again(path):
     with LedgerWriter.create(path, clock=NOON) as writer:
         writer.append_final([END])
         inode = path.stat().st_ino
-        writer.reinstate()
+        assert writer.reinstate() is None
         assert path.stat().st_ino == inode
         assert sorted(item.name for item in path.parent.iterdir()) == ["s.jsonl", "s.jsonl.lock"]
 

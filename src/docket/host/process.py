@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from docket.host.launch_protocol import LaunchRequest, LineReader, encode_reques
 __all__ = ["Agent", "AgentExit", "Ended", "SpawnRequest", "StopPlan", "StopReport", "spawn"]
 
 _START_ALLOWED_SECONDS = 60.0
+_NUDGE_SECONDS = 0.25
 # What the launcher allows itself for killing, and as much again for a machine under load.
 _KILL_ALLOWED_SECONDS = 20.0
 _GUARD_EXIT_ALLOWED_SECONDS = 2.0
@@ -177,13 +179,27 @@ class Agent:
         try:
             with suppress(OSError):  # a launcher that is gone is noticed by the reading thread
                 self._link.control.sendall(request)
-            settled = self._settled.wait(_START_ALLOWED_SECONDS)
+            settled = self._await_settled()
         except BaseException:  # an interrupt, perhaps: the caller never gets the agent that it would have to close
             self.close()
             raise
         if not settled or self._reports.never_ran:
             self.close()
             raise UnavailableError(Reason.LAUNCHER_LOST, "the agent's launcher ended before it had started the agent")
+
+    def _await_settled(self) -> bool:
+        """Wait for the launcher's word on the start; False if it does not come in time."""
+        deadline = time.monotonic() + _START_ALLOWED_SECONDS
+        while not self._settled.wait(_NUDGE_SECONDS):
+            if time.monotonic() >= deadline:
+                return False
+            # A hostile agent may have stopped its launcher before that could tell that the agent runs.
+            guard = self._link.guard_identity
+            for row in [] if guard is None else descendants.living(guard[0]):
+                if row.parent == guard[0]:
+                    descendants.send(row, signal.SIGCONT)
+            self._continue_launchers()
+        return True
 
     def _command(self, line: str) -> None:
         with suppress(OSError):  # the run has ended meanwhile

@@ -371,7 +371,7 @@ class SystemDisk:
 
     def folder(self, path: Path, *, create: bool = False) -> SystemFolder:
         """Open `path`; what stands above it may be reached through links, it may not be one itself."""
-        if create and path.parent != path and not path.parent.is_dir():
+        if create and path.parent != path and not os.path.isdir(path.parent):  # noqa: PTH112 - Path's own raises
             self.folder(path.parent, create=True).close()
         if not create or not path.name:
             return SystemFolder(_open_folder(path, path, None), path)

@@ -95,7 +95,11 @@ def state_home(environment: Mapping[str, str]) -> Path:
     if not chosen:
         import platformdirs  # noqa: PLC0415 - most commands and every hook start without it
 
-        chosen = platformdirs.user_state_dir("docket", appauthor=False)
+        try:
+            chosen = platformdirs.user_state_dir("docket", appauthor=False)
+        except RuntimeError as error:  # neither HOME nor an account of this user's
+            detail = f"no state folder is known: {error}"
+            raise UnavailableError(Reason.NOT_FOUND, detail, hint=f"set {STATE_DIR_VARIABLE}") from error
     path = Path(chosen)
     if not path.is_absolute():
         raise UsageError(

@@ -48,11 +48,15 @@ def ending_of(watched: Watched, breached: Breached) -> Ending:
     if watched.cause is Cause.CAP:
         return Ending(exit_code=CAP_CODE, exit_source=ExitSource.CAP, breached=str(watched.cap))
     if watched.cause is Cause.SIGNAL:
-        code = SIGNAL_BASE + (watched.signal or 0)
-        return Ending(exit_code=code, exit_source=ExitSource.SIGNAL, interrupted=True)
+        return interrupted_ending(watched.signal or 0)
     if watched.cause is Cause.EVIDENCE:
         return Ending(exit_code=UNAVAILABLE_CODE, exit_source=ExitSource.DOCKET)
     return _own_ending(watched.exit)
+
+
+def interrupted_ending(number: int) -> Ending:
+    """Return the ending of a run that a signal to docket ended."""
+    return Ending(exit_code=SIGNAL_BASE + number, exit_source=ExitSource.SIGNAL, interrupted=True)
 
 
 def _own_ending(exit_: AgentExit) -> Ending:
@@ -140,6 +144,9 @@ def report(run: OpenRun, ending: Ending) -> RunResult:
             path, ledger_path = published.receipt_path, published.ledger_path
         except DocketError as error:
             problems.append(Problem(Reason(error.reason), error.detail))
+    if path is None:
+        # A run whose record is not to be had must not look like one that ended well.
+        ending = Ending(exit_code=UNAVAILABLE_CODE, exit_source=ExitSource.DOCKET)
     return RunResult(
         exit_code=ending.exit_code,
         exit_source=ending.exit_source,

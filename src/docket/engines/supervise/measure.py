@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from docket.engines.observe import ObserveRequest
+from docket.engines.supervise.request import RunWorld
 from docket.engines.supervise.session import OpenRun
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import FsChange, FsSnapshot, Omissions, OmittedPath, Phase, PolicyViolation
@@ -17,20 +18,47 @@ from docket.rules.tree.watch import watched_surface
 OMISSIONS_PER_EVENT = 200
 
 
-def measure(run: OpenRun, phase: Phase) -> Listing:
-    """Make a pass over the tree and record its figures and what it could not observe."""
+class PassInterruptedError(Exception):
+    """A signal came while the agent had not been started yet."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"signal {number}")
+        self.number = number
+
+
+def measure(run: OpenRun, phase: Phase, *, root_identity: tuple[int, int] | None = None) -> Listing:
+    """Make a pass over the tree and record its figures and what it could not observe.
+
+    UnavailableError if the root is gone, or another than `root_identity`. PassInterruptedError before the agent only:
+    once it has run, what it changed is worth the wait.
+    """
     request, world, session = run.request, run.world, run.session
     files = request.policy.files
     surface = watched_surface(watch=files.watch, ignore=files.ignore, evidence=request.layout.evidence)
     try:
         listing = world.observe(
-            ObserveRequest(root=os.fsencode(request.cwd), surface=surface, progress=world.watcher.scanned)
+            ObserveRequest(
+                root=os.fsencode(request.cwd),
+                surface=surface,
+                progress=_interruptible(world) if phase is Phase.BEFORE else world.watcher.scanned,
+                root_identity=root_identity,
+            )
         )
     finally:
         world.watcher.scan_ended()
     for payload in _pass_payloads(listing, files.watch, phase):
         session.ledger.append(payload, control=isinstance(payload, FsSnapshot))
     return listing
+
+
+def _interruptible(world: RunWorld) -> Callable[[int, int], None]:
+    def progress(files: int, size_bytes: int) -> None:
+        signals = world.signals.wait(0)
+        if signals:
+            raise PassInterruptedError(signals[0])
+        world.watcher.scanned(files, size_bytes)
+
+    return progress
 
 
 def _pass_payloads(listing: Listing, roots: Sequence[str], phase: Phase) -> Iterator[Payload]:

@@ -20,7 +20,7 @@ from docket.engines.supervise import measure as measuring
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.session import OpenRun, announce, open_session
 from docket.engines.supervise.watch import Breached, Watched, watch
-from docket.errors import DocketError
+from docket.errors import DocketError, RefusedBeforeStartError, UsageError
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import CapExceeded, ExitSource, Note, Phase
 from docket.formats.reason import Reason
@@ -33,20 +33,30 @@ from docket.stores.live import live_folder
 def supervise(request: RunRequest, world: RunWorld) -> RunResult:
     """Run the agent and return how it ended.
 
-    RefusedBeforeStartError or UnavailableError only before the session began; afterwards everything ends in a result.
+    UsageError, RefusedBeforeStartError or UnavailableError only before the session began; afterwards everything ends
+    in a result.
     """
     rehearsed = launching.rehearse(request, world)
+    reachable(request.upstreams)  # a typed address that is none is a matter of usage, not of policy
     upstreams = {**rehearsed.upstreams, **request.policy.upstreams.mapping(), **request.upstreams}
+    try:
+        reachable(upstreams)
+    except UsageError as error:
+        raise RefusedBeforeStartError(error.reason, error.detail, hint=error.hint) from error
     run = OpenRun(request=request, world=world, session=open_session(request, world))
     course = _Course()
     try:
         world.watcher.started(run.session.docket_number)
         announce(run, upstreams)
         _between(run, rehearsed, upstreams, course)
+    except measuring.PassInterruptedError as interrupted:
+        course.ending = ends.interrupted_ending(interrupted.number)
     except DocketError as error:
         course.fault(str(error.reason), error.detail, ends.UNAVAILABLE_CODE)
+        world.watcher.warned(error.detail)
     except Exception as error:  # noqa: BLE001 - the session has begun: a fault of docket's own must not lose the receipt
         course.fault("internal", f"{type(error).__name__}: {error}", ends.INTERNAL_CODE)
+        world.watcher.warned(f"a fault in docket: {type(error).__name__}: {error}")
     ends.close_record(run, course.ending, course.settled, course.last)
     return ends.report(run, course.ending)
 
@@ -83,7 +93,7 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, upstreams: Mapping[str, str], 
         if watched.cap is Reason.MAX_WALL_SECONDS:
             run.session.ledger.append(_wall_breach(run, state, watched), control=True)
         run.session.ledger.append(ends.exit_payload(watched), control=True)
-    after = measuring.measure(run, Phase.AFTER)
+    after = measuring.measure(run, Phase.AFTER, root_identity=before.root)
     measuring.compare(run, before, after)
     _remark_on_end(run, watched, course)
 

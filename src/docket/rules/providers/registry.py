@@ -45,6 +45,7 @@ _FREE_INSIDE = ("/files/", "/uploads/", "/organizations/", "/organization/", "/e
 _FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
 _VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_ADDRESS = re.compile(r"[!-~]+")
 _UNKNOWN = Endpoint(EndpointKind.UNKNOWN, ANY_WIRE)
 _FREE = Endpoint(EndpointKind.FREE)
 
@@ -160,7 +161,9 @@ def _split(name: str, url: str) -> SplitResult:
         port_is_wrong = parts.port == 0
     except ValueError:
         raise _wrong(name, url) from None
-    if not _NAME.fullmatch(name) or parts.scheme not in ("http", "https") or not parts.hostname or port_is_wrong:
+    if not (_NAME.fullmatch(name) and _ADDRESS.fullmatch(url)):
+        raise _wrong(name, url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or port_is_wrong:
         raise _wrong(name, url)
     if parts.username is not None or parts.fragment:
         raise UsageError(Reason.USAGE, f"the upstream of {name!r} must carry no user name, password or fragment")

@@ -2,17 +2,27 @@
 
 Rules: colours only on a terminal, never with NO_COLOR, always with DOCKET_FORCE_COLOR; text from documents and
 file names is shown with control characters escaped, so that a name cannot drive the terminal.
+
+Remarks are dropped rather than waited for: a standard error that is full, gone or stopped must neither end a run nor
+keep docket from stopping it. A result that cannot be written is an error.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import sys
+from contextlib import suppress
 from typing import TextIO
 
 import click
 
-from docket.errors import DocketError
+from docket.errors import DocketError, UnavailableError
+from docket.formats.reason import Reason
+
+# How long a remark waits for a reader that has fallen behind; and what a pipe that polls as writable takes at once.
+_PATIENCE_MS = 1000
+_CHUNK_BYTES = 4096
 
 
 def colour_for(stream: TextIO) -> bool:
@@ -37,18 +47,73 @@ def _visible(char: str) -> str:
 
 
 def result(text: str) -> None:
-    """Write a command's result line to standard output."""
-    click.echo(text, color=colour_for(sys.stdout))
+    """Write a command's result line to standard output; UnavailableError if it cannot be written."""
+    try:
+        click.echo(text, color=colour_for(sys.stdout))
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritten(error) from error
+
+
+def document(data: bytes) -> None:
+    """Write a document's bytes to standard output; UnavailableError if they cannot be written."""
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise unwritten(error) from error
+
+
+def unwritten(error: OSError) -> UnavailableError:
+    """Return the error of a result that could not be written."""
+    return UnavailableError(Reason.WRITE_FAILED, f"the result cannot be written: {error.strerror or error}")
 
 
 def say(text: str) -> None:
     """Write a remark to standard error, marked as docket's."""
-    click.echo(f"{click.style('docket', bold=True)}: {text}", err=True, color=colour_for(sys.stderr))
+    remark(f"{click.style('docket', bold=True)}: {text}\n")
 
 
 def note(text: str) -> None:
     """Write a line to standard error as it is, for a program that reads it."""
-    click.echo(text, err=True)
+    remark(f"{text}\n")
+
+
+def remark(text: str) -> None:
+    """Write to standard error, without colours where it takes none; what it does not take is dropped."""
+    with suppress(OSError, ValueError):
+        stream = sys.stderr
+        shown = text if colour_for(stream) else click.unstyle(text)
+        try:
+            descriptor = stream.fileno()
+        except (OSError, ValueError):
+            stream.write(shown)
+            stream.flush()
+            return
+        _write_patiently(descriptor, shown.encode(stream.encoding or "utf-8", "backslashreplace"))
+
+
+def overwrite(text: str) -> None:
+    """Put `text` in place of the terminal's present line on standard error, with no line end."""
+    with suppress(OSError, ValueError):
+        _write_patiently(sys.stderr.fileno(), f"\r\x1b[K{text}".encode())
+
+
+def _write_patiently(descriptor: int, data: bytes) -> None:
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    while data and poll.poll(_Patience.left_ms):
+        data = data[os.write(descriptor, data[:_CHUNK_BYTES]) :]
+    _Patience.left_ms = 0 if data else _PATIENCE_MS
+
+
+class _Patience:
+    """How long the next remark waits: not again for a reader that was waited for in vain."""
+
+    left_ms = _PATIENCE_MS
 
 
 def warn(text: str) -> None:

@@ -102,18 +102,21 @@ def _project(root: Path, docket_dir: Path | None) -> Iterator[Finding]:
 
 def _state(layout: Layout) -> Finding:
     # Looked at, not made: a question about a machine must leave no trace on it.
-    folder = next(path for path in (layout.state, *layout.state.parents) if path.exists())
+    folder = next(path for path in (layout.state, *layout.state.parents) if os.path.lexists(path))
     if not os.access(folder, os.W_OK | os.X_OK):
         hint = "make it yours, or name another with DOCKET_STATE_DIR"
         return Finding("state folder", Level.PROBLEM, f"{folder} cannot be written", hint)
-    free = shutil.disk_usage(folder).free
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding("state folder", Level.NOTE, f"{folder}: its free space is not known: {error.strerror}")
     if free < LOW_SPACE_BYTES:
         return Finding("state folder", Level.NOTE, f"{layout.state}: only {free // 1_000_000} MB are free")
     return Finding("state folder", Level.OK, f"{layout.state}, {free // 1_000_000_000} GB free")
 
 
 def _docket_dir(layout: Layout) -> Finding:
-    folder = layout.docket_dir if layout.docket_dir.exists() else layout.docket_dir.parent
+    folder = layout.docket_dir if os.path.lexists(layout.docket_dir) else layout.docket_dir.parent
     if not os.access(folder, os.W_OK | os.X_OK):
         detail = f"{folder} cannot be written: receipts will stand in the state folder only"
         return Finding("receipts", Level.NOTE, detail)
@@ -121,7 +124,14 @@ def _docket_dir(layout: Layout) -> Finding:
 
 
 def _ledgers(layout: Layout) -> Finding:
-    paths = sorted((layout.state / RUNS).glob("*.jsonl"), key=lambda path: path.stat().st_mtime, reverse=True)
+    try:
+        names = os.listdir(layout.state / RUNS)  # noqa: PTH208 - names, so that a glob does not hide an error
+    except FileNotFoundError:
+        names = []
+    except OSError as error:
+        return Finding("ledgers", Level.PROBLEM, f"{layout.state / RUNS} cannot be listed: {error.strerror}")
+    ledgers = (layout.state / RUNS / name for name in names if name.endswith(".jsonl"))
+    paths = sorted(ledgers, key=_changed_at, reverse=True)
     unended = []
     for path in paths[:LEDGERS_LOOKED_AT]:
         state = _ledger_state(path)
@@ -130,6 +140,13 @@ def _ledgers(layout: Layout) -> Finding:
     if unended:
         return Finding("ledgers", Level.NOTE, f"{len(unended)} of {len(paths)} need a look", "; ".join(unended[:3]))
     return Finding("ledgers", Level.OK, f"{len(paths)} in the state folder, all ended")
+
+
+def _changed_at(path: Path) -> float:
+    try:
+        return path.lstat().st_mtime
+    except OSError:  # it went between the two looks
+        return 0.0
 
 
 def _ledger_state(path: Path) -> str | None:

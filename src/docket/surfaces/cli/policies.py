@@ -62,7 +62,10 @@ def decide_policy(tree: Path, named: Path | None, flags: Mapping[str, object]) -
 def _user_policy() -> Path | None:
     import platformdirs  # noqa: PLC0415 - only a run needs it
 
-    folder = Path(platformdirs.user_config_dir("docket", appauthor=False))
+    try:
+        folder = Path(platformdirs.user_config_dir("docket", appauthor=False))
+    except RuntimeError:  # neither HOME nor an account of this user's
+        return None
     return folder / USER_POLICY if folder.is_absolute() else None
 
 

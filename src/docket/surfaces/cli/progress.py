@@ -35,14 +35,12 @@ class RunProgress:
         if now - self._shown >= _EVERY_SECONDS:
             self._shown = now
             self._open_line = True
-            sys.stderr.write(f"\r\x1b[Kdocket: reading the tree: {files:,} files, {size_bytes / 1e6:,.0f} MB")
-            sys.stderr.flush()
+            console.overwrite(f"docket: reading the tree: {files:,} files, {size_bytes / 1e6:,.0f} MB")
 
     def scan_ended(self) -> None:
         """Take the progress line away."""
         if self._open_line:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            console.overwrite("")
         self._began = self._shown = 0.0
         self._open_line = False
 

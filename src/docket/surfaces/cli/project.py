@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from docket.errors import UsageError
+from docket.formats.reason import Reason
 from docket.stores.layout import Layout, resolve_layout
 from docket.stores.receipts import find_receipt
 
@@ -16,4 +18,13 @@ def layout_at(root: Path, docket_dir: Path | None) -> Layout:
 
 def locate_receipt(ref: str | None, docket_dir: Path | None) -> Path:
     """Return the receipt a person means: a path, a docket number, or the project's newest."""
-    return find_receipt(layout_at(Path.cwd(), docket_dir), ref)
+    return find_receipt(layout_at(current_folder(), docket_dir), ref)
+
+
+def current_folder() -> Path:
+    """Return the folder docket was called in; UsageError if it has been deleted."""
+    try:
+        return Path.cwd()
+    except OSError as error:
+        detail = f"the current folder cannot be used: {error.strerror}"
+        raise UsageError(Reason.NOT_FOUND, detail, hint="change into a folder that exists") from error

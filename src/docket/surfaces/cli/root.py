@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from docket import __version__
 from docket.errors import DocketError
+from docket.formats.reason import Reason
 from docket.surfaces.cli import console, exits
 
 COMMANDS: dict[str, str] = {
@@ -23,6 +26,8 @@ COMMANDS: dict[str, str] = {
     "doctor": "Check this machine and this project.",
     "completion": "Print the shell completion script.",
 }
+
+_DISK_REFUSALS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 EPILOG = """\b
 Examples:
@@ -79,14 +84,17 @@ def run(arguments: Sequence[str]) -> int:
     """Run the group on `arguments` and return the exit code; never raises."""
     try:
         code = root.main(list(arguments), prog_name="docket", standalone_mode=False)
+        _flush()
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.Abort:
         return exits.SIGNAL_BASE + 2
     except click.ClickException as error:
-        error.show()
+        console.note(_told(error))
         return exits.USAGE
     except DocketError as error:
+        if error.reason == Reason.WRITE_FAILED:
+            _forget_stdout()
         console.fail(error)
         return exits.exit_code(error)
     except BrokenPipeError:
@@ -94,9 +102,34 @@ def run(arguments: Sequence[str]) -> int:
         return exits.FAILED
     except KeyboardInterrupt:
         return exits.SIGNAL_BASE + 2
+    except OSError as error:
+        if error.errno not in _DISK_REFUSALS or error.filename is not None:
+            return _internal(error)
+        # click's own help, written to a full disk.
+        _forget_stdout()
+        console.fail(console.unwritten(error))
+        return exits.UNAVAILABLE
     except Exception as error:  # noqa: BLE001 - the last line of defence: a person never sees a traceback
         return _internal(error)
     return code if isinstance(code, int) else exits.OK
+
+
+def _flush() -> None:
+    # At the interpreter's exit it would be too late to say that it failed.
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise console.unwritten(error) from error
+
+
+def _told(error: click.ClickException) -> str:
+    usage = ""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        asked = f"{error.ctx.command_path} {error.ctx.help_option_names[-1]}"
+        usage = f"{error.ctx.get_usage()}\nTry '{asked}' for help.\n\n"
+    return f"{usage}Error: {console.plain_lines(error.format_message())}"
 
 
 def _internal(error: Exception) -> int:
@@ -112,7 +145,8 @@ def _internal(error: Exception) -> int:
 
 
 def _forget_stdout() -> None:
-    # The reader of a pipe went away (`docket report | head`): keep the interpreter from complaining at exit.
+    # Its reader went away (`docket report | head`), or its disk is full: no complaint at the interpreter's exit.
     import os  # noqa: PLC0415
 
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError):  # standard output is no descriptor in tests
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -25,7 +25,7 @@ from docket.stores.prices import read_prices
 from docket.surfaces.cli import console, wiring
 from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.progress import RunProgress
-from docket.surfaces.cli.project import layout_at
+from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.render import figures, text
 
 
@@ -72,7 +72,10 @@ def carry_out(asked: Asked) -> int:
         progress.warned(remark.replace(f"{request.cwd}/", ""))
     with Signals() as signals:
         result = supervise(request, world_of(request.layout, request.cwd, signals, progress))
-    tell(asked, result)
+        try:
+            tell(asked, result)
+        except Exception as error:  # noqa: BLE001 - the run is over, and its exit code is its own
+            console.warn(f"the summary cannot be shown: {console.plain(repr(error))}")
     return result.exit_code
 
 
@@ -170,16 +173,18 @@ def _shown(path: Path | None) -> str:
         return "nowhere"
     try:
         return str(path.relative_to(Path.cwd()))
-    except ValueError:
+    except (ValueError, OSError):  # elsewhere, or the current folder is gone
         return str(path)
 
 
 def _folder(asked: Path | None) -> Path:
     try:
-        folder = Path.cwd() if asked is None else asked.resolve(strict=True)
+        folder = current_folder() if asked is None else asked.resolve(strict=True)
     except OSError as error:
         raise UsageError(Reason.NOT_FOUND, f"the folder {asked} cannot be used: {error.strerror}") from error
-    if not folder.is_dir():
+    except RuntimeError as error:  # pathlib's word for links that lead in a circle
+        raise UsageError(Reason.NOT_FOUND, f"the folder {asked} cannot be used: its links lead in a circle") from error
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path's own raises where it may not look
         raise UsageError(Reason.NOT_A_DIRECTORY, f"{folder} is not a folder")
     home = os.environ.get("HOME")
     if root_refusal(str(folder), os.path.realpath(home) if home else None) is not None:

@@ -43,10 +43,7 @@ def spawn(request: SpawnRequest) -> Agent:
 
 def print_report(document: JsonObject) -> None:
     """Print a whole report on standard error."""
-    from rich.console import Console  # noqa: PLC0415 - rich is heavy, and few runs print a whole report
-
-    colour = console.colour_for(sys.stderr)
-    text.report(document, Console(stderr=True, force_terminal=colour, no_color=not colour, highlight=False))
+    console.note(text.rendered(document, colour=console.colour_for(sys.stderr)))
 
 
 def host_facts() -> dict[str, JsonValue]:

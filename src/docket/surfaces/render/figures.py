@@ -90,6 +90,9 @@ def calls(document: JsonObject) -> str:
 def files(document: JsonObject) -> str:
     """Return how many files changed and how."""
     changed = count(document, "files", "changed")
+    passes = part(document, "files", "passes")
+    if isinstance(passes, Mapping) and None in (passes.get("before"), passes.get("after")):
+        return "what changed is not known: there was no pass over the files at both ends"
     if not changed:
         return "no file changed"
     kinds = [

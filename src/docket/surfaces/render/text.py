@@ -12,6 +12,7 @@ from docket.surfaces.render import figures
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
 PATHS_SHOWN = 20
 
@@ -24,11 +25,23 @@ def summary(document: JsonObject) -> tuple[str, ...]:
     )
 
 
+def rendered(document: JsonObject, *, colour: bool) -> str:
+    """Return the whole report as text, without a final newline."""
+    import io  # noqa: PLC0415
+
+    from rich.console import Console  # noqa: PLC0415 - rich is heavy, and few runs print a whole report
+
+    out = io.StringIO()
+    report(document, Console(file=out, force_terminal=colour, no_color=not colour, highlight=False))
+    return out.getvalue().removesuffix("\n")
+
+
 def report(document: JsonObject, console: Console) -> None:
     """Print the whole report."""
-    console.print(f"[bold]{_safe(figures.text(document, 'docket_number'))}[/bold]  {_safe(figures.ending(document))}")
-    console.print(f"[dim]{_safe(figures.command_line(document))}[/dim]")
-    console.print(f"[dim]in {_safe(figures.text(document, 'session', 'cwd'))}[/dim]")
+    number, ending = figures.text(document, "docket_number"), figures.ending(document)
+    console.print(_styled(number, "bold").append(f"  {plain(ending)}", "not bold"))
+    console.print(_styled(figures.command_line(document), "dim"))
+    console.print(_styled(f"in {figures.text(document, 'session', 'cwd')}", "dim"))
     console.print()
     console.print(_facts(document))
     by_model = figures.rows(document, "totals", "by_model")
@@ -38,11 +51,11 @@ def report(document: JsonObject, console: Console) -> None:
     paths = figures.texts(document, "files", "top_paths")
     if paths:
         console.print()
-        console.print("[bold]Changed paths[/bold]")
+        console.print(_styled("Changed paths", "bold"))
         for path in paths[:PATHS_SHOWN]:
-            console.print(f"  {_safe(path)}", soft_wrap=True)
+            console.print(_styled(f"  {path}"), soft_wrap=True)
     console.print()
-    console.print(f"[dim]{_safe(_closing(document))}[/dim]", soft_wrap=True)
+    console.print(_styled(_closing(document), "dim"), soft_wrap=True)
 
 
 def _facts(document: JsonObject) -> Table:
@@ -52,7 +65,7 @@ def _facts(document: JsonObject) -> Table:
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for name, value in facts(document):
-        table.add_row(name, _safe(value))
+        table.add_row(name, _styled(value))
     return table
 
 
@@ -99,12 +112,12 @@ def _by_model(by_model: Sequence[JsonObject]) -> Table:
         table.add_column(name, justify="right")
     for row in by_model:
         table.add_row(
-            _safe(figures.text(row, "model")),
+            _styled(figures.text(row, "model")),
             *(
                 f"{figures.count(row, name):,}"
                 for name in ("calls", "input_tokens", "cached_input_tokens", "output_tokens")
             ),
-            f"${figures.text(row, 'cost_usd')}",
+            _styled(f"${figures.text(row, 'cost_usd')}"),
         )
     return table
 
@@ -115,7 +128,8 @@ def _closing(document: JsonObject) -> str:
     return "Check it: docket verify RECEIPT. What docket cannot see is listed in the receipt under limits_disclosure."
 
 
-def _safe(text: str) -> str:
-    from rich.markup import escape  # noqa: PLC0415
+def _styled(text: str, style: str = "") -> Text:
+    # Never as markup: a name is shown as it is, square brackets, backslashes and :emoji: codes too.
+    from rich.text import Text  # noqa: PLC0415
 
-    return escape(plain(text))
+    return Text(plain(text), style=style)

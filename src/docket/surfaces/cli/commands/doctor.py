@@ -9,6 +9,7 @@ import click
 
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.diagnosis import Finding, Level, diagnose
+from docket.surfaces.cli.project import current_folder
 
 _MARKS = {Level.OK: ("ok", "green"), Level.NOTE: ("note", "yellow"), Level.PROBLEM: ("problem", "red")}
 
@@ -25,7 +26,7 @@ def doctor(docket_dir: Path | None, *, as_json: bool) -> int:
     Example:
       docket doctor
     """
-    findings = diagnose(Path.cwd(), docket_dir)
+    findings = diagnose(current_folder(), docket_dir)
     failed = any(item.level is Level.PROBLEM for item in findings)
     if as_json:
         members = [{"name": f.name, "level": str(f.level), "detail": f.detail, "hint": f.hint} for f in findings]

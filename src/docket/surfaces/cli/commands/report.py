@@ -37,11 +37,11 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
         raise UsageError(Reason.USAGE, "--json and --markdown do not go together")
     document = read_receipt(locate_receipt(receipt, docket_dir))
     if as_json:
-        sys.stdout.buffer.write(encode_document(document))
+        console.document(encode_document(document))
     elif markdown:
         from docket.surfaces.render import markdown as rendering  # noqa: PLC0415
 
-        sys.stdout.write(rendering.report(document))
+        console.result(rendering.report(document).removesuffix("\n"))
     else:
         _on_terminal(document)
 
@@ -61,9 +61,6 @@ def read_receipt(path: Path) -> JsonObject:
 
 
 def _on_terminal(document: JsonObject) -> None:
-    from rich.console import Console  # noqa: PLC0415 - rich is heavy; --json and --markdown do without
+    from docket.surfaces.render import text  # noqa: PLC0415 - rich is heavy; --json and --markdown do without
 
-    from docket.surfaces.render import text  # noqa: PLC0415
-
-    colour = console.colour_for(sys.stdout)
-    text.report(document, Console(force_terminal=colour, no_color=not colour, highlight=False))
+    console.result(text.rendered(document, colour=console.colour_for(sys.stdout)))

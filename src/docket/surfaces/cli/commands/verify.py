@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -49,7 +50,7 @@ def verify(receipt: Path, *, ledger: Path | None, as_json: bool, require: str) -
         data = read_receipt(receipt)
     except InvalidDocumentError as error:
         raise InvalidDocumentError(error.reason, f"{receipt}: {error.detail}") from error
-    if ledger is not None and not ledger.exists():
+    if ledger is not None and not os.path.lexists(ledger):
         raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
     chosen = ledger or ledger_beside(receipt, data)
     verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=chosen, required=Word(require)))
@@ -78,9 +79,9 @@ def ledger_beside(receipt: Path, data: bytes) -> Path | None:
     name = session.get("id") if isinstance(session, dict) else None
     if not isinstance(name, str) or not _SESSION_ID.fullmatch(name):
         return None
-    real = receipt.resolve()
+    real = Path(os.path.realpath(receipt))
     for folder in (real.parent.parent, real.parent):
         path = folder / "runs" / f"{name}.jsonl"
-        if path.is_file():
+        if os.path.isfile(path):  # noqa: PTH113 - Path's own raises where it may not look
             return path
     return None

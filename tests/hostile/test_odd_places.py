@@ -1,0 +1,147 @@
+"""Folders that go, are replaced or cannot exist; addresses that are none: a sentence, the right code, a true record."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import socket
+import subprocess
+import sys
+
+import pytest
+
+import run_lab
+
+
+@pytest.fixture
+def lab(tmp_path):
+    return run_lab.build(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        'rm -rf "$T"',
+        'rm -rf "$T"; touch "$T"',
+        'mv "$T" "$T.old"; mkdir "$T"',
+        'mv "$T" "$T.old"; ln -s "$T.other" "$T"',
+    ],
+)
+def test_a_tree_that_is_not_there_any_more_is_not_told_as_unchanged(lab, end):
+    (lab.tree / "kept").write_text("a")
+    (lab.root / "tree.other").mkdir()
+    (lab.root / "tree.other/strange").write_text("not of the tree")
+    done = lab.run("--", "sh", "-c", f"T={shlex.quote(str(lab.tree))}; cd /; {end}; exit 3")
+    assert done.exit_code == 75, done.said
+    assert "internal error" not in done.stderr
+    assert "no file changed" not in done.stderr
+    assert "what changed is not known" in done.stderr
+    assert lab.events("proc.exit")[0]["exit_code"] == 3
+    assert lab.events("fs.change") == []
+    assert sorted(os.listdir(lab.root / "tree.other")) == ["strange"]
+
+
+@pytest.mark.parametrize("command", [("report",), ("doctor",), ("run", "--", "true"), ("init",), ("verify", "x")])
+def test_a_current_folder_that_is_gone(lab, command):
+    script = f"cd gone && rmdir ../gone && exec {shlex.quote(sys.executable)} -m docket {shlex.join(command)}"
+    (lab.tree / "gone").mkdir()
+    done = subprocess.run(
+        ["sh", "-c", script],
+        cwd=lab.tree,
+        env=lab.environment(),
+        capture_output=True,
+        text=True,
+        timeout=run_lab.SECONDS,
+        check=False,
+    )
+    assert done.returncode in (1, 2, 75), done.stderr
+    assert "internal error" not in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "o such file or directory" in done.stderr
+
+
+LONG = "n" * 300
+TOO_LONG = [
+    (("report", LONG), 75),
+    (("report", "--docket-dir", LONG), 75),
+    (("verify", LONG), 1),
+    (("doctor", "--docket-dir", LONG), 1),
+    (("run", "--docket-dir", LONG, "--", "true"), 75),
+    (("run", "--cwd", LONG, "--", "true"), 2),
+    (("run", "-p", LONG, "--", "true"), 43),
+    (("run", "--prices", LONG, "--", "true"), 75),
+    (("init", "--path", LONG), 75),
+]
+
+
+@pytest.mark.parametrize(("command", "code"), TOO_LONG)
+def test_a_name_that_no_file_can_have(lab, command, code):
+    done = lab.docket(*command)
+    assert done.exit_code == code, done.said
+    assert "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize(("command", "code"), [(("run", "--cwd", "a", "--", "true"), 2), (("report", "a"), 75)])
+def test_links_in_a_circle(lab, command, code):
+    (lab.tree / "a").symlink_to("b")
+    (lab.tree / "b").symlink_to("a")
+    done = lab.docket(*command)
+    assert done.exit_code == code, done.said
+    assert "internal error" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "openai=http://[::1",
+        "openai=http://user:secret@127.0.0.1:9/v1",
+        "openai=ftp://127.0.0.1/",
+        "openai=file:///etc/passwd",
+        "openai=http://",
+        "openai=http://127.0.0.1:0",
+        "openai=http://127.0.0.1:99999",
+        "openai=http://a b/",
+        "openai=http://a\n/",
+        "openai=http://ü.example/",
+        "openai=x",
+        "../x=http://127.0.0.1:9",
+        b"\xff=http://127.0.0.1:9",
+    ],
+)
+def test_an_address_that_is_none_is_refused_before_anything_is_recorded(lab, address):
+    done = lab.run("--upstream", address, "--", "sh", "-c", "echo > ran")
+    assert done.exit_code == 2, done.said
+    assert "docket: error:" in done.stderr
+    assert "secret" not in done.stderr
+    assert not (lab.tree / "ran").exists()
+    assert list(lab.state.glob("*/runs/*")) == []
+
+
+def test_why_a_run_did_not_start_is_said(lab):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        done = lab.run("--port", str(taken.getsockname()[1]), "--", "sh", "-c", "echo > ran")
+    assert done.exit_code == 75, done.said
+    assert "address already in use" in done.stderr
+    assert not (lab.tree / "ran").exists()
+    assert lab.receipt()["session"]["exit_source"] == "docket"
+
+
+def test_names_are_shown_as_they_are(lab):
+    names = (":smile:.txt", "tail\\", "[red]x[", "a|b`c")
+    done = lab.run("--", sys.executable, "-c", f"for name in {names!r}: open(name, 'w').close()")
+    assert done.exit_code == 0, done.said
+    shown = lab.docket("report").stdout.splitlines()
+    assert set(names) <= {line.strip() for line in shown}
+
+
+@pytest.mark.parametrize("end", ['chmod -R 000 "$S"', 'rm -rf "$S"; touch "$S"'])
+def test_a_run_without_a_receipt_does_not_look_like_one_that_ended_well(lab, end):
+    done = lab.run(
+        "--docket-dir", str(lab.root / "all"), "--", "sh", "-c", f"S={shlex.quote(str(lab.root / 'all'))}; {end}"
+    )
+    if (lab.root / "all").is_dir():
+        (lab.root / "all").chmod(0o700)
+    assert "internal error" not in done.stderr
+    assert (done.exit_code == 75) == ("no receipt could be written" in done.stderr), done.said

@@ -1,14 +1,13 @@
-"""The disk as a port: the few operations that make something last, and nothing beside them.
+"""The operating system's disk, which the port `host.disk_port` describes.
 
 Rules:
-1. Whatever docket keeps (ledger, receipt, state) is created, written, synced, renamed and removed through a
-   `Folder` or a `StoredFile`; a test that stops at the n-th call stops at the n-th durable step.
+1. It decides nothing: each method is one system call, or the few that a portable one takes.
 2. A file is 0600 and a folder 0700 from its creation; no name is followed if it is a symbolic link; descriptors
    close on exec; a FIFO, socket or device is refused without blocking.
 3. Names are resolved inside an open folder, so a folder that is swapped for a link afterwards redirects nothing.
 4. Every OSError leaves as UnavailableError with a reason that names its cause.
 
-What must happen in which order to be durable is `host.durable`.
+What must happen in which order to be durable is `host.durable`. The port's names are exported here too.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
+from docket.host.disk_port import Disk, FileIdentity, Folder, StoredFile
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -48,128 +47,6 @@ _REASONS = {
     errno.ENXIO: (Reason.NOT_A_FILE, "it is not a regular file"),
     errno.ENAMETOOLONG: (Reason.NAME_TOO_LONG, "the name is too long"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class FileIdentity:
-    """Which file a name or a descriptor stands for."""
-
-    device: int
-    inode: int
-
-
-class StoredFile(Protocol):
-    """An open regular file of docket's own."""
-
-    @property
-    def path(self) -> Path:
-        """Where it was opened, for messages."""
-        ...
-
-    def append(self, data: bytes) -> None:
-        """Write all of `data` at the end; on an error any part of it may stand there."""
-        ...
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Return up to `size` bytes from `offset`; fewer only at the end."""
-        ...
-
-    def size(self) -> int:
-        """Return the size in bytes."""
-        ...
-
-    def sync(self) -> None:
-        """Return when the content and the size would survive a power cut."""
-        ...
-
-    def truncate(self, size: int) -> None:
-        """Cut the file to `size` bytes; space preallocated beyond is given back."""
-        ...
-
-    def preallocate(self, size: int) -> bool:
-        """Reserve blocks up to `size` bytes without changing the file's size; False where this is unsupported."""
-        ...
-
-    def identity(self) -> FileIdentity | None:
-        """Return the identity of the open file, None once its last name is gone."""
-        ...
-
-    def close(self) -> None:
-        """Give the descriptor back; a second call does nothing."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class Folder(Protocol):
-    """An open folder; names are single path components."""
-
-    @property
-    def path(self) -> Path:
-        """Where it was opened, for messages."""
-        ...
-
-    def folder(self, name: str, *, create: bool = False) -> Folder:
-        """Open a folder inside, made first where `create` asks for it and it is missing."""
-        ...
-
-    def create(self, name: str) -> StoredFile:
-        """Create a file that must not exist (ALREADY_EXISTS)."""
-        ...
-
-    def open(self, name: str, *, writable: bool = False) -> StoredFile:
-        """Open an existing regular file."""
-        ...
-
-    def replace(self, name: str, new_name: str) -> None:
-        """Give `name` the name `new_name`, whatever stood there, in one step."""
-        ...
-
-    def claim(self, name: str, new_name: str) -> None:
-        """Give `name` the name `new_name`, which must be free (ALREADY_EXISTS)."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Remove a file's name."""
-        ...
-
-    def make_private(self) -> None:
-        """Give a folder that stood here already the mode 0700; NOT_OURS if it belongs to another user."""
-        ...
-
-    def names(self) -> tuple[str, ...]:
-        """Return the names inside, sorted."""
-        ...
-
-    def identity(self, name: str) -> FileIdentity | None:
-        """Return what `name` stands for, not followed; None if nothing does."""
-        ...
-
-    def sync(self) -> None:
-        """Return when the names inside would survive a power cut."""
-        ...
-
-    def close(self) -> None:
-        """Give the descriptor back; a second call does nothing."""
-        ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class Disk(Protocol):
-    """Where folders are found by absolute or relative path."""
-
-    def folder(self, path: Path, *, create: bool = False) -> Folder:
-        """Open a folder; with `create`, missing ones on the way are made and synced. Its last name is not followed."""
-        ...
 
 
 def unavailable(error: OSError, action: str, path: Path | str) -> UnavailableError:
@@ -429,3 +306,20 @@ def _component(name: str) -> str:
     if not name or "/" in name or "\0" in name or name in (".", ".."):
         raise UnavailableError(Reason.NOT_A_PATH, f"{name!r} is not the name of one file")
     return name
+
+
+__all__ = [
+    "FILE_MODE",
+    "FOLDER_MODE",
+    "SYSTEM_DISK",
+    "Disk",
+    "FileIdentity",
+    "Folder",
+    "StoredFile",
+    "SystemDisk",
+    "SystemFile",
+    "SystemFolder",
+    "open_file",
+    "reported",
+    "unavailable",
+]

@@ -1,0 +1,135 @@
+"""The disk as a port: the few operations that make something last, and nothing beside them.
+
+Whatever docket keeps (ledger, receipt, state) is created, written, synced, renamed and removed through a `Folder` or
+a `StoredFile`, so a test that stops at the n-th call stops at the n-th durable step. Every method raises
+UnavailableError with a reason. The machine's own disk is `host.disk`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+
+@dataclass(frozen=True, slots=True)
+class FileIdentity:
+    """Which file a name or a descriptor stands for."""
+
+    device: int
+    inode: int
+
+
+class StoredFile(Protocol):
+    """An open regular file of docket's own."""
+
+    @property
+    def path(self) -> Path:
+        """Where it was opened, for messages."""
+        ...
+
+    def append(self, data: bytes) -> None:
+        """Write all of `data` at the end; on an error any part of it may stand there."""
+        ...
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return up to `size` bytes from `offset`; fewer only at the end."""
+        ...
+
+    def size(self) -> int:
+        """Return the size in bytes."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the content and the size would survive a power cut."""
+        ...
+
+    def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes; space preallocated beyond is given back."""
+        ...
+
+    def preallocate(self, size: int) -> bool:
+        """Reserve blocks up to `size` bytes without changing the file's size; False where this is unsupported."""
+        ...
+
+    def identity(self) -> FileIdentity | None:
+        """Return the identity of the open file, None once its last name is gone."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; a second call does nothing."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Folder(Protocol):
+    """An open folder; names are single path components."""
+
+    @property
+    def path(self) -> Path:
+        """Where it was opened, for messages."""
+        ...
+
+    def folder(self, name: str, *, create: bool = False) -> Folder:
+        """Open a folder inside, made first where `create` asks for it and it is missing."""
+        ...
+
+    def create(self, name: str) -> StoredFile:
+        """Create a file that must not exist (ALREADY_EXISTS)."""
+        ...
+
+    def open(self, name: str, *, writable: bool = False) -> StoredFile:
+        """Open an existing regular file."""
+        ...
+
+    def replace(self, name: str, new_name: str) -> None:
+        """Give `name` the name `new_name`, whatever stood there, in one step."""
+        ...
+
+    def claim(self, name: str, new_name: str) -> None:
+        """Give `name` the name `new_name`, which must be free (ALREADY_EXISTS)."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Remove a file's name."""
+        ...
+
+    def make_private(self) -> None:
+        """Give a folder that stood here already the mode 0700; NOT_OURS if it belongs to another user."""
+        ...
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names inside, sorted."""
+        ...
+
+    def identity(self, name: str) -> FileIdentity | None:
+        """Return what `name` stands for, not followed; None if nothing does."""
+        ...
+
+    def sync(self) -> None:
+        """Return when the names inside would survive a power cut."""
+        ...
+
+    def close(self) -> None:
+        """Give the descriptor back; a second call does nothing."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class Disk(Protocol):
+    """Where folders are found by absolute or relative path."""
+
+    def folder(self, path: Path, *, create: bool = False) -> Folder:
+        """Open a folder; with `create`, missing ones on the way are made and synced. Its last name is not followed."""
+        ...

@@ -85,7 +85,8 @@ class StatCache:
 def _load(path: Path, disk: Disk) -> dict[bytes, bytes]:
     try:
         with disk.folder(path.parent) as folder, folder.open(path.name) as source:
-            data = source.read(0, MAX_BYTES)
+            # Room is made for as much as is asked for: a gigabyte may not be had where memory is limited.
+            data = source.read(0, min(source.size(), MAX_BYTES))
     except DocketError:
         return {}
     body = memoryview(data)[_HEAD_BYTES:]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
+import resource
 import shlex
+import signal
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -145,3 +149,66 @@ def test_a_run_without_a_receipt_does_not_look_like_one_that_ended_well(lab, end
         (lab.root / "all").chmod(0o700)
     assert "internal error" not in done.stderr
     assert (done.exit_code == 75) == ("no receipt could be written" in done.stderr), done.said
+
+
+def doctored(lab, change):
+    """Return the path of the run's receipt after `change` was made to it."""
+    receipt = lab.receipt()
+    change(receipt)
+    path = lab.root / "doctored.json"
+    path.write_text(json.dumps(receipt))
+    return path
+
+
+CHANGES = [
+    lambda receipt: receipt.pop("totals"),
+    lambda receipt: receipt["totals"].pop("cost_usd"),
+    lambda receipt: receipt["session"].update(argv="text"),
+    lambda receipt: receipt["session"].update(argv=[["x"]]),
+    lambda receipt: receipt["files"].update(changed=-5),
+    lambda receipt: receipt["files"].update(passes=[]),
+    lambda receipt: receipt["totals"].update(by_model=[{"model": {}, "calls": "9"}]),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_document_that_has_not_a_receipts_form_is_not_reported(lab, change):
+    assert lab.run("--", "true").exit_code == 0
+    path = doctored(lab, change)
+    for form in ((), ("--markdown",), ("--json",)):
+        done = lab.docket("report", str(path), *form)
+        assert done.exit_code == 1, done.said
+        assert done.stdout == ""
+        assert "is not a receipt" in done.stderr
+    assert lab.docket("verify", str(path)).exit_code == 1
+
+
+def test_no_file_is_waited_for(lab):
+    os.mkfifo(lab.tree / "pipe")
+    for place in ("pipe", ".", "/dev/zero"):
+        for command in (("report", place), ("verify", place)):
+            done = lab.docket(*command)
+            assert done.exit_code == 1, done.said
+            assert "is not a regular file" in done.stderr or "Is a directory" in done.stderr
+    assert lab.run("-p", "pipe", "--", "true").exit_code == 43
+
+
+def test_a_second_run_needs_no_more_memory_than_the_first(lab):
+    for _ in range(2):
+        done = lab.run("--", "true", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (600 << 20, 600 << 20)))
+        assert done.exit_code == 0, done.said
+        assert lab.docket("report").exit_code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGUSR1, signal.SIGALRM, signal.SIGXCPU])
+def test_a_signal_that_would_end_docket_at_once_leaves_a_receipt_too(lab, number):
+    process = lab.start("run", "--", "sh", "-c", "echo > started; sleep 1000")
+    for _ in range(1000):
+        if (lab.tree / "started").exists():
+            break
+        time.sleep(0.02)
+    process.send_signal(number)
+    _, stderr = process.communicate(timeout=run_lab.SECONDS)
+    assert process.returncode == 128 + number, stderr
+    assert lab.receipt()["session"]["interrupted"] is True
+    assert lab.verdict()["verdict"] == "consistent"

@@ -13,7 +13,9 @@ from pathlib import Path
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 
-_REASONS = {
+# Room is made for as much as is asked for at once: the limit itself may not be had where memory is limited.
+_CHUNK_BYTES = 1024 * 1024
+_REASONS: dict[type[Exception], Reason] = {
     FileNotFoundError: Reason.NOT_FOUND,
     IsADirectoryError: Reason.NOT_A_FILE,
     NotADirectoryError: Reason.NOT_FOUND,
@@ -28,10 +30,12 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
+        try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise UnavailableError(Reason.NOT_A_FILE, f"{path} is not a regular file")
-            data = file.read(limit_bytes + 1)
+            data = _content(descriptor, limit_bytes + 1)
+        finally:
+            os.close(descriptor)
     except (OSError, ValueError) as error:
         reason = _REASONS.get(type(error), Reason.IO_ERROR)
         why = getattr(error, "strerror", None) or str(error)
@@ -39,3 +43,12 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
     if len(data) > limit_bytes:
         raise UnavailableError(Reason.TOO_LARGE, f"{path} is larger than {limit_bytes:,} bytes")
     return data
+
+
+def _content(descriptor: int, limit_bytes: int) -> bytes:
+    parts: list[bytes] = []
+    left = limit_bytes
+    while left and (part := os.read(descriptor, min(left, _CHUNK_BYTES))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

@@ -12,7 +12,11 @@ import signal
 from types import TracebackType
 from typing import Self
 
-WATCHED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Every signal whose default is to end the process at once, but for those that tell of a fault in it.
+WATCHED = (
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM,
+    signal.SIGVTALRM, signal.SIGPROF, signal.SIGXCPU,
+)  # fmt: skip
 
 
 class Signals:
@@ -20,7 +24,7 @@ class Signals:
 
     def __init__(self) -> None:
         self._reader, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        # Ignoring SIGHUP is the person's wish (nohup): it stays ignored.
+        # Ignoring a signal is the person's wish (nohup): it stays ignored.
         self._before = {
             number: signal.signal(number, _nothing)
             for number in WATCHED

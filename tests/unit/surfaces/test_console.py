@@ -50,3 +50,8 @@ def test_colours_only_on_a_terminal(monkeypatch, is_terminal, variables, coloure
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert console.colour_for(Stream(is_terminal=is_terminal)) is coloured
+
+
+@pytest.mark.parametrize("code", [0x061C, 0x200E, 0x2028, 0x2029, 0x2066, 0x206F, 0xFEFF])
+def test_what_cannot_be_seen_is_made_visible(code):
+    assert console.plain(f"a{chr(code)}b") == f"a\\u{code:04x}b"

@@ -32,8 +32,12 @@ def colour_for(stream: TextIO) -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
+# Marks of direction, line and paragraph separators, invisible operators, halves of characters.
+_UNSEEN = ((0x061C, 0x061C), (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF))
+
+
 def plain(text: str) -> str:
-    """Return `text` with control characters (and bidirectional overrides) made visible."""
+    """Return `text` with control characters, line separators and marks of direction made visible."""
     return "".join(_visible(char) for char in text)
 
 
@@ -41,7 +45,7 @@ def _visible(char: str) -> str:
     code = ord(char)
     if code < 0x20 or 0x7F <= code < 0xA0:
         return f"\\x{code:02x}"
-    if 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069 or 0xD800 <= code <= 0xDFFF:
+    if any(first <= code <= last for first, last in _UNSEEN):
         return f"\\u{code:04x}"
     return char
 

@@ -102,6 +102,9 @@ def run(arguments: Sequence[str]) -> int:
         return exits.FAILED
     except KeyboardInterrupt:
         return exits.SIGNAL_BASE + 2
+    except MemoryError:
+        console.say("error: there is not enough memory")
+        return exits.UNAVAILABLE
     except OSError as error:
         if error.errno not in _DISK_REFUSALS or error.filename is not None:
             return _internal(error)

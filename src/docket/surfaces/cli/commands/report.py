@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from docket.errors import InvalidDocumentError, UsageError
+from docket.errors import InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.canonical import JsonObject, decode_document, encode_document
 from docket.formats.reason import Reason
 from docket.host.regular_file import read_regular_file
 from docket.surfaces.cli import console
 from docket.surfaces.cli.project import locate_receipt
 
-MAX_RECEIPT_BYTES = 1024 * 1024 * 1024
+MAX_RECEIPT_BYTES = 256 * 1024 * 1024
 
 
 @click.command()
@@ -49,14 +49,19 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
 def read_receipt(path: Path) -> JsonObject:
     """Read a receipt as a document; InvalidDocumentError names the file."""
     from docket.formats.run.receipt import FORMAT  # noqa: PLC0415 - shared with the verifier, not needed for --help
+    from docket.formats.run.receipt_shape import check_shape  # noqa: PLC0415
+    from docket.formats.run.receipt_view import is_ours  # noqa: PLC0415
 
-    data = read_regular_file(path, MAX_RECEIPT_BYTES)
     try:
-        value = decode_document(data)
+        value = decode_document(read_regular_file(path, MAX_RECEIPT_BYTES))
+        if not isinstance(value, dict) or value.get("format") != FORMAT:
+            raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"it is no {FORMAT} document")
+        # A figure that is missing must not be shown as nothing spent.
+        check_shape(value, ours=is_ours(value))
+    except UnavailableError as error:
+        raise InvalidDocumentError(error.reason, error.detail) from error
     except InvalidDocumentError as error:
         raise InvalidDocumentError(error.reason, f"{path} is not a receipt: {error.detail}") from error
-    if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"{path} is not a {FORMAT} document")
     return value
 
 

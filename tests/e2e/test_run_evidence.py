@@ -172,13 +172,24 @@ def test_a_docket_folder_the_agent_turned_into_a_file_costs_only_the_copy(lab):
     assert (lab.tree / ".docket").read_text() == "mine\n"
 
 
-def test_a_ledger_the_agent_rewrote_is_told(lab):
-    script = f"for f in {lab.state}/*/runs/*.jsonl; do sed -i 's/session.start/session.stare/' $f; done"
-    done = lab.run("--", "sh", "-c", script)
+REWRITES = {
+    "replaced": "sed -i 's/session.start/session.stare/' $f",
+    "in place": "printf x | dd of=$f bs=1 seek=40 conv=notrunc status=none",
+    "cut": ": > $f",
+    "gone": "rm $f",
+    "added to": "echo '{}' >> $f",
+}
+
+
+@pytest.mark.parametrize("how", REWRITES)
+def test_a_ledger_the_agent_rewrote_is_told_and_put_back(lab, how):
+    done = lab.run("--", "sh", "-c", f"for f in {lab.state}/*/runs/*.jsonl; do {REWRITES[how]}; done")
     assert done.exit_code == 0, done.said
-    notes = [note["code"] for note in lab.events("note")]
-    assert "ledger-diverged" in notes
-    assert "warning" in done.stderr
+    kinds = [event["type"] for event in lab.events()]
+    assert (kinds[0], kinds[-1]) == ("session.start", "session.end")
+    assert "ledger-diverged" in [note["code"] for note in lab.events("note")]
+    assert lab.receipt()["event_counts"]["session.start"] == 1
+    assert lab.verdict()["verdict"] == "consistent"
 
 
 def test_secrets_and_token_never_reach_the_record(lab):

@@ -5,7 +5,9 @@ Rules (spec/ledger.md):
    that stepped back repeats the last instant.
 2. A batch is one write and one sync. If either fails, `roll_back` cuts the file to the last durable byte and the
    chain goes on from the last durable event.
-3. Space for the last events is reserved beyond the end of the file without changing its size, before ordinary
+3. A spare copy without a name, which nothing else can open, takes the same bytes, unsynced: it tells what was written
+   if another program rewrites the file in place. It is given up when it stands in the way of the record's end.
+4. Space for the last events is reserved beyond the end of the file without changing its size, before ordinary
    events may use what lies in front of it. A full disk refuses an ordinary batch and still takes the final one.
 
 Single-threaded; who may call when is `stores.ledger`.
@@ -21,6 +23,7 @@ from docket.errors import UnavailableError
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import GENESIS, Draft, Event, seal
 from docket.host.disk import StoredFile
+from docket.host.durable import chunks
 
 RESERVE_BYTES = 256 * 1024
 _GROWTH_BYTES = 1024 * 1024
@@ -29,8 +32,9 @@ _GROWTH_BYTES = 1024 * 1024
 class ChainFile:
     """The open file and what is known of it in memory: the hash of every event, the digest of all bytes."""
 
-    def __init__(self, file: StoredFile) -> None:
+    def __init__(self, file: StoredFile, spare: StoredFile | None = None) -> None:
         self.file = file
+        self._spare = spare
         self.hashes: list[Digest] = []
         self.size_bytes = 0
         self.reserves = True
@@ -72,6 +76,7 @@ class ChainFile:
         self._pending, self._pending_bytes = events, data
         self._is_dirty = True
         self.file.append(data)
+        self._copy(data)
         return events
 
     def sync(self) -> None:
@@ -87,6 +92,7 @@ class ChainFile:
         """Cut off a batch that was begun and not synced; UnavailableError if the disk refuses even that."""
         if not self._is_dirty:
             return  # what another program added is evidence and stays
+        self._drop_spare()  # on a full disk the end of the record needs its room
         self._pending, self._pending_bytes = [], b""
         self.file.truncate(self.size_bytes)
         self.file.sync()
@@ -94,6 +100,28 @@ class ChainFile:
         self._allocated_bytes = 0  # truncating gave the reserve back
         with suppress(UnavailableError):
             self.reserve(0)
+
+    def intact_copy(self) -> StoredFile:
+        """Return a file that holds what was written, whatever was done to the ledger's own file meanwhile."""
+        spare = self._spare
+        if spare is None or spare.size() != self.size_bytes:
+            return self.file
+        digest = hashlib.sha256()
+        for chunk in chunks(spare):
+            digest.update(chunk)
+        return spare if digest.hexdigest() == self.file_sha256 else self.file
+
+    def _copy(self, data: bytes) -> None:
+        if self._spare is not None:
+            try:
+                self._spare.append(data)
+            except UnavailableError:
+                self._drop_spare()
+
+    def _drop_spare(self) -> None:
+        if self._spare is not None:
+            self._spare.close()
+            self._spare = None
 
     def reserve(self, batch_bytes: int) -> None:
         """Have blocks for a batch of that size and for the final events behind it, or raise (NO_SPACE)."""

@@ -32,6 +32,7 @@ from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import CapExceeded, CapWarning, EvidenceGap, PolicyViolation, ProcExit, SessionEnd
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
+from docket.host.disk import Folder
 from docket.host.durable import displace, publish_copy
 from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written
 from docket.stores.ledger_opening import LedgerOptions, OpenedLedger, begin, go_on
@@ -159,18 +160,24 @@ class LedgerWriter:
         return Recheck(0, Reason.VANISHED, f"{self.path} is gone or something else stands in its place")
 
     def reinstate(self) -> Path | None:
-        """Have the ledger stand under its name again, if it does not: an unlinked file still holds its bytes.
+        """Have the ledger stand under its name again, as it was written, if it does not.
 
         To be called after `append_final`. What stood there instead is moved aside, and its new path returned.
         """
         name = self.path.name
         with self._options.disk.folder(self.path.parent, create=True) as folder:
             found = folder.identity(name)
-            if found is not None and found == self._chain.file.identity():
+            if found is not None and self._stands(folder):
                 return None
             aside = None if found is None else self.path.with_name(displace(folder, name))
-            publish_copy(folder, name, self._chain.file, overwrite=False)
+            publish_copy(folder, name, self._chain.intact_copy(), overwrite=False)
             return aside
+
+    def _stands(self, folder: Folder) -> bool:
+        name = self.path.name
+        if folder.identity(name) != self._chain.file.identity():
+            return False
+        return compare(folder, name, self._chain.hashes, self._chain.file_sha256).first_difference is None
 
     def listen(self, listener: Callable[[], None] | None) -> None:
         """Have `listener` called from the writer's thread after each stage that a whole batch has reached.

@@ -13,10 +13,11 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from docket.errors import DocketError, InvalidDocumentError
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.ledger.payloads import SessionEnd
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
+from docket.host.durable import temporary_name
 from docket.host.locks import FileLock
 from docket.stores.chain_file import ChainFile
 from docket.stores.ledger_reader import LOCK_SUFFIX, AcquireLock, existing_events
@@ -59,7 +60,7 @@ def begin(path: Path, options: LedgerOptions) -> OpenedLedger:
         held.callback(file.close)
         undo.callback(_discard, folder, path.name)
         folder.sync()
-        chain = ChainFile(file)
+        chain = ChainFile(file, _spare(folder, path.name, held))
         chain.reserve(0)
         return chain
 
@@ -93,6 +94,17 @@ def _open(
         chain = prepare(folder, undo, held)
         undo.pop_all()
     return OpenedLedger(chain, options, held)
+
+
+def _spare(folder: Folder, name: str, held: ExitStack) -> StoredFile | None:
+    """Return an open file whose name is gone already; None where there is no room for one."""
+    unnamed = temporary_name(name)
+    try:
+        file = held.enter_context(folder.create(unnamed))
+        folder.remove(unnamed)
+    except UnavailableError:
+        return None
+    return file
 
 
 def _discard(folder: Folder, name: str) -> None:

@@ -160,7 +160,10 @@ def report(run: OpenRun, ending: Ending) -> RunResult:
 
 def _derive(session: Session, problems: list[Problem]) -> JsonObject | None:
     with suppress(DocketError):
-        session.ledger.reinstate()
+        aside = session.ledger.reinstate()
+        if aside is not None:
+            detail = f"something rewrote the ledger during the run; it is as docket wrote it again, the other is {aside}"
+            problems.append(Problem(Reason.LEDGER_DAMAGED, detail))
     try:
         return receipt_from_ledger(read_chunks(session.ledger.path))
     except DocketError as error:

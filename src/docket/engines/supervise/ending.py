@@ -162,7 +162,7 @@ def _derive(session: Session, problems: list[Problem]) -> JsonObject | None:
     with suppress(DocketError):
         aside = session.ledger.reinstate()
         if aside is not None:
-            detail = f"something rewrote the ledger during the run; it is as docket wrote it again, the other is {aside}"
+            detail = f"something rewrote the ledger during the run: it is put back as written, the other is {aside}"
             problems.append(Problem(Reason.LEDGER_DAMAGED, detail))
     try:
         return receipt_from_ledger(read_chunks(session.ledger.path))

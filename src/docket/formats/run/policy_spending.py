@@ -138,7 +138,8 @@ class CapsPolicy(Section):
         default=Decimal(5),
         metadata=key(
             Fraction(wants="a number of seconds such as 5 or 0.5", minimum=Decimal(0), maximum=MAX_SECONDS),
-            "Seconds between the steps that stop the run: interrupt, terminate, kill.",
+            "Seconds a refused agent has to end by itself, and between the steps that stop it: "
+            "interrupt, terminate, kill.",
         ),
     )
     admission_wait_ms: int = field(

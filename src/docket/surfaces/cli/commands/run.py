@@ -26,7 +26,7 @@ def _upstreams(_: click.Context, __: click.Parameter, values: Sequence[str]) -> 
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- AGENT [ARGS]...")
 @click.option("-p", "--policy", type=click.Path(path_type=Path), help="Policy file (see docket init).")
 @click.option("--max-usd", metavar="AMOUNT", help="Dollars the run may spend, as in 2 or 0.05.")
 @click.option("--max-tokens", type=click.IntRange(min=0), help="Tokens the run may use.")

@@ -28,7 +28,8 @@ def test_a_digest_is_read_in_its_only_spelling():
 
 
 @pytest.mark.parametrize(
-    "text", ["", ABC[:-1], ABC + "0", ABC.upper(), f" {ABC}", f"{ABC}\n", "g" * 64, "\u0660" * 64, None, 5, ABC.encode()]
+    "text",
+    ["", ABC[:-1], ABC + "0", ABC.upper(), f" {ABC}", f"{ABC}\n", "g" * 64, "\u0660" * 64, None, 5, ABC.encode()],
 )
 def test_anything_else_is_no_digest(text):
     with pytest.raises(InvalidDocumentError) as caught:

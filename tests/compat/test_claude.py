@@ -100,12 +100,12 @@ def test_the_same_cap_lets_cheap_calls_go_on(claude_lab):
     step = Turn(tool_calls=(bash("echo more >> hello.txt"),), tokens=Tokens(fresh=300, cache_read=18000, output=40))
     first = Turn(tool_calls=(bash("echo first >> hello.txt"),), tokens=Tokens(cache_write_5m=18000, output=40))
     end = Turn(text="Done.", tokens=Tokens(fresh=100, cache_read=18000, output=5))
-    with provider_for(Script(side=TITLE, turns=(first, step, step, step, end))) as provider:
+    with provider_for(Script(side=TITLE, turns=(first, *[step] * 5, end))) as provider:
         run = claude_lab.docket_run(flags(provider, "--max-usd", "0.05"), claude("--model", "claude-haiku-4-5"))
     assert run.exit_code == 0, run.said
-    assert (claude_lab.repository / "hello.txt").read_text() == "one\nfirst\nmore\nmore\nmore\n"
-    # 18000 x 1.25 + 40 x 5 = 22700, three of 300 + 18000 x 0.10 + 200 = 2300, and 100 + 1800 + 25 = 1925.
-    assert run.cost == Decimal("0.031525")
+    assert (claude_lab.repository / "hello.txt").read_text() == "one\nfirst\n" + "more\n" * 5
+    # 18000 x 1.25 + 40 x 5 = 22700, five of 300 + 18000 x 0.10 + 200 = 2300, and 100 + 1800 + 25 = 1925.
+    assert run.cost == Decimal("0.036125")
     assert_consistent(run)
 
 

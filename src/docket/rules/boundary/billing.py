@@ -1,11 +1,12 @@
 """What a call may cost before it is sent, what it has cost so far, and what it is billed at the end.
 
 Rules:
-1. Before: the likely cost is the estimated input at its plain price; the worst case is the input by its bytes (by
-   the context window where the bytes do not bound it) at the dearest price, and all the output it may give.
+1. Before: the likely cost is the estimated input, what is expected from the cache at the price of reading it and
+   the rest at the plain one. The worst case knows no estimate: the input by its bytes (by the context window where
+   the bytes do not bound it) at the dearest price, as if no cache held any of it, and all the output it may give.
 2. While it runs: reported input, or the estimate until then; output as reported or counted, whichever is more.
 3. At the end: what was reported is billed and nothing else; what was reported only in part, or not at all, is
-   completed by the estimate and marked so. A reported zero stays zero.
+   completed by the estimate and marked so, and nothing unreported is billed as cached. A reported zero stays zero.
 4. The reply's model is priced, at the served tier; where the reply does not say, what was asked for.
 5. A model without a price is refused under a dollar cap, unless the policy lets its price be assumed.
 """
@@ -27,7 +28,7 @@ from docket.rules.providers.estimate import BYTES_PER_TOKEN, settle
 from docket.rules.providers.interface import Hidden, Meter, Reading, RequestFacts, Wire
 from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
-from docket.rules.spending.meter import Calibration, tokens_of_bytes
+from docket.rules.spending.meter import Calibration, InputEstimate, tokens_of_bytes
 from docket.rules.spending.price_book import PriceBook, UnknownModel
 from docket.rules.spending.pricing import (
     CallFacts,
@@ -57,10 +58,10 @@ _MAX_REMEMBERED = 512
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What a call claims, and its estimated input in tokens."""
+    """What a call claims, and the input that is expected of it."""
 
     claim: Claim
-    input_tokens: int
+    expected: InputEstimate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ class _Rates:
     """Prices of one model for calls of one length, in micro-dollars per million tokens; a search by itself."""
 
     input_micros: int
+    cached_micros: int
     dearest_input: int
     dearest_output: int
     search_micros: int
@@ -110,13 +112,13 @@ class Prices:
         refusal = self._unknown(provider, model)
         if refusal is not None:
             return refusal
-        tokens = calibration.input_tokens(calibration_key(provider, model), body_bytes)
+        expected = calibration.expected(calibration_key(provider, model), body_bytes)
         if not self.weighed:
             call = Tally(calls=1)
-            return Quote(Claim(likely=call, worst=call, hidden=False), tokens)
-        likely = Tally(-(-tokens * self._at(provider, facts, tokens, at).input_micros // _MILLION), tokens, 1)
+            return Quote(Claim(likely=call, worst=call, hidden=False), expected)
+        likely = self._likely(provider, facts, expected, at)
         worst = self._worst(provider, facts, body_bytes, at).at_least(likely)
-        return Quote(Claim(likely=likely, worst=worst, hidden=bool(facts.hidden)), tokens)
+        return Quote(Claim(likely=likely, worst=worst, hidden=bool(facts.hidden)), expected)
 
     def priced(self, provider: Provider, facts: RequestFacts, usage: Usage, reading: Reading, at: str) -> Priced:
         """Return the price of a usage of this call, at what its reply says was served."""
@@ -149,6 +151,12 @@ class Prices:
         return Refused(
             reason=Reason.UNKNOWN_MODEL, detail=f"the model {model} has no price, and a dollar cap is set{hint}"
         )
+
+    def _likely(self, provider: Provider, facts: RequestFacts, expected: InputEstimate, at: str) -> Tally:
+        tokens, cached = expected
+        rates = self._at(provider, facts, tokens, at)
+        micros = -(-((tokens - cached) * rates.input_micros + cached * rates.cached_micros) // _MILLION)
+        return Tally(micros, tokens, 1)
 
     def _worst(self, provider: Provider, facts: RequestFacts, body_bytes: int, at: str) -> Tally:
         bounds = self._at(provider, facts, body_bytes, at).limits
@@ -195,9 +203,11 @@ class Prices:
         )
         dearest_input, dearest_output = live_rates(self.book, case)
         plain = self.priced(provider, facts, Usage(input_tokens=length), Reading(), at)
+        cached = self.priced(provider, facts, Usage(input_tokens=length, cached_input_tokens=length), Reading(), at)
         search = worst_case(self.book, replace(case, input_tokens=0, searches=1))
         return _Rates(
             input_micros=-(-plain.cost.micros * _MILLION // length),
+            cached_micros=-(-cached.cost.micros * _MILLION // length),
             dearest_input=dearest_input,
             dearest_output=dearest_output,
             search_micros=search.micros,
@@ -232,7 +242,10 @@ class Call:
     def shown(self, meter: Meter) -> Tally:
         """Return what the call has surely used so far."""
         reading = meter.reading()
-        usage = reading.usage or Usage(input_tokens=self.quote.input_tokens)
+        usage = reading.usage
+        if usage is None:
+            tokens, cached = self.quote.expected
+            usage = Usage(input_tokens=tokens, cached_input_tokens=cached)
         seen = max(usage.output_tokens, tokens_of_bytes(meter.visible_output_bytes))
         live = usage if reading.usage_final else replace(usage, output_tokens=seen)
         whole = reading if reading.usage_final else replace(reading, parts=())
@@ -263,6 +276,11 @@ class Bill:
     cost: Usd
     assumed: bool
 
+    @property
+    def tally(self) -> Tally:
+        """What the call counts against the caps."""
+        return Tally(self.cost.micros, self.usage.total_tokens, calls=1)
+
 
 def bill(call: Call, seen: Seen) -> Bill:
     """Return the bill of a call from what was seen of its reply."""
@@ -270,7 +288,7 @@ def bill(call: Call, seen: Seen) -> Bill:
     if reading.usage is None and Hidden.BACKGROUND in call.facts.hidden and 200 <= seen.status < 300:
         reading = replace(reading, usage=Usage(), note="it runs in the background and is booked when it is fetched")
     # The estimate of the input is the calibrated one, handed on in the size that stands for it.
-    settled = settle(reading, call.quote.input_tokens * BYTES_PER_TOKEN, seen.visible_output_bytes)
+    settled = settle(reading, call.quote.expected.input_tokens * BYTES_PER_TOKEN, seen.visible_output_bytes)
     reading = replace(reading, parts=settled.parts)
     priced = call.prices.priced(call.provider, call.facts, settled.usage, reading, call.at)
     return Bill(

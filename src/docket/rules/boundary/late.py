@@ -22,12 +22,12 @@ from docket.rules.boundary.reply import ModelReply
 from docket.rules.providers.interface import RequestFacts, Wire
 from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
+from docket.rules.spending.meter import InputEstimate
 from docket.rules.spending.reservation import Claim, Hold
 
 _MAX_KEPT_BYTES = 1024 * 1024
 _ONE_CALL = Tally(calls=1)
 _NO_CLAIM = Claim(likely=_ONE_CALL, worst=_ONE_CALL, hidden=False)
-_NO_HOLD = Hold(firm=_ONE_CALL, held=_ONE_CALL, worst=_ONE_CALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class LateBooking:
             model=self._facts.model or "unknown",
             body_bytes=self._body_bytes,
             at=self._request.at,
-            quote=Quote(_NO_CLAIM, 0),
+            quote=Quote(_NO_CLAIM, InputEstimate(0)),
             prices=self._request.prices,
         )
         self._reply = ModelReply(call, self._desk, now_ns if self._sent_at_ns is None else self._sent_at_ns)
@@ -87,9 +87,11 @@ class LateBooking:
     def settle(self, outcome: Outcome, now_ns: int) -> tuple[list[Command], list[Breach]] | None:
         """Return what is recorded, None where nothing is billed."""
         reply = self._reply
-        if reply is None or not reply.reports_usage():
+        cost = None if reply is None else reply.unbooked()
+        if reply is None or cost is None:
             return None
-        call = self._desk.take_unasked(_NO_HOLD)
+        # Nobody weighed it: what it is billed is what could have been known of its worst case.
+        call = self._desk.take_unasked(Hold(firm=_ONE_CALL, held=_ONE_CALL, worst=cost))
         reply.call = replace(reply.call, number=call)
         request = ModelRequest(
             call=call,

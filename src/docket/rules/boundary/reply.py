@@ -128,10 +128,12 @@ class ModelReply:
         self._read(data)
         self._passed(data)
 
-    def reports_usage(self) -> bool:
-        """Whether the reply carries usage that has not been booked before."""
-        reading = self._seen().reading
-        return reading.usage is not None and not self._desk.has_booked(reading.response_id)
+    def unbooked(self) -> Tally | None:
+        """Return what the reply's usage is billed, None where it carries none or has been booked before."""
+        seen = self._seen()
+        if seen.reading.usage is None or self._desk.has_booked(seen.reading.response_id):
+            return None
+        return bill(self.call, seen).tally
 
     def end(self, now_ns: int) -> list[Command]:
         """Take the end of a whole reply."""
@@ -274,13 +276,10 @@ class ModelReply:
         call = self.call
         billed = bill(call, seen)
         if billed.source is UsageSource.REPORTED:
-            self._desk.calibration = self._desk.calibration.learned(
-                call.calibration_key, call.body_bytes, billed.usage.input_tokens
-            )
+            self._desk.calibration = self._desk.calibration.learned(call.calibration_key, call.body_bytes, billed.usage)
         if seen.reading.usage is not None:
             self._desk.booked(seen.reading.response_id)
-        cost = Tally(billed.cost.micros, billed.usage.total_tokens, calls=1)
-        effects = self._desk.settle(call.number, cost, whole=billed.source is UsageSource.REPORTED)
+        effects = self._desk.settle(call.number, billed.tally, whole=billed.source is UsageSource.REPORTED)
         commands: list[Command] = [Released()]
         commands += [Record(row) for row in self._desk.new_rows(billed.rows)]
         first = self._first_byte_at_ns

@@ -1,11 +1,16 @@
-"""Estimates of a call's tokens before it is sent, learned from what providers report.
+"""Estimates of a call's input before it is sent, learned from what providers report in this run.
 
 Rules:
-1. The first estimate is four bytes a token, rounded up. Once a provider has reported a model's input, the ratio
-   of all tokens reported to all bytes sent is used for that model.
-2. An estimate is never more than one token a byte: no tokeniser gives more.
+1. Before a model has reported anything its input is taken as four bytes a token, rounded up, none of it cached.
+2. Afterwards a call is taken as the growth of an earlier one: of the model's latest reports the one with the longest
+   body that is no longer than this call's, the latest of equals. Its input is expected again, what it read from the
+   cache or wrote to it as read from the cache; the bytes beyond it are fresh, at the tokens a byte that the model has
+   reported over the run. A body shorter than all of them is fresh at that ratio.
+3. Bytes are never taken as more than one token each: no tokeniser gives more.
 
-What a reply was seen to use is `rules.providers.estimate`'s; what tokens cost is `pricing`'s.
+An estimate can be wrong: a cache expires, a longer body can be another conversation. What that may cost is in a
+call's worst case, which knows no estimate. What a reply was seen to use is `rules.providers.estimate`'s; what tokens
+cost is `pricing`'s.
 """
 
 from __future__ import annotations
@@ -13,8 +18,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import NamedTuple
 
+from docket.formats.run.usage import Usage
 from docket.rules.providers.estimate import BYTES_PER_TOKEN
+
+_MOST_REPORTS = 8
 
 
 def tokens_of_bytes(size_bytes: int) -> int:
@@ -22,20 +31,60 @@ def tokens_of_bytes(size_bytes: int) -> int:
     return -(-size_bytes // BYTES_PER_TOKEN)
 
 
+class InputEstimate(NamedTuple):
+    """What a call's input is expected to be, in tokens; `cached_tokens` of them are expected from the cache."""
+
+    input_tokens: int
+    cached_tokens: int = 0
+
+
+class _Report(NamedTuple):
+    """What was reported for a body; `kept_tokens` of the input were in the cache afterwards."""
+
+    body_bytes: int
+    input_tokens: int
+    kept_tokens: int
+
+
+class _Learned(NamedTuple):
+    """All of one model's reports as sums, and its latest ones as they came."""
+
+    tokens: int = 0
+    size_bytes: int = 0
+    latest: tuple[_Report, ...] = ()
+
+    def fresh_tokens(self, size_bytes: int) -> int:
+        if not self.tokens or not self.size_bytes:
+            return tokens_of_bytes(size_bytes)
+        return min(-(-size_bytes * self.tokens // self.size_bytes), size_bytes)
+
+
+_UNKNOWN = _Learned()
+
+
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What providers reported for bodies of known size, per model: (tokens, bytes) summed over the run."""
+    """What providers reported for bodies of known size over the run, per model."""
 
-    seen: Mapping[str, tuple[int, int]] = field(default_factory=lambda: MappingProxyType({}))
+    seen: Mapping[str, _Learned] = field(default_factory=lambda: MappingProxyType({}))
 
-    def input_tokens(self, model: str, body_bytes: int) -> int:
-        """Return the estimated input of a body, in tokens; never more than one token a byte."""
-        tokens, size = self.seen.get(model, (0, 0))
-        if not tokens or not size:
-            return tokens_of_bytes(body_bytes)
-        return min(-(-body_bytes * tokens // size), body_bytes)
+    def expected(self, model: str, body_bytes: int) -> InputEstimate:
+        """Return the estimated input of a body."""
+        learned = self.seen.get(model, _UNKNOWN)
+        before = _Report(0, 0, 0)
+        for report in learned.latest:
+            if before.body_bytes <= report.body_bytes <= body_bytes:
+                before = report
+        fresh = learned.fresh_tokens(body_bytes - before.body_bytes)
+        return InputEstimate(before.input_tokens + fresh, before.kept_tokens)
 
-    def learned(self, model: str, body_bytes: int, input_tokens: int) -> Calibration:
-        """Return the calibration after `input_tokens` were reported for a body of `body_bytes`."""
-        tokens, size = self.seen.get(model, (0, 0))
-        return Calibration(MappingProxyType({**self.seen, model: (tokens + input_tokens, size + body_bytes)}))
+    def learned(self, model: str, body_bytes: int, usage: Usage) -> Calibration:
+        """Return the calibration after `usage` was reported for a body of `body_bytes`."""
+        known = self.seen.get(model, _UNKNOWN)
+        report = _Report(body_bytes, usage.input_tokens, usage.cached_input_tokens + usage.written_tokens)
+        more = _Learned(
+            tokens=known.tokens + report.input_tokens,
+            size_bytes=known.size_bytes + body_bytes,
+            latest=(*known.latest, report)[-_MOST_REPORTS:],
+        )
+        return Calibration(MappingProxyType({**self.seen, model: more}))

@@ -6,6 +6,8 @@ Rules (spec/tree.md, Patterns):
 2. Patterns and names are bytes: `?` and a bracket stand for one byte, nothing is decoded, case counts.
 3. A pattern that could never match (blank, a comment, `/`, an open bracket) is refused: in a list of what must not
    change it would be a protection that is not there.
+4. Whatever the pattern, a name takes time in proportion to its length and the pattern's: a list may come from a
+   repository that nobody trusts.
 
 Patterns become regular expressions through pathspec. Three things are settled before and after it, because git
 decides them otherwise: what a bracket stands for (`rules.brackets`), which blanks at the end count, and names with
@@ -25,6 +27,11 @@ from docket.rules.brackets import BracketError, byte_class, cut_brackets
 
 _PLACEHOLDER = b"\0"
 _ANY_DIRECTORY = re.compile(rb"\(\?P<\w+>/\)")
+# What pathspec writes for `**` at the beginning and in the middle, and for what stands between two of them.
+_DEEP = re.compile(rb"(\(\?:\.\+/\)\?|\(\?:/\.\+\)\?/)")
+_DEEP_LAZILY = {b"(?:.+/)?": b"(?:.+?/)??", b"(?:/.+)?/": b"(?:/.+?)??/"}
+_STAR = b"[^/]*"
+_ATOM = re.compile(rb"\[\^/\][*+]?|\\.|.", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +103,36 @@ def _compiled(pattern: str) -> _Line:
         raise _refused(pattern, str(error)) from error
     if expression is None:
         raise _refused(pattern, "it is blank or a comment (write \\# for a name that begins with #)")
-    pieces = expression.replace(b"|$)", b"|\\Z)").split(_PLACEHOLDER)
+    pieces = _without_retries(expression.replace(b"|$)", b"|\\Z)")).split(_PLACEHOLDER)
     woven = b"".join(piece + part for piece, part in zip(pieces, [*classes, b""], strict=True))
     every = _ANY_DIRECTORY.fullmatch(expression) is not None
     return _Line(re.compile(woven, re.DOTALL), takes_back=not include, every_directory=every)
+
+
+def _without_retries(expression: bytes) -> bytes:
+    """Return an equal expression in which only the last `**`, and the last `*` of a part, are ever tried again.
+
+    What stands behind an earlier one is taken where it first fits and kept: the next `**` or `*` takes what is left.
+    """
+    head, *rest = _DEEP.split(expression)
+    gaps, bodies = rest[::2], [_with_stars_kept(body) for body in rest[1::2]]
+    kept = [b"(?>%b%b(?=/))" % (_DEEP_LAZILY[gap], body) for gap, body in zip(gaps[:-1], bodies[:-1], strict=True)]
+    return b"".join((_with_stars_kept(head), *kept, *gaps[-1:], *bodies[-1:]))
+
+
+def _with_stars_kept(body: bytes) -> bytes:
+    out, star, fixed = b"", b"", b""
+    for match in _ATOM.finditer(body):
+        atom = match.group()
+        if atom == _STAR and star and fixed:
+            out, fixed = out + b"(?>[^/]*?" + fixed + b")", b""
+        elif atom == _STAR:
+            out, star, fixed = out + fixed, _STAR, b""
+        elif atom == b"/":
+            out, star, fixed = out + star + fixed + atom, b"", b""
+        else:
+            fixed += atom
+    return out + star + fixed
 
 
 def _checked(raw: bytes) -> bytes:

@@ -135,6 +135,14 @@ LISTS = [
     [b"*x.log*"],
     [b"a/b/a/x.py", b"!a"],
     [b"a/*/a"],
+    [b"*x*l*g"],
+    [b"*x*g*l"],
+    [b"?*.*o*"],
+    [b"**/a/**/x*y"],
+    [b"**/b/**/a/**/*.*"],
+    [b"*o*s/**/d*p/**/b"],
+    [b"*a*/**/*a*/*"],
+    [b"**/a/*/a/"],
 ]
 
 
@@ -221,3 +229,18 @@ def test_a_pattern_that_can_match_nothing_is_refused_by_name(pattern):
         compile_patterns(["*.log", pattern])
     assert caught.value.reason == Reason.POLICY_INVALID
     assert repr(pattern) in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("pattern", "part", "count"),
+    [
+        ("*a" * 60 + "b", b"a" * 254, 1),
+        ("**/a/" * 60 + "b", b"a/", 1000),
+        ("**/*a*a*a*a/" * 20 + "b", b"aaaaaaaaa/", 100),
+    ],
+    ids=["stars", "double stars", "both"],
+)
+def test_a_pattern_that_could_be_tried_in_countless_ways_is_answered(pattern, part, count):
+    selector = compile_patterns([pattern])
+    assert not selector.matches_own(part * count + b"a", is_directory=False)
+    assert selector.matches_own(part * count + b"b", is_directory=False)

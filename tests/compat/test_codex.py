@@ -105,10 +105,16 @@ def test_code_mode_edits_a_file_with_cache_writes_priced(codex_lab):
 
 def test_a_model_without_a_price_is_not_sent_under_a_dollar_cap_and_it_says_why(codex_lab):
     with provider_for(Script(turns=(Turn(text="Done."),))) as provider:
-        run = codex_lab.docket_run(flags(provider, "--max-usd", "5"), codex(model="gpt-0.0-unpriced"))
+        run = codex_lab.docket_run(flags(provider, "--max-usd", "5"), codex(model="gpt-5.2-codx"))
     assert provider.calls == ()
     assert run.exit_code == 1, run.said
-    assert "gpt-0.0-unpriced" in run.stdout, run.said
+    for words in (
+        "no price is known for the model gpt-5.2-codx",
+        "that have one: gpt-5",
+        "--prices FILE",
+        "budget.unknown_models",
+    ):
+        assert words in run.stdout, run.said
     assert {denied["reason"] for denied in run.of_type("model.denied")} == {"unknown_model"}
     assert_consistent(run)
 

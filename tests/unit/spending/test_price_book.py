@@ -61,6 +61,7 @@ def test_an_unknown_model_has_neighbours() -> None:
     assert book.find("anthropic", "oppus") == UnknownModel("anthropic", "oppus", ("opus",))
     assert book.find("gateway", "sonet") == UnknownModel("gateway", "sonet", ("sonnet",))
     assert book.find("openai", "zzz") == UnknownModel("openai", "zzz", ())
+    assert [book.nearest("anthropic", name) for name in ("oppus", "zzz", "opus")] == [("opus",), (), ()]
 
 
 def test_lookups_are_remembered_but_not_without_end() -> None:
@@ -177,3 +178,13 @@ def test_a_table_stands_in_for_a_book() -> None:
     book = PriceBook.parse(json.dumps(document, indent=1).encode())
     assert book.table is not None
     assert (book.schema, book.as_of, book.providers()) == ("docket/prices/v1", "unknown", ())
+
+
+def test_a_table_has_neighbours_too() -> None:
+    meta = {"schema": "docket/prices/v1", "currency": "USD", "unit": "per_million_tokens"}
+    patterns = ("my-large/my-small*", "my-large+cache-write-1h", "*")
+    families = [{"pattern": pattern, "input": "1", "output": "2"} for pattern in patterns]
+    book = PriceBook.parse(json.dumps({"_meta": meta, "families": families}, indent=1).encode())
+    assert book.nearest("any", "my-Largo") == ("my-large",)
+    assert book.nearest("any", "my-small") == ("my-small*",)
+    assert book.nearest("any", "zzz") == ()

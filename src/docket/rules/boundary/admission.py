@@ -277,5 +277,8 @@ def advice(refused: Refused) -> str:
     if refused.cap is not None:
         return f"Run again with a higher {_FLAGS[refused.cap]} to go on."
     if refused.reason is Reason.UNKNOWN_MODEL:
-        return "Name a priced model, add a price with --prices, or set budget.unknown_models to assume."
+        return (
+            "Tell the agent to use a model that has a price (docket prices lists them), give this one a price with "
+            '--prices FILE, or set budget.unknown_models = "assume" in the policy to count it at the dearest price.'
+        )
     return ""

@@ -29,7 +29,7 @@ from docket.rules.providers.interface import Hidden, Meter, Reading, RequestFact
 from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.meter import Calibration, InputEstimate, tokens_of_bytes
-from docket.rules.spending.price_book import PriceBook, UnknownModel
+from docket.rules.spending.price_book import PriceBook
 from docket.rules.spending.pricing import (
     CallFacts,
     Limits,
@@ -145,11 +145,11 @@ class Prices:
             return None
         if known(self.book, provider.name, model, provider.prices):
             return None
-        found = self.book.find(provider.prices, model) if self.book.table is None else None
-        near = found.nearest if isinstance(found, UnknownModel) else ()
-        hint = f"; known names like it: {', '.join(near)}" if near else ""
+        near = self.book.nearest(provider.prices, model)
+        hint = f"; models like it that have one: {', '.join(near)}" if near else ""
         return Refused(
-            reason=Reason.UNKNOWN_MODEL, detail=f"the model {model} has no price, and a dollar cap is set{hint}"
+            reason=Reason.UNKNOWN_MODEL,
+            detail=f"no price is known for the model {model}, and a dollar cap is set{hint}",
         )
 
     def _likely(self, provider: Provider, facts: RequestFacts, expected: InputEstimate, at: str) -> Tally:

@@ -23,7 +23,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document
 from docket.formats.reason import Reason
 from docket.formats.run.price_table import SCHEMA as TABLE_SCHEMA
-from docket.formats.run.price_table import PriceTable, read_price_table
+from docket.formats.run.price_table import PriceTable, alternatives, read_price_table
 from docket.rules.spending.price_section import fits, load_object, read_section
 
 SCHEMA = "docket/price-book/v1"
@@ -127,6 +127,14 @@ class PriceBook:
             found = self._found[key] = self._find(provider, model)
         return found
 
+    def nearest(self, provider: str, model: str) -> tuple[str, ...]:
+        """Return priced names that a model without a price might have meant, the nearest first."""
+        if self.table is not None:
+            patterns = (name for family in self.table.families for name in alternatives(family.pattern))
+            return _close(model.lower(), [name for name in patterns if "+" not in name])
+        found = self.find(provider, model)
+        return found.nearest if isinstance(found, UnknownModel) else ()
+
     def _find(self, provider: str, model: str) -> Found | UnknownModel:
         names = _spellings(model)
         own = self._entry(provider, names)
@@ -151,7 +159,11 @@ class PriceBook:
     def _nearest(self, provider: str, name: str) -> tuple[str, ...]:
         section = provider if provider in self._lines else next(iter(self._lines), provider)
         known = [str(entry["id"]) for entry in self.section(section).get("models", ())]
-        return tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.6))
+        return _close(name, known)
+
+
+def _close(name: str, known: Sequence[str]) -> tuple[str, ...]:
+    return tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.6))
 
 
 def _spellings(model: str) -> tuple[str, ...]:

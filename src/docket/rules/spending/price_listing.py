@@ -55,7 +55,7 @@ def lines_of_model(book: PriceBook, model: str, at: str) -> tuple[PriceLine, ...
     if book.table is not None:
         match = book.table.match(model)
         if match is None or match.assumed:
-            return UnknownModel("", model, ())
+            return UnknownModel("", model, book.nearest("", model))
         return tuple(line for line in _table_lines(book, book.table) if line.family == match.family.pattern)
     lines: list[PriceLine] = []
     for provider in book.providers():
@@ -64,7 +64,7 @@ def lines_of_model(book: PriceBook, model: str, at: str) -> tuple[PriceLine, ...
             lines += (_line(provider, tariff, found.entry) for tariff in _tariffs(book, provider, model, found, at))
     if lines:
         return tuple(lines)
-    near = [name for provider in DEFAULT_PROVIDERS for name in _nearest(book, provider, model)]
+    near = [name for provider in DEFAULT_PROVIDERS for name in book.nearest(provider, model)]
     return UnknownModel("", model, tuple(dict.fromkeys(near)))
 
 
@@ -82,11 +82,6 @@ def lines_of_providers(book: PriceBook, providers: tuple[str, ...], at: str) -> 
 def _standard(book: PriceBook, provider: str, entry: Mapping[str, Any], at: str) -> Tariff:
     # By the entry and not by its id: an id may stand for a family of names without being one of them.
     return tariff_of(book, Asked(provider=provider, model=entry["id"], at=at), Found(provider, entry, assumed=False))
-
-
-def _nearest(book: PriceBook, provider: str, model: str) -> tuple[str, ...]:
-    found = book.find(provider, model)
-    return found.nearest if isinstance(found, UnknownModel) else ()
 
 
 def _tariffs(book: PriceBook, provider: str, model: str, found: Found, at: str) -> Iterator[Tariff]:

@@ -118,7 +118,8 @@ def test_model_rules_ignore_case_and_deny_wins():
         (Refused(reason=Reason.MAX_USD, detail="d", cap=Reason.MAX_USD), "--max-usd"),
         (Refused(reason=Reason.MAX_WALL_SECONDS, detail="d", cap=Reason.MAX_WALL_SECONDS), "--max-minutes"),
         (Refused(reason=Reason.MAX_USD, detail="d", cap=Reason.MAX_USD, passing=True), "may fit"),
-        (Refused(reason=Reason.UNKNOWN_MODEL, detail="d"), "--prices"),
+        (Refused(reason=Reason.UNKNOWN_MODEL, detail="d"), "--prices FILE"),
+        (Refused(reason=Reason.UNKNOWN_MODEL, detail="d"), 'budget.unknown_models = "assume"'),
         (Refused(reason=Reason.RUN_ENDING, detail="d"), ""),
     ],
 )

@@ -174,7 +174,12 @@ def test_a_model_without_a_price_under_a_dollar_cap():
     assert names(play.post(messages_request(model="claude-sonet-4-5"))) == REFUSED
     (denied,) = play.payloads(ModelDenied)
     assert denied.reason == Reason.UNKNOWN_MODEL
-    assert "claude-sonnet-4-5" in denied.detail
+    words, _, near = denied.detail.partition("; models like it that have one: ")
+    assert words == "no price is known for the model claude-sonet-4-5, and a dollar cap is set"
+    assert "claude-sonnet-4-5" in near.split(", ")
+    far = Stage(usd("1")).play()
+    far.post(messages_request(model="zzz"))
+    assert far.payloads(ModelDenied)[0].detail == "no price is known for the model zzz, and a dollar cap is set"
     assumed = Policy(caps=CapsPolicy(max_usd=Usd.parse("1")), budget=BudgetPolicy(unknown_models=UnknownModels.ASSUME))
     assert names(Stage(assumed).play().post(messages_request(model="new-model"))) == ADMITTED
     assert names(Stage(caps(max_tokens=10_000)).play().post(messages_request(model="new-model"))) == ADMITTED

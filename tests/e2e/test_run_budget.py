@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from decimal import Decimal
 
@@ -159,3 +160,20 @@ def test_json_says_the_same_in_one_line(lab, provider):
     assert told["cost_usd"] == "0.000990"
     assert told["calls"] == 1
     assert os.path.exists(told["receipt"])
+
+
+def test_a_call_that_failed_has_arrived(lab):
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    script = """
+import os, urllib.error, urllib.request
+body = b'{"model": "claude-sonnet-4-6", "max_tokens": 1, "messages": []}'
+try:
+    urllib.request.urlopen(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body)
+except urllib.error.HTTPError as error:
+    error.close()
+"""
+    done = lab.run("--upstream", f"anthropic={address}", "--", sys.executable, "-c", script)
+    assert lab.receipt()["model_calls"]["errors"] == 1, done.said
+    assert "no model call" not in done.stderr
+    assert [note["code"] for note in lab.events("note")] == []

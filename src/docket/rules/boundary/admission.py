@@ -74,7 +74,10 @@ class Effects:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoundaryState:
-    """Figures of a running boundary; `spent` is exact, `in_flight` counts calls that were sent and not settled."""
+    """Figures of a running boundary; `spent` is exact, `in_flight` counts calls that were sent and not settled.
+
+    `calls` are the billed ones, `admitted` all that were let through, those that failed too.
+    """
 
     calls: int
     spent: Usd
@@ -82,6 +85,7 @@ class BoundaryState:
     denied: int
     in_flight: int
     breach: Breach | None
+    admitted: int = 0
 
 
 def caps_of(policy: Policy) -> Caps:
@@ -226,6 +230,7 @@ class Desk:
             denied=self.denied,
             in_flight=len(self.account.holds),
             breach=self.breach,
+            admitted=self._admitted,
         )
 
     def budget(self) -> Budget:

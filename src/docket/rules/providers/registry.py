@@ -42,6 +42,8 @@ _FREE_ENDS = (
     "/detokenize",
 )  # fmt: skip
 _FREE_INSIDE = ("/files/", "/uploads/", "/organizations/", "/organization/", "/event_logging/", "/conversations/")
+_FREE_BELOW_BILLED = ("/count_tokens", "/input_tokens", "/cancel")
+_PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
 _FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
 _VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
@@ -79,9 +81,7 @@ class Provider:
         for end, wire in _BILLED:
             if bare.endswith(end):
                 return Endpoint(EndpointKind.BILLED, wire)
-        if bare.endswith(_FREE_ENDS) or any(part in bare for part in _FREE_INSIDE):
-            return _FREE
-        return _UNKNOWN
+        return _FREE if _is_free(bare) else _UNKNOWN
 
     def url(self, path: str) -> str:
         """Return the upstream's URL for a path that came in after the provider's name."""
@@ -93,6 +93,16 @@ class Provider:
         if base.query:
             mark, query = "?", f"{base.query}&{query}" if query else base.query
         return f"{base.scheme}://{base.netloc}{prefix}{bare}{mark}{query}"
+
+
+def _is_free(path: str) -> bool:
+    # Free only where every server reads the path as the same endpoint: one that unescapes, cuts at a mark or routes
+    # by the beginning could find a billed one in it.
+    if not _PLAIN.fullmatch(path):
+        return False
+    if any(f"{end}/" in path for end, _ in _BILLED):
+        return path.endswith(_FREE_BELOW_BILLED)
+    return path.endswith(_FREE_ENDS) or any(part in path for part in _FREE_INSIDE)
 
 
 def _without_doubled_version(prefix: str, path: str, versioned: bool) -> str:  # noqa: FBT001 - a fact of the provider

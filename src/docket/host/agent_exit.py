@@ -13,10 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from docket.formats.reason import Reason
+from docket.formats.run.exit_code import NOT_FOUND, NOT_RUNNABLE
 from docket.host import launch_protocol
 
-NOT_FOUND_CODE = 127
-NOT_RUNNABLE_CODE = 126
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 
 
@@ -169,9 +168,9 @@ def _failed(stage: str, error: int, *, program: str, cwd: str) -> AgentExit:
     """Say why the program never ran."""
     cause = os.strerror(error)
     if stage == launch_protocol.STAGE_PROGRAM and error in _ABSENT:
-        code, reason, detail = NOT_FOUND_CODE, Reason.PROGRAM_MISSING, f"there is no program {program!r}"
+        code, reason, detail = NOT_FOUND, Reason.PROGRAM_MISSING, f"there is no program {program!r}"
     else:
-        code, reason = NOT_RUNNABLE_CODE, Reason.PROGRAM_NOT_RUNNABLE
+        code, reason = NOT_RUNNABLE, Reason.PROGRAM_NOT_RUNNABLE
         match stage:
             case launch_protocol.STAGE_CWD:
                 detail = f"the agent's folder {cwd!r} cannot be entered: {cause}"

@@ -16,15 +16,11 @@ from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
 from docket.formats.reason import Reason
+from docket.formats.run import exit_code as codes
 from docket.host.process import AgentExit
 from docket.rules.receipt.assemble import receipt_from_ledger
 from docket.stores.ledger_reader import read_chunks
 from docket.stores.receipts import Problem, Publication, publish
-
-CAP_CODE = 42
-UNAVAILABLE_CODE = 75
-INTERNAL_CODE = 70
-SIGNAL_BASE = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,29 +40,29 @@ def ending_of(watched: Watched, breached: Breached) -> Ending:
     must not look like a success.
     """
     if watched.cause is Cause.AGENT and breached.cap is not None:
-        return Ending(exit_code=CAP_CODE, exit_source=ExitSource.CAP, breached=str(breached.cap))
+        return Ending(exit_code=codes.CAP, exit_source=ExitSource.CAP, breached=str(breached.cap))
     if watched.cause is Cause.CAP:
-        return Ending(exit_code=CAP_CODE, exit_source=ExitSource.CAP, breached=str(watched.cap))
+        return Ending(exit_code=codes.CAP, exit_source=ExitSource.CAP, breached=str(watched.cap))
     if watched.cause is Cause.SIGNAL:
         return interrupted_ending(watched.signal or 0)
     if watched.cause is Cause.EVIDENCE:
-        return Ending(exit_code=UNAVAILABLE_CODE, exit_source=ExitSource.DOCKET)
+        return Ending(exit_code=codes.UNAVAILABLE, exit_source=ExitSource.DOCKET)
     return _own_ending(watched.exit)
 
 
 def interrupted_ending(number: int) -> Ending:
     """Return the ending of a run that a signal to docket ended."""
-    return Ending(exit_code=SIGNAL_BASE + number, exit_source=ExitSource.SIGNAL, interrupted=True)
+    return Ending(exit_code=codes.SIGNAL_BASE + number, exit_source=ExitSource.SIGNAL, interrupted=True)
 
 
 def _own_ending(exit_: AgentExit) -> Ending:
     if exit_.failure is not None:
-        code = exit_.exit_code if exit_.exit_code is not None else INTERNAL_CODE
+        code = exit_.exit_code if exit_.exit_code is not None else codes.INTERNAL
         return Ending(exit_code=code, exit_source=ExitSource.DOCKET)
     if exit_.signal is not None:
-        return Ending(exit_code=SIGNAL_BASE + exit_.signal, exit_source=ExitSource.SIGNAL)
+        return Ending(exit_code=codes.SIGNAL_BASE + exit_.signal, exit_source=ExitSource.SIGNAL)
     if exit_.exit_code is None:
-        return Ending(exit_code=INTERNAL_CODE, exit_source=ExitSource.DOCKET)
+        return Ending(exit_code=codes.INTERNAL, exit_source=ExitSource.DOCKET)
     return Ending(exit_code=exit_.exit_code, exit_source=ExitSource.AGENT)
 
 
@@ -79,7 +75,7 @@ def exit_payload(watched: Watched) -> ProcExit:
     }
     code = watched.exit.exit_code
     if code is None:
-        code = SIGNAL_BASE + watched.exit.signal if watched.exit.signal is not None else INTERNAL_CODE
+        code = codes.SIGNAL_BASE + watched.exit.signal if watched.exit.signal is not None else codes.INTERNAL
     return ProcExit(
         exit_code=code,
         signal=None if watched.exit.signal is None else signal_name(watched.exit.signal),
@@ -146,7 +142,7 @@ def report(run: OpenRun, ending: Ending) -> RunResult:
             problems.append(Problem(Reason(error.reason), error.detail))
     if path is None:
         # A run whose record is not to be had must not look like one that ended well.
-        ending = Ending(exit_code=UNAVAILABLE_CODE, exit_source=ExitSource.DOCKET)
+        ending = Ending(exit_code=codes.UNAVAILABLE, exit_source=ExitSource.DOCKET)
     return RunResult(
         exit_code=ending.exit_code,
         exit_source=ending.exit_source,

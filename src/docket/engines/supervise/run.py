@@ -24,6 +24,7 @@ from docket.errors import DocketError, RefusedBeforeStartError, UsageError
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import CapExceeded, ExitSource, Note, Phase
 from docket.formats.reason import Reason
+from docket.formats.run import exit_code as codes
 from docket.host.process import Agent, StopPlan
 from docket.rules.agents.interface import LaunchPlan
 from docket.rules.providers.registry import Provider, names, provider, with_upstream
@@ -52,10 +53,10 @@ def supervise(request: RunRequest, world: RunWorld) -> RunResult:
     except measuring.PassInterruptedError as interrupted:
         course.ending = ends.interrupted_ending(interrupted.number)
     except DocketError as error:
-        course.fault(str(error.reason), error.detail, ends.UNAVAILABLE_CODE)
+        course.fault(str(error.reason), error.detail, codes.UNAVAILABLE)
         world.watcher.warned(error.detail)
     except Exception as error:  # noqa: BLE001 - the session has begun: a fault of docket's own must not lose the receipt
-        course.fault("internal", f"{type(error).__name__}: {error}", ends.INTERNAL_CODE)
+        course.fault("internal", f"{type(error).__name__}: {error}", codes.INTERNAL)
         world.watcher.warned(f"a fault in docket: {type(error).__name__}: {error}")
     ends.close_record(run, course.ending, course.settled, course.last)
     return ends.report(run, course.ending)
@@ -66,7 +67,7 @@ class _Course:
     """What has become of the run so far; each phase fills its part, so that a fault in one loses no other."""
 
     ending: ends.Ending = field(
-        default_factory=lambda: ends.Ending(exit_code=ends.INTERNAL_CODE, exit_source=ExitSource.DOCKET)
+        default_factory=lambda: ends.Ending(exit_code=codes.INTERNAL, exit_source=ExitSource.DOCKET)
     )
     settled: BoundaryEnd | None = None
     last: list[Payload] = field(default_factory=list)
@@ -168,7 +169,7 @@ def _remark_on_end(run: OpenRun, watched: Watched, course: _Course) -> None:
     if watched.exit.failure is not None:
         run.session.ledger.append(Note(code=str(watched.exit.failure), message=watched.exit.detail), control=True)
         run.world.watcher.warned(watched.exit.detail)
-    elif settled is not None and settled.state.calls + settled.state.denied == 0:
+    elif settled is not None and settled.state.admitted + settled.state.denied == 0:
         sentence = "no model call of the agent arrived at the boundary"
         run.session.ledger.append(Note(code="no-calls", message=sentence), control=True)
         run.world.watcher.warned(f"{sentence}: if it made any, docket neither saw nor limited them")

@@ -1,4 +1,4 @@
-"""The one table of exit codes (docs/reference/exit-codes.md)."""
+"""What the exit codes mean to a person, and which one an error ends a command with (docs/reference/exit-codes.md)."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from docket.errors import (
     UnavailableError,
     UsageError,
 )
+from docket.formats.run.exit_code import FAILED, INTERNAL, OK, REFUSED, SIGNAL_BASE, UNAVAILABLE, USAGE
 
-OK = 0
-FAILED = 1
-USAGE = 2
-CAP = 42
-REFUSED = 43
-INTERNAL = 70
-UNAVAILABLE = 75
-NOT_RUNNABLE = 126
-NOT_FOUND = 127
-SIGNAL_BASE = 128
+__all__ = [
+    "FAILED",
+    "INTERNAL",
+    "MEANINGS",
+    "OK",
+    "REFUSED",
+    "SIGNAL_BASE",
+    "UNAVAILABLE",
+    "USAGE",
+    "exit_code",
+]
+
 
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("0", "ok"),

@@ -21,7 +21,7 @@ from docket.formats.ledger.payloads import Note
 from docket.formats.reason import Reason
 from docket.stores.layout import Layout, prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter, quarantine_torn_tail, read_ledger
-from docket.stores.receipts import Publication, ReceiptReserve, find_ledger, find_receipt, publish
+from docket.stores.receipts import Publication, ReceiptReserve, find_receipt, ledger_beside, publish
 
 LEDGER = Path("/state/key/runs/0123456789ab.jsonl")
 NOW = "2026-01-31T12:00:00.000Z"
@@ -228,10 +228,11 @@ def test_a_publication(layout, reserve):
             judge(left, layout)
             publish_one(left, layout, NEW, "0123456789ab")
             assert find_receipt(layout, None, disk=left).name == f"{NEW}.receipt.json"
-            assert read(left, find_receipt(layout, None, disk=left)) == RECEIPTS[NEW]
-            assert read(left, find_ledger(layout, "0123456789ab", disk=left)) == read(
-                memory, layout.ledger_path("0123456789ab")
-            )
+            receipt = find_receipt(layout, None, disk=left)
+            assert read(left, receipt) == RECEIPTS[NEW]
+            ledger = ledger_beside(receipt, "0123456789ab", disk=left)
+            assert ledger is not None
+            assert read(left, ledger) == read(memory, layout.ledger_path("0123456789ab"))
             judge(left, layout)
 
 

@@ -185,7 +185,7 @@ class SystemFolder(_Descriptor):
     def open(self, name: str, *, writable: bool = False) -> SystemFile:
         """openat without following and without waiting for a FIFO's other end."""
         path = self._path / _component(name)
-        return open_file(path, name, dir_fd=self._descriptor, writable=writable, follow=False)
+        return _open_file(name, path, self._descriptor, writable=writable)
 
     def replace(self, name: str, new_name: str) -> None:
         """renameat."""
@@ -261,13 +261,10 @@ class SystemDisk:
 SYSTEM_DISK = SystemDisk()
 
 
-def open_file(
-    path: Path, name: str | Path, *, dir_fd: int | None = None, writable: bool = False, follow: bool = True
-) -> SystemFile:
-    """Open the existing regular file `name` (in `dir_fd`); NOT_A_FILE for anything else, without blocking."""
-    flags = (os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY) | os.O_CLOEXEC | os.O_NONBLOCK
+def _open_file(name: str, path: Path, dir_fd: int, *, writable: bool) -> SystemFile:
+    flags = os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY
     with reported("open", path):
-        descriptor = os.open(name, flags if follow else flags | os.O_NOFOLLOW, dir_fd=dir_fd)
+        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
     opened = SystemFile(descriptor, path)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
@@ -319,7 +316,6 @@ __all__ = [
     "SystemDisk",
     "SystemFile",
     "SystemFolder",
-    "open_file",
     "reported",
     "unavailable",
 ]

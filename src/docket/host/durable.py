@@ -14,11 +14,9 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
-from docket.errors import DocketError, UnavailableError
-from docket.formats.reason import Reason
-from docket.host.disk import Folder, StoredFile, open_file
+from docket.errors import DocketError
+from docket.host.disk import Folder, StoredFile
 
 CHUNK_BYTES = 1024 * 1024
 TEMPORARY_SUFFIX = ".tmp"
@@ -67,15 +65,6 @@ def settle(folder: Folder, temporary: str, name: str, *, overwrite: bool) -> Non
     else:
         folder.claim(temporary, name)
     folder.sync()
-
-
-def read_whole(path: Path, limit_bytes: int) -> bytes:
-    """Return a regular file's content, links followed; TOO_LARGE over the limit, NOT_A_FILE for a FIFO or folder."""
-    with open_file(path, path) as source:
-        data = source.read(0, limit_bytes + 1)
-    if len(data) > limit_bytes:
-        raise UnavailableError(Reason.TOO_LARGE, f"cannot read {path}: it is larger than {limit_bytes} bytes")
-    return data
 
 
 def _publish(folder: Folder, name: str, write: Callable[[StoredFile], None], *, overwrite: bool) -> None:

@@ -1,13 +1,15 @@
-"""Reading a whole file that a person or a repository names, without waiting for what is not a file.
+"""Reading a file that a person or a repository names, without waiting for what is not a file.
 
-Rules: a FIFO, a device or a directory is refused, never waited for; a file larger than allowed is refused, never
-read to its end. A symbolic link is followed: it is the person's own way of naming a file.
+Rules: a FIFO, a device or a directory is refused, never waited for; a file that is read whole and larger than allowed
+is refused, never read to its end. A symbolic link is followed: it is the person's own way of naming a file.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from docket.errors import UnavailableError
@@ -28,27 +30,38 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
 
     UnavailableError: NOT_FOUND, NOT_PERMITTED, NOT_A_FILE, TOO_LARGE, or IO_ERROR for any other error of the system.
     """
-    try:
+    parts: list[bytes] = []
+    left = limit_bytes
+    for part in regular_file_chunks(path):
+        parts.append(part)
+        left -= len(part)
+        if left < 0:
+            raise UnavailableError(Reason.TOO_LARGE, f"{path} is larger than {limit_bytes:,} bytes")
+    return b"".join(parts)
+
+
+def regular_file_chunks(path: Path) -> Iterator[bytes]:
+    """Yield the file's bytes in pieces; UnavailableError as from `read_regular_file`, also in the middle."""
+    with _reported(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        try:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise UnavailableError(Reason.NOT_A_FILE, f"{path} is not a regular file")
-            data = _content(descriptor, limit_bytes + 1)
-        finally:
-            os.close(descriptor)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UnavailableError(Reason.NOT_A_FILE, f"{path} is not a regular file")
+        while True:
+            with _reported(path):
+                part = os.read(descriptor, _CHUNK_BYTES)
+            if not part:
+                return
+            yield part
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _reported(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError) as error:
         reason = _REASONS.get(type(error), Reason.IO_ERROR)
         why = getattr(error, "strerror", None) or str(error)
         raise UnavailableError(reason, f"{path} cannot be read: {why}") from error
-    if len(data) > limit_bytes:
-        raise UnavailableError(Reason.TOO_LARGE, f"{path} is larger than {limit_bytes:,} bytes")
-    return data
-
-
-def _content(descriptor: int, limit_bytes: int) -> bytes:
-    parts: list[bytes] = []
-    left = limit_bytes
-    while left and (part := os.read(descriptor, min(left, _CHUNK_BYTES))):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)

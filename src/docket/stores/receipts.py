@@ -153,16 +153,13 @@ def find_receipt(layout: Layout, ref: str | None, *, disk: Disk = SYSTEM_DISK) -
     )
 
 
-def find_ledger(layout: Layout, session_id: str, *, beside: Path | None = None, disk: Disk = SYSTEM_DISK) -> Path:
-    """Return the path of a session's ledger: beside the receipt at `beside`, in `.docket/`, or in the state folder."""
+def ledger_beside(receipt: Path, session_id: str, *, disk: Disk = SYSTEM_DISK) -> Path | None:
+    """Return the path of a session's ledger in the evidence folder that a receipt, or a link to one, stands in."""
     if not _SESSION_ID.fullmatch(session_id):
-        raise UnavailableError(Reason.NOT_FOUND, f"{session_id[:80]!r} is not a session's name")
-    near: tuple[Path, ...] = () if beside is None else (beside.parent.parent,)
-    for folder in (*near, *_folders(layout)):
-        path = folder / RUNS / ledger_name(session_id)
-        if _readable(path, disk):
-            return path
-    raise UnavailableError(Reason.NOT_FOUND, f"there is no ledger of session {session_id} in {layout.docket_dir}")
+        return None
+    real = Path(os.path.realpath(receipt))
+    places = (folder / RUNS / ledger_name(session_id) for folder in (real.parent.parent, real.parent))
+    return next((path for path in places if _readable(path, disk)), None)
 
 
 class _Press:

@@ -12,7 +12,7 @@ from disks.memory_disk import MemoryDisk
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK
-from docket.host.durable import CHUNK_BYTES, chunks, publish, publish_copy, read_whole, temporary_name
+from docket.host.durable import CHUNK_BYTES, chunks, publish, publish_copy, temporary_name
 
 HERE = Path("/state")
 
@@ -84,19 +84,3 @@ def test_temporary_names_never_meet():
     names = {temporary_name("x" * 300) for _ in range(100)}
     assert len(names) == 100
     assert all(name.startswith(".") and len(name) <= 255 for name in names)
-
-
-def test_a_whole_file_is_read_within_a_limit(tmp_path):
-    path = tmp_path / "f"
-    path.write_bytes(b"12345")
-    (tmp_path / "link").symlink_to(path)
-    assert read_whole(path, 5) == b"12345"
-    assert read_whole(tmp_path / "link", 5) == b"12345"
-    with pytest.raises(UnavailableError) as caught:
-        read_whole(path, 4)
-    assert caught.value.reason == Reason.TOO_LARGE
-    os.mkfifo(tmp_path / "fifo")
-    for name, reason in (("fifo", Reason.NOT_A_FILE), ("none", Reason.NOT_FOUND), (".", Reason.NOT_A_FILE)):
-        with pytest.raises(UnavailableError) as caught:
-            read_whole(tmp_path / name, 4)
-        assert caught.value.reason == reason

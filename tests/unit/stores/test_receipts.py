@@ -15,7 +15,7 @@ from docket.formats.ledger.payloads import Note
 from docket.formats.reason import Reason
 from docket.stores.layout import Layout, prepare_state, resolve_layout
 from docket.stores.ledger import LedgerOptions, LedgerWriter
-from docket.stores.receipts import Publication, ReceiptReserve, find_ledger, find_receipt, publish
+from docket.stores.receipts import Publication, ReceiptReserve, find_receipt, ledger_beside, publish
 
 NUMBER, SESSION = "DKT-20260131-0A1B2C", "0123456789ab"
 RECEIPT = b'{\n  "format": "docket/receipt/v1"\n}\n'
@@ -82,7 +82,8 @@ def test_a_receipt_is_published_and_found(any_layout):
     assert (layout.docket_dir / "latest.receipt.json").read_bytes() == RECEIPT
     for ref in (None, NUMBER, NUMBER.lower(), str(done.receipt_path)):
         assert find_receipt(layout, ref) == done.receipt_path
-    assert find_ledger(layout, SESSION) == done.ledger_path
+    for receipt in (done.receipt_path, layout.docket_dir / "latest.receipt.json"):
+        assert ledger_beside(receipt, SESSION) == done.ledger_path
 
 
 def test_only_what_is_meant_stands_there_and_all_of_it_private(layout):
@@ -125,7 +126,7 @@ def test_a_tree_that_is_gone_loses_nothing(layout):
     assert done.receipt_path == done.state_receipt_path
     assert done.ledger_path == layout.ledger_path(SESSION)
     assert find_receipt(layout, None) == done.state_receipt_path
-    assert find_ledger(layout, SESSION) == layout.ledger_path(SESSION)
+    assert ledger_beside(done.state_receipt_path, SESSION) == layout.ledger_path(SESSION)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +335,7 @@ def test_nothing_is_found_before_anything_is_published(layout):
     for ref in (None, NUMBER, "no/such/path"):
         assert refusal(find_receipt, layout, ref).reason == Reason.NOT_FOUND
     assert "docket run" in refusal(find_receipt, layout, None).hint
-    assert refusal(find_ledger, layout, "ffffffffffff").reason == Reason.NOT_FOUND
+    assert ledger_beside(layout.docket_dir / "latest.receipt.json", SESSION) is None
 
 
 def test_the_copy_a_person_sees_is_found_first_and_the_other_when_it_is_gone(layout):
@@ -342,7 +343,7 @@ def test_the_copy_a_person_sees_is_found_first_and_the_other_when_it_is_gone(lay
     assert find_receipt(layout, NUMBER) == done.receipt_path
     shutil.rmtree(layout.docket_dir)
     assert find_receipt(layout, NUMBER) == find_receipt(layout, None) == done.state_receipt_path
-    assert find_ledger(layout, SESSION) == layout.ledger_path(SESSION)
+    assert ledger_beside(done.state_receipt_path, SESSION) == layout.ledger_path(SESSION)
 
 
 @pytest.mark.parametrize("content", [b"", b"../../etc/passwd\n", b"DKT-20260131-0a1b2c\n", b"\xff" * 80, b"x" * 500])
@@ -364,14 +365,16 @@ def test_a_ledger_is_looked_for_beside_its_receipt(layout, tmp_path):
     (tmp_path / "sent" / "receipts").mkdir()
     receipt = tmp_path / "sent" / "receipts" / "x.receipt.json"
     receipt.write_bytes(RECEIPT)
-    publish(layout, publication(layout))
-    assert find_ledger(layout, SESSION, beside=receipt) == tmp_path / "sent" / "runs" / f"{SESSION}.jsonl"
-    assert find_ledger(layout, SESSION, beside=tmp_path / "a" / "b" / "c.json").parent == layout.docket_dir / "runs"
+    sent = tmp_path / "sent" / "runs" / f"{SESSION}.jsonl"
+    assert ledger_beside(receipt, SESSION) == sent
+    (tmp_path / "link.json").symlink_to(receipt)
+    assert ledger_beside(tmp_path / "link.json", SESSION) == sent
+    assert ledger_beside(tmp_path / "a" / "b" / "c.json", SESSION) is None
 
 
 @pytest.mark.parametrize("session", ["", "../x", "a/b", "x" * 65, "a\0", ".", "a.b"])
 def test_a_session_is_named_by_letters_and_digits(layout, session):
-    assert refusal(find_ledger, layout, session).reason == Reason.NOT_FOUND
+    assert ledger_beside(layout.docket_dir / "receipts" / "x.receipt.json", session) is None
 
 
 @pytest.mark.parametrize("number", ["../x", "a/b", ""])

@@ -89,7 +89,7 @@ def test_what_cannot_be_read_says_why_on_standard_error_alone(
     assert run(["verify", str(tmp_path / "none"), *arguments]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert "none: the receipt cannot be read: No such file or directory" in captured.err
+    assert f"the receipt {tmp_path}/none cannot be read: No such file or directory" in captured.err
 
 
 def test_a_named_ledger_that_is_not_there_is_a_mistake_of_the_command_line(

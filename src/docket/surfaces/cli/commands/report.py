@@ -7,14 +7,11 @@ from pathlib import Path
 
 import click
 
-from docket.errors import InvalidDocumentError, UnavailableError, UsageError
-from docket.formats.canonical import JsonObject, decode_document, encode_document
+from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.reason import Reason
-from docket.host.regular_file import read_regular_file
 from docket.surfaces.cli import console
 from docket.surfaces.cli.project import locate_receipt
-
-MAX_RECEIPT_BYTES = 256 * 1024 * 1024
 
 
 @click.command()
@@ -35,7 +32,7 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
     """
     if as_json and markdown:
         raise UsageError(Reason.USAGE, "--json and --markdown do not go together")
-    document = read_receipt(locate_receipt(receipt, docket_dir))
+    document = receipt_at(locate_receipt(receipt, docket_dir))
     if as_json:
         console.document(encode_document(document))
     elif markdown:
@@ -46,20 +43,20 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
         _on_terminal(document)
 
 
-def read_receipt(path: Path) -> JsonObject:
+def receipt_at(path: Path) -> JsonObject:
     """Read a receipt as a document; InvalidDocumentError names the file."""
-    from docket.formats.run.receipt import FORMAT  # noqa: PLC0415 - shared with the verifier, not needed for --help
+    from docket.engines.verify import decode_receipt, read_receipt  # noqa: PLC0415 - not needed for --help
+    from docket.formats.run.receipt import FORMAT  # noqa: PLC0415
     from docket.formats.run.receipt_shape import check_shape  # noqa: PLC0415
     from docket.formats.run.receipt_view import is_ours  # noqa: PLC0415
 
+    data = read_receipt(path)
     try:
-        value = decode_document(read_regular_file(path, MAX_RECEIPT_BYTES))
-        if not isinstance(value, dict) or value.get("format") != FORMAT:
+        value = decode_receipt(data)
+        if value.get("format") != FORMAT:
             raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"it is no {FORMAT} document")
         # A figure that is missing must not be shown as nothing spent.
         check_shape(value, ours=is_ours(value))
-    except UnavailableError as error:
-        raise InvalidDocumentError(error.reason, error.detail) from error
     except InvalidDocumentError as error:
         raise InvalidDocumentError(error.reason, f"{path} is not a receipt: {error.detail}") from error
     return value

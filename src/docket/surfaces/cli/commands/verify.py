@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
-from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
+from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, verify_receipt
 from docket.errors import InvalidDocumentError, UsageError
-from docket.formats.canonical import decode_document
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Word
+from docket.stores.receipts import ledger_beside
 from docket.surfaces.cli import console, exits
 from docket.surfaces.render.verdict import established, lines
-
-_SESSION_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @click.command()
@@ -46,18 +43,15 @@ def verify(receipt: Path, *, ledger: Path | None, as_json: bool, require: str) -
       docket verify .docket/latest.receipt.json
       docket verify receipt.json --ledger run.jsonl --json
     """
-    try:
-        data = read_receipt(receipt)
-    except InvalidDocumentError as error:
-        raise InvalidDocumentError(error.reason, f"{receipt}: {error.detail}") from error
+    data = read_receipt(receipt)
     if ledger is not None and not os.path.lexists(ledger):
         raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
-    chosen = ledger or ledger_beside(receipt, data)
+    chosen = ledger or _ledger_of(receipt, data)
     verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=chosen, required=Word(require)))
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
     if as_json:
-        sys.stdout.write(json.dumps(verdict.to_json(), ensure_ascii=True, indent=2) + "\n")
+        console.result(json.dumps(verdict.to_json(), ensure_ascii=True, indent=2))
         return exits.OK if verdict.ok else exits.FAILED
     for status, colour, rest in lines(verdict):
         console.result(f"{click.style(status, fg=colour)}  {rest}")
@@ -69,19 +63,11 @@ def verify(receipt: Path, *, ledger: Path | None, as_json: bool, require: str) -
     return exits.OK if verdict.ok else exits.FAILED
 
 
-def ledger_beside(receipt: Path, data: bytes) -> Path | None:
+def _ledger_of(receipt: Path, data: bytes) -> Path | None:
     """Return the ledger that stands in the folder of the receipt's evidence, or None."""
     try:
-        document = decode_document(data)
+        session = decode_receipt(data).get("session")
     except InvalidDocumentError:
         return None
-    session = document.get("session") if isinstance(document, dict) else None
-    name = session.get("id") if isinstance(session, dict) else None
-    if not isinstance(name, str) or not _SESSION_ID.fullmatch(name):
-        return None
-    real = Path(os.path.realpath(receipt))
-    for folder in (real.parent.parent, real.parent):
-        path = folder / "runs" / f"{name}.jsonl"
-        if os.path.isfile(path):  # noqa: PTH113 - Path's own raises where it may not look
-            return path
-    return None
+    name = session.get("id") if isinstance(session, Mapping) else None
+    return ledger_beside(receipt, name) if isinstance(name, str) else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import sys
 from decimal import Decimal
@@ -177,3 +178,27 @@ except urllib.error.HTTPError as error:
     assert lab.receipt()["model_calls"]["errors"] == 1, done.said
     assert "no model call" not in done.stderr
     assert [note["code"] for note in lab.events("note")] == []
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "word"),
+    [(None, 42, "the run has lasted 1 s, its cap"), (signal.SIGTERM, 143, "docket received SIGTERM")],
+    ids=["wall clock", "signal"],
+)
+def test_an_agent_that_is_being_stopped_makes_no_further_call(lab, provider, number, code, word):
+    flags = ["--max-minutes", "0.02"] if number is None else []
+    waiting = "import pathlib, signal\nsignal.signal(signal.SIGINT, lambda *_: None)\n"
+    waiting += "pathlib.Path('ready').touch()\nsignal.pause()\n"
+    agent = [sys.executable, "-c", waiting + CALL, "1"]
+    process = lab.start("run", *flags, "--upstream", f"anthropic={provider.url}", "--", *agent)
+    if number is not None:
+        while not (lab.tree / "ready").exists():
+            assert process.poll() is None
+        process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=run_lab.SECONDS)
+    assert process.returncode == code, stdout + stderr
+    assert stdout.startswith("400 "), stdout + stderr
+    assert word in stdout
+    assert provider.calls == ()
+    assert lab.receipt()["model_calls"]["denied"] == 1
+    assert lab.verdict()["failures"] == []

@@ -104,7 +104,7 @@ def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: Ex
     planned = launching.plan(run.request, run.world, boundary.base_url, run_dir)
     agent = launching.launch(run, planned, run_dir)
     try:
-        watched = watch(run, agent, breached)
+        watched = watch(run, agent, breached, boundary.refuse_further)
         _remark_on_survivors(run, agent)
     finally:
         agent.close()

@@ -55,14 +55,20 @@ class Breached:
         self._wake()
 
 
-def watch(run: OpenRun, agent: Agent, breached: Breached) -> Watched:
-    """Return once no process of the run is left."""
+def watch(run: OpenRun, agent: Agent, breached: Breached, refuse: Callable[[Reason, str], None]) -> Watched:
+    """Return once no process of the run is left.
+
+    `refuse` is called with a reason and a sentence when docket stops it for anything but a cap that the boundary holds
+    itself: no call is sent from then on.
+    """
     ended = _Ended(agent, run.world.signals.wake)
     deadline_ns = _deadline(run)
     while ended.exit is None:
         signals = run.world.signals.wait(_seconds_until(deadline_ns, run.world))
         stop = _interrupted(signals) or _capped(run, breached, deadline_ns) or _unrecorded(run)
         if stop is not None:
+            if stop.cap in (None, Reason.MAX_WALL_SECONDS):
+                refuse(Reason.RUN_ENDING, stop.detail)
             run.world.watcher.stopping(stop.detail)
             return _stopped(run, agent, ended, stop)
     return Watched(cause=Cause.AGENT, exit=ended.exit)

@@ -28,6 +28,7 @@ from docket.rules.spending.reservation import Claim, Hold
 _MAX_KEPT_BYTES = 1024 * 1024
 _ONE_CALL = Tally(calls=1)
 _NO_CLAIM = Claim(likely=_ONE_CALL, worst=_ONE_CALL, hidden=False)
+_NO_HOLD = Hold(firm=_ONE_CALL, held=_ONE_CALL, worst=_ONE_CALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +88,9 @@ class LateBooking:
     def settle(self, outcome: Outcome, now_ns: int) -> tuple[list[Command], list[Breach]] | None:
         """Return what is recorded, None where nothing is billed."""
         reply = self._reply
-        cost = None if reply is None else reply.unbooked()
-        if reply is None or cost is None:
+        if reply is None or not reply.reports_usage():
             return None
-        # Nobody weighed it: what it is billed is what could have been known of its worst case.
-        call = self._desk.take_unasked(Hold(firm=_ONE_CALL, held=_ONE_CALL, worst=cost))
+        call = self._desk.take_unasked(_NO_HOLD)
         reply.call = replace(reply.call, number=call)
         request = ModelRequest(
             call=call,

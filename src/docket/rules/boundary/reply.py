@@ -42,7 +42,6 @@ from docket.rules.boundary.protocol import (
 from docket.rules.providers.encoding import decoding
 from docket.rules.providers.interface import Meter
 from docket.rules.providers.usage_chunk import UsageChunkFilter
-from docket.rules.spending.caps import Tally
 
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
 _GONE_STATUS = 499
@@ -128,12 +127,10 @@ class ModelReply:
         self._read(data)
         self._passed(data)
 
-    def unbooked(self) -> Tally | None:
-        """Return what the reply's usage is billed, None where it carries none or has been booked before."""
-        seen = self._seen()
-        if seen.reading.usage is None or self._desk.has_booked(seen.reading.response_id):
-            return None
-        return bill(self.call, seen).tally
+    def reports_usage(self) -> bool:
+        """Whether the reply carries usage that has not been booked before."""
+        reading = self._seen().reading
+        return reading.usage is not None and not self._desk.has_booked(reading.response_id)
 
     def end(self, now_ns: int) -> list[Command]:
         """Take the end of a whole reply."""

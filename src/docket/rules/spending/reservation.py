@@ -11,7 +11,8 @@ Rules:
 5. A hold ends with its call: settled at what the call cost, released when nothing was sent, or kept as `unknown`
    when a request was sent whole and no answer says whether it is billed.
 6. `bound` is the most by which the run could have crossed its USD cap, taken at every admission:
-   spent + unknown + every worst case in flight - cap.
+   spent + unknown + every worst case in flight - cap. A call that cost more than its worst case counts in it as
+   what it cost, so that nothing spent ever lies beyond cap + bound.
 """
 
 from __future__ import annotations
@@ -113,14 +114,13 @@ class Account(NamedTuple):
         """Return the account with `call` in flight."""
         worst = self.worst + hold.worst
         held = self.held + hold.held
-        limit = UNLIMITED if self.caps.usd is None else self.caps.usd.micros
         return self._replace(
             holds=MappingProxyType({**self.holds, call: hold}),
             firm=self.firm + hold.firm,
             held=held,
             worst=worst,
             peak_held_micros=max(self.peak_held_micros, held.micros),
-            bound_micros=max(self.bound_micros, self.used.micros + worst.micros - limit),
+            bound_micros=self._bound(worst.micros),
         )
 
     def advance(self, call: int, firm: Tally) -> Account:
@@ -147,10 +147,12 @@ class Account(NamedTuple):
 
         Where the cost is not the `whole` that may be billed, `strict` keeps the rest of the hold as unknown.
         """
-        rest = NOTHING
+        hold, rest, bound = self.holds[call], NOTHING, self.bound_micros
         if self.admission is Admission.STRICT and not whole:
-            rest = (self.holds[call].held - cost).at_least(NOTHING)._replace(calls=0)
-        return self._without(call)._replace(spent=self.spent + cost, unknown=self.unknown + rest)
+            rest = (hold.held - cost).at_least(NOTHING)._replace(calls=0)
+        if cost.micros > hold.worst.micros:
+            bound = self._bound(self.worst.micros - hold.worst.micros + cost.micros)
+        return self._without(call)._replace(spent=self.spent + cost, unknown=self.unknown + rest, bound_micros=bound)
 
     def release(self, call: int) -> Account:
         """Return the account without `call`, which is not billed."""
@@ -161,6 +163,10 @@ class Account(NamedTuple):
         hold = self.holds[call]
         kept = hold.held if self.admission is Admission.STRICT else hold.firm
         return self._without(call)._replace(unknown=self.unknown + kept._replace(calls=0))
+
+    def _bound(self, worst_micros: int) -> int:
+        limit = UNLIMITED if self.caps.usd is None else self.caps.usd.micros
+        return max(self.bound_micros, self.used.micros + worst_micros - limit)
 
     def _without(self, call: int) -> Account:
         hold = self.holds[call]

@@ -113,6 +113,8 @@ def test_a_late_booking_can_cross_a_cap():
     commands = names(play.feed(UpstreamEnded()))
     assert "Record(cap.exceeded)" in commands
     assert commands[-2:] == ["Finish", "Breach"]
+    budget = play.stage.desk.budget()
+    assert budget.overshoot_usd == budget.bound_usd == Usd(1)
 
 
 def test_a_large_request_is_read_from_its_beginning_alone():

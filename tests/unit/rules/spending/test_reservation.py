@@ -140,3 +140,17 @@ def test_overshoot_and_bound_are_stated_against_the_cap():
     assert account.bound_micros == 150_000
     assert Account(caps=Caps()).overshoot_micros == 0
     assert taken(Account(caps=Caps()), 1, claim(1, 10**12)).bound_micros == 0
+
+
+def test_a_call_dearer_than_its_worst_case_is_in_the_bound_at_its_cost():
+    account = taken(taken(metered(), 1, claim(1000, 60_000)), 2, claim(1000, 70_000))
+    assert account.bound_micros == 60_000 + 70_000 - 100_000
+    account = account.settle(1, Tally(60_000, 0, 1))
+    assert account.bound_micros == 30_000
+    # 60 000 spent and 71 000 of the second call.
+    assert account.settle(2, Tally(71_000, 0, 1)).bound_micros == 31_000
+    assert account.settle(2, Tally(71_000, 0, 1)).overshoot_micros == 31_000
+
+
+def test_without_a_cap_there_is_no_bound_to_it():
+    assert taken(Account(caps=Caps()), 1, claim(1, 2)).settle(1, Tally(3, 0, 1)).bound_micros == 0

@@ -11,7 +11,7 @@ import pytest
 
 from docket.engines.verify import VerifyRequest, verify_receipt
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import encode_document
+from docket.formats.canonical import encode, encode_document
 from docket.formats.ledger.payloads import read_payload
 from docket.formats.run.verdict import Verdict, Word
 from golden_ledgers import mutate, samples
@@ -87,10 +87,7 @@ def test_what_is_read_as_a_payload_is_what_was_written() -> None:
                 except InvalidDocumentError:
                     continue
                 if payload is not None:
-                    assert encode_document(payload.to_data()) == encode_document(
-                        {name: changed["data"][name] for name in payload.to_data()}
-                    )
-                    assert set(payload.to_data()) == set(changed["data"])
+                    assert encode(payload.to_data()) == encode(changed["data"])
 
 
 @pytest.mark.parametrize("sample", [samples.zero, samples.no_end])

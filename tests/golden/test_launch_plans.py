@@ -17,7 +17,6 @@ def as_json(planned):
     return {
         "argv": list(planned.argv),
         "env_set": dict(planned.env_set),
-        "env_unset": list(planned.env_unset),
         "files": {file.name: file.data.decode().splitlines() for file in planned.files},
         "notes": list(planned.notes),
         "refusal": {"status": planned.refusal.status, "shape": str(planned.refusal.shape)},

@@ -1,14 +1,13 @@
 """Exact US dollars in whole micro-dollars.
 
 Rules (spec/canonical.md, Money): an amount is a decimal string with exactly two digits after the point when it is
-a whole number of cents, else exactly six; a computed amount is rounded once, half to even, to a micro-dollar.
+a whole number of cents, else exactly six. How a computed one is rounded is `formats.run.price_table`.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
 from docket.errors import InvalidDocumentError
 from docket.formats.reason import Reason
@@ -49,13 +48,6 @@ class Usd:
             raise InvalidDocumentError(Reason.NOT_CANONICAL, f"{text!r} is not the canonical spelling of {amount}")
         return amount
 
-    @classmethod
-    def from_decimal(cls, micros: Decimal) -> Usd:
-        """Round a count of micro-dollars half to even."""
-        with localcontext() as context:
-            context.prec = 60
-            return cls(int(micros.quantize(Decimal(1), rounding=ROUND_HALF_EVEN)))
-
     def __str__(self) -> str:
         whole, rest = divmod(self.micros, MICROS_PER_USD)
         if rest % _MICROS_PER_CENT == 0:
@@ -67,8 +59,3 @@ class Usd:
 
 
 ZERO = Usd(0)
-
-
-def cost_micros(tokens: int, usd_per_million: Decimal) -> Decimal:
-    """Return the exact cost in micro-dollars: dollars per million tokens are micro-dollars per token."""
-    return Decimal(tokens) * usd_per_million

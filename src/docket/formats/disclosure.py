@@ -27,7 +27,6 @@ class Limit(StrEnum):
 
     USD_CAP_METERED = "usd-cap-metered"
     USD_CAP_STRICT = "usd-cap-strict"
-    USD_CAP_CEILING = "usd-cap-ceiling"
     TOKEN_CAP = "token-cap"  # noqa: S105 - a cap on tokens, not a secret
     CALL_CAP = "call-cap"
     WALL_CLOCK_CAP = "wall-clock-cap"
@@ -72,10 +71,6 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
     Limit.USD_CAP_STRICT: (
         Group.ENFORCED_BEFORE_SEND,
         "The cap in dollars: the worst case of each call was reserved before it was sent.",
-    ),
-    Limit.USD_CAP_CEILING: (
-        Group.ENFORCED_BEFORE_SEND,
-        "The cap in dollars: no call was sent once spend had reached the cap; calls already in flight could pass it.",
     ),
     Limit.TOKEN_CAP: (Group.ENFORCED_BEFORE_SEND, "The cap on tokens, by the same admission as dollars."),
     Limit.CALL_CAP: (Group.ENFORCED_BEFORE_SEND, "The cap on model calls: calls in flight count."),

@@ -69,7 +69,6 @@ class Reason(StrEnum):
 
     # policy and start of a run
     POLICY_INVALID = "policy-invalid"
-    POLICY_UNTRUSTED = "policy-untrusted"
     USAGE = "usage"
     AGENT_UNSUPPORTED = "agent-unsupported"
     PROGRAM_MISSING = "program-missing"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.reason import Reason
-from docket.formats.visible import visible
+from docket.formats.visible import base64_text, visible
 
 MAX_PATH_BYTES = 4096 * 4
 MAX_NAME_BYTES = 255
@@ -57,7 +57,7 @@ class RelPath:
             raw = base64.b64decode(coded, validate=True)
         except (binascii.Error, ValueError) as error:
             raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 is not base64") from error
-        if base64.b64encode(raw).decode("ascii") != coded:
+        if base64_text(raw) != coded:
             raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 does not re-encode to itself")
         if _is_utf8(raw):
             raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 holds valid UTF-8, which belongs in path")
@@ -67,7 +67,7 @@ class RelPath:
         """Return {"path": text} or, for bytes that are not UTF-8, {"path_b64": base64}."""
         if _is_utf8(self.raw):
             return {"path": self.raw.decode("utf-8")}
-        return {"path_b64": base64.b64encode(self.raw).decode("ascii")}
+        return {"path_b64": base64_text(self.raw)}
 
     @property
     def parts(self) -> tuple[bytes, ...]:

@@ -19,12 +19,18 @@ def visible(raw: bytes) -> str:
 
 def text_members(name: str, raw: bytes) -> dict[str, JsonValue]:
     """Return {name: text} for valid UTF-8, else {name: escaped text, name_b64: base64 of the bytes}."""
+    text, coded = shown_and_coded(raw)
+    return {name: text} if coded is None else {name: text, f"{name}_b64": coded}
+
+
+def shown_and_coded(raw: bytes) -> tuple[str, str | None]:
+    """Return (text, None) for valid UTF-8, else (escaped text, base64 of the bytes)."""
     try:
-        return {name: raw.decode("utf-8")}
+        return raw.decode("utf-8"), None
     except UnicodeDecodeError:
-        return {name: visible(raw), f"{name}_b64": base64.b64encode(raw).decode("ascii")}
+        return visible(raw), base64_text(raw)
 
 
-def clean_text(text: str) -> str:
-    """Return `text` with lone surrogates as literal `\\uXXXX`, so that it has a UTF-8 form."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+def base64_text(raw: bytes) -> str:
+    """Return the base64 of `raw` as every document spells it (RFC 4648, section 4, padded)."""
+    return base64.b64encode(raw).decode("ascii")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docket.engines.supervise.session import argv_members, cwd_members, without_secrets
+from docket.engines.supervise.session import argv_members, without_secrets
 
 
 @pytest.mark.parametrize(
@@ -26,8 +26,3 @@ def test_arguments_that_are_text_need_no_second_form():
 def test_one_argument_that_is_not_text_gives_all_of_them_in_base64():
     # the bytes 63 61 66 e9, as Python hands them over
     assert argv_members(("a", "caf\udce9")) == (("a", "caf\\xe9"), ("YQ==", "Y2Fm6Q=="))
-
-
-def test_a_folder_that_is_not_text():
-    assert cwd_members("/w/\udcff") == ("/w/\\xff", "L3cv/w==")
-    assert cwd_members("/w") == ("/w", None)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-
 import pytest
 
 from docket.errors import InvalidDocumentError
-from docket.formats.amount import ZERO, Usd, cost_micros
+from docket.formats.amount import Usd
 from docket.formats.reason import Reason
 
 
@@ -61,25 +59,6 @@ def test_an_amount_is_a_whole_count(micros):
     with pytest.raises(InvalidDocumentError) as caught:
         Usd(micros)
     assert caught.value.reason == Reason.NOT_AN_AMOUNT
-
-
-@pytest.mark.parametrize(
-    ("micros", "rounded"),
-    [("0.5", 0), ("1.5", 2), ("2.5", 2), ("3.5", 4), ("0.50000000000000000001", 1), ("2.4999999999", 2), ("7", 7)],
-)
-def test_half_rounds_to_even(micros, rounded):
-    assert Usd.from_decimal(Decimal(micros)) == Usd(rounded)
-
-
-def test_rounding_is_exact_beyond_the_default_precision():
-    assert Usd.from_decimal(Decimal("12345678901234567890123456789.5")) == Usd(12345678901234567890123456790)
-
-
-def test_dollars_per_million_are_micros_per_token():
-    # 1,000 tokens at 3 dollars a million are 0.3 cents, or 3,000 micro-dollars
-    assert Usd.from_decimal(cost_micros(1_000, Decimal(3))) == Usd(3_000)
-    assert Usd.from_decimal(cost_micros(1, Decimal("0.075"))) == ZERO
-    assert cost_micros(7, Decimal("0.1")) == Decimal("0.7")
 
 
 def test_amounts_add_and_order():

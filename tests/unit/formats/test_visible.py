@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docket.formats.visible import clean_text, text_members, visible
+from docket.formats.visible import shown_and_coded, text_members, visible
 
 
 @pytest.mark.parametrize(
@@ -27,6 +27,6 @@ def test_the_exact_bytes_stand_beside_what_is_not_unicode():
     assert text_members("cwd", b"a\xffb") == {"cwd": "a\\xffb", "cwd_b64": "Yf9i"}
 
 
-def test_a_lone_surrogate_becomes_literal_text():
-    assert clean_text("gpt\ud800x") == "gpt\\ud800x"
-    assert clean_text("fine 😀") == "fine 😀"
+def test_text_and_bytes_come_as_a_pair_too():
+    assert shown_and_coded("é".encode()) == ("é", None)
+    assert shown_and_coded(b"a\xffb") == ("a\\xffb", "Yf9i")

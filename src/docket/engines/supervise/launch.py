@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from docket.engines.supervise.request import RunRequest, RunWorld
-from docket.engines.supervise.session import OpenRun, Session, argv_members, cwd_members
+from docket.engines.supervise.session import OpenRun, Session, argv_members
 from docket.formats.ledger.payloads import Note, ProcSpawn
+from docket.formats.visible import shown_and_coded
 from docket.host.isolation import detect
 from docket.host.process import Agent, SpawnRequest
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
@@ -49,18 +50,15 @@ def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path) -> Agent:
 
 
 def environment_of(environ: Mapping[str, str], planned: LaunchPlan, session: Session) -> dict[str, str]:
-    """Return the agent's environment: the person's, less what the plan takes out, plus what it sets."""
-    environment = {name: value for name, value in environ.items() if name not in planned.env_unset}
-    environment.update(planned.env_set)
-    environment["DOCKET_SESSION"] = session.session_id
-    environment["DOCKET_NUMBER"] = session.docket_number
-    return environment
+    """Return the agent's environment: the person's, and over it what the plan sets and the run's names."""
+    own = {"DOCKET_SESSION": session.session_id, "DOCKET_NUMBER": session.docket_number}
+    return {**environ, **planned.env_set, **own}
 
 
 def _spawn_payload(request: RunRequest, planned: LaunchPlan) -> ProcSpawn:
     # The per-run folder and the token are the run's own; the record holds the command as the person would know it.
     argv, argv_b64 = argv_members(request.argv)
-    cwd, cwd_b64 = cwd_members(str(request.cwd))
+    cwd, cwd_b64 = shown_and_coded(os.fsencode(request.cwd))
     return ProcSpawn(
         argv=argv,
         argv_b64=argv_b64,

@@ -9,7 +9,7 @@ from docket.engines.observe import ObserveRequest
 from docket.engines.supervise.request import RunWorld
 from docket.engines.supervise.session import OpenRun
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import FsChange, FsSnapshot, Omissions, OmittedPath, Phase, PolicyViolation
+from docket.formats.ledger.payloads import FsSnapshot, Omissions, OmittedPath, Phase, PolicyViolation
 from docket.formats.tree.listing import Listing
 from docket.rules.selectors import Selector, compile_patterns
 from docket.rules.tree.diff import Difference, diff
@@ -90,9 +90,7 @@ def compare(run: OpenRun, before: Listing, after: Listing) -> tuple[Difference, 
         return ()
     forbidden = compile_patterns((*request.policy.files.deny_write, *request.protected))
     for difference in differences:
-        session.ledger.append(
-            FsChange(path=difference.path, change=difference.change, before=difference.before, after=difference.after)
-        )
+        session.ledger.append(difference.payload())
     for difference in differences:
         if _forbidden(forbidden, difference):
             detail = f"a path that must not change was {difference.change}"

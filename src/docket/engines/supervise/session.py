@@ -12,7 +12,7 @@ from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.errors import DocketError
 from docket.formats.canonical import JsonValue
 from docket.formats.ledger.payloads import FOLD, Note, PolicyApplied, SessionStart
-from docket.formats.visible import text_members, visible
+from docket.formats.visible import base64_text, shown_and_coded, visible
 from docket.stores.layout import prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter
 from docket.stores.receipts import ReceiptReserve
@@ -85,18 +85,10 @@ def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:
 
 def argv_members(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:
     """Return (argv as text, base64 of every argument where one is not Unicode)."""
-    members = [text_members("a", os.fsencode(argument)) for argument in argv]
-    shown = tuple(str(member["a"]) for member in members)
-    if not any("a_b64" in member for member in members):
-        return shown, None
-    return shown, tuple(_base64(argument) for argument in argv)
-
-
-def cwd_members(cwd: str) -> tuple[str, str | None]:
-    """Return (folder as text, its base64 where it is not Unicode)."""
-    members = text_members("cwd", os.fsencode(cwd))
-    coded = members.get("cwd_b64")
-    return str(members["cwd"]), None if coded is None else str(coded)
+    raw = [os.fsencode(argument) for argument in argv]
+    pairs = [shown_and_coded(argument) for argument in raw]
+    shown = tuple(text for text, _ in pairs)
+    return shown, None if all(coded is None for _, coded in pairs) else tuple(base64_text(item) for item in raw)
 
 
 def without_secrets(url: str) -> str:
@@ -109,15 +101,9 @@ def without_secrets(url: str) -> str:
     return scheme + separator + "/".join([host, *("…" if _MAY_BE_SECRET.fullmatch(part) else part for part in parts)])
 
 
-def _base64(argument: str) -> str:
-    import base64  # noqa: PLC0415 - only for arguments that are not Unicode
-
-    return base64.b64encode(os.fsencode(argument)).decode("ascii")
-
-
 def _start(request: RunRequest, session: Session, upstreams: Mapping[str, str]) -> SessionStart:
     argv, argv_b64 = argv_members(request.argv)
-    cwd, cwd_b64 = cwd_members(str(request.cwd))
+    cwd, cwd_b64 = shown_and_coded(os.fsencode(request.cwd))
     overrides: dict[str, JsonValue] = {name: without_secrets(url) for name, url in sorted(upstreams.items())}
     return SessionStart(
         session_id=session.session_id,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from docket.formats.ledger.payloads import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Record, SymlinkEntry
-from docket.formats.visible import text_members
+from docket.formats.visible import shown_and_coded
 
 SYMLINK_MODE = 0o777
 
@@ -45,11 +45,5 @@ def state_of(record: Record) -> EntryState:
 
 
 def _symlink_state(target: bytes) -> EntryState:
-    members = text_members("target", target)
-    coded = members.get("target_b64")
-    return EntryState(
-        kind=Kind.SYMLINK.value,
-        mode=SYMLINK_MODE,
-        target=str(members["target"]),
-        target_b64=None if coded is None else str(coded),
-    )
+    text, coded = shown_and_coded(target)
+    return EntryState(kind=Kind.SYMLINK.value, mode=SYMLINK_MODE, target=text, target_b64=coded)

@@ -29,6 +29,7 @@ from docket.formats.digest import Digest, sha256
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.visible import base64_text
 
 FORMAT = "docket/tree/v1"
 HEADER = b'{"format":"docket/tree/v1"}\n'
@@ -276,7 +277,7 @@ def path_member(raw: bytes) -> str:
     try:
         return f'"path":{encode_basestring(raw.decode("utf-8"))}'
     except UnicodeDecodeError:
-        return f'"path_b64":"{base64.b64encode(raw).decode("ascii")}"'
+        return f'"path_b64":"{base64_text(raw)}"'
 
 
 def member_prefix(directory: bytes) -> str | None:
@@ -300,7 +301,7 @@ def target_members(target: bytes) -> dict[str, JsonValue]:
     try:
         return {"target": target.decode("utf-8")}
     except UnicodeDecodeError:
-        return {"target_b64": base64.b64encode(target).decode("ascii")}
+        return {"target_b64": base64_text(target)}
 
 
 def _entry(reader: Reader, path: RelPath, kind: Kind) -> Entry:

@@ -62,14 +62,13 @@ class RefusalStyle:
 class LaunchPlan:
     """How the agent is started.
 
-    `env_set` is put over the person's environment after `env_unset` is taken out of it. `upstreams` maps a provider
-    to the address the person had configured for it. `notes` are sentences for the person and the record; they hold no
+    `env_set` is put over the person's environment. `upstreams` maps a provider to the address the person had
+    configured for it. `notes` are sentences for the person and the record; they hold no
     secret. `tolerates_usage_injection` says whether the boundary may ask for usage in a Chat stream that does not.
     """
 
     argv: tuple[str, ...]
     env_set: Mapping[str, str]
-    env_unset: tuple[str, ...] = ()
     files: tuple[RunFile, ...] = ()
     notes: tuple[str, ...] = ()
     refusal: RefusalStyle = field(default_factory=RefusalStyle)

@@ -26,9 +26,6 @@ class RunFacts:
     ended: bool
 
 
-_ADMISSIONS = {"strict": Limit.USD_CAP_STRICT, "ceiling": Limit.USD_CAP_CEILING}
-
-
 def applying(facts: RunFacts) -> frozenset[Limit]:
     """Return the limits that hold for the run."""
     return frozenset((*_always(), *_caps(facts), *_tree(facts), *_failures(facts), *_trust(facts)))
@@ -46,7 +43,7 @@ def _caps(facts: RunFacts) -> Iterator[Limit]:
     elif caps.get("max_usd") is None:
         yield Limit.NO_USD_CAP
     else:
-        yield _ADMISSIONS.get(facts.admission, Limit.USD_CAP_METERED)
+        yield Limit.USD_CAP_STRICT if facts.admission == "strict" else Limit.USD_CAP_METERED
     if caps.get("max_tokens") is not None:
         yield Limit.TOKEN_CAP
     if caps.get("max_model_calls") is not None:

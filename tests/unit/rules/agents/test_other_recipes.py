@@ -111,4 +111,3 @@ def test_no_plan_puts_the_token_where_it_can_be_avoided(recipe):
     in_arguments = any("/tok" in word for word in planned.argv)
     assert in_arguments == (recipe.name == "codex")
     assert not any("/tok" in note for note in planned.notes)
-    assert planned.env_unset == ()

@@ -95,11 +95,6 @@ FACTS = RunFacts(
             {Limit.NO_USD_CAP},
         ),
         (
-            replace(FACTS, policy={"caps": {"max_usd": "1.00"}}, admission="ceiling"),
-            {Limit.USD_CAP_CEILING},
-            {Limit.NO_USD_CAP},
-        ),
-        (
             replace(FACTS, policy={"caps": {"max_tokens": 1, "max_model_calls": 1, "max_wall_seconds": 1}}),
             {Limit.TOKEN_CAP, Limit.CALL_CAP, Limit.WALL_CLOCK_CAP},
             set(),

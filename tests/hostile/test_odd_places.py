@@ -140,15 +140,32 @@ def test_names_are_shown_as_they_are(lab):
     assert set(names) <= {line.strip() for line in shown}
 
 
-@pytest.mark.parametrize("end", ['chmod -R 000 "$S"', 'rm -rf "$S"; touch "$S"'])
-def test_a_run_without_a_receipt_does_not_look_like_one_that_ended_well(lab, end):
-    done = lab.run(
-        "--docket-dir", str(lab.root / "all"), "--", "sh", "-c", f"S={shlex.quote(str(lab.root / 'all'))}; {end}"
-    )
-    if (lab.root / "all").is_dir():
-        (lab.root / "all").chmod(0o700)
-    assert "internal error" not in done.stderr
-    assert (done.exit_code == 75) == ("no receipt could be written" in done.stderr), done.said
+STATE_ENDS = [
+    'rm -rf "$S"; touch "$S"',
+    'mv "$S" "$S.old"; touch "$S"',
+    'rm -rf "$S"; ln -s loop "$S"',
+    'for F in "$S"/*/runs; do rm -rf "$F"; touch "$F"; done',
+]
+
+
+@pytest.mark.parametrize("end", STATE_ENDS)
+def test_a_state_folder_that_is_out_of_reach_costs_no_evidence(lab, end):
+    done = lab.run("--", "sh", "-c", f"S={shlex.quote(str(lab.state))}; echo > made; {end}; exit 3")
+    assert done.exit_code == 3, done.said
+    receipt = lab.receipt()
+    assert receipt["session"]["exit_code"] == 3
+    assert receipt["files"]["top_paths"] == ["made"]
+    verified = lab.docket("verify", str(lab.receipts()[0]))
+    assert verified.exit_code == 0, verified.said
+    assert "The receipt is what its ledger gives." in verified.stdout
+
+
+def test_a_run_without_a_receipt_does_not_look_like_one_that_ended_well(lab):
+    place = lab.root / "all"
+    end = f"rm -rf {shlex.quote(str(place))}; touch {shlex.quote(str(place))}"
+    done = lab.run("--docket-dir", str(place), "--", "sh", "-c", end)
+    assert done.exit_code == 75, done.said
+    assert "no receipt could be written" in done.stderr
 
 
 def doctored(lab, change):

@@ -173,6 +173,13 @@ class LedgerWriter:
             publish_copy(folder, name, self._chain.intact_copy(), overwrite=False)
             return aside
 
+    def copy_into(self, folder: Folder) -> None:
+        """Put the ledger, as it was written, into another folder: its own may be out of reach.
+
+        To be called after `append_final`. ALREADY_EXISTS if something stands under its name there.
+        """
+        publish_copy(folder, self.path.name, self._chain.intact_copy(), overwrite=False)
+
     def _stands(self, folder: Folder) -> bool:
         name = self.path.name
         if folder.identity(name) != self._chain.file.identity():

@@ -5,20 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from docket.engines.boundary import BoundaryEnd
 from docket.engines.supervise.request import RunResult
 from docket.engines.supervise.session import OpenRun, Session
 from docket.engines.supervise.watch import Breached, Cause, Watched, signal_name
-from docket.errors import DocketError
+from docket.errors import DocketError, UnavailableError
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
 from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
+from docket.host.disk import SYSTEM_DISK
 from docket.host.process import AgentExit
 from docket.rules.receipt.assemble import receipt_from_ledger
+from docket.stores.layout import RUNS, open_docket_dir
 from docket.stores.ledger_reader import read_chunks
 from docket.stores.receipts import Problem, Publication, publish
 
@@ -127,15 +130,15 @@ def report(run: OpenRun, ending: Ending) -> RunResult:
     """Derive the receipt from the ledger, publish both, and give back what was reserved."""
     request, session = run.request, run.session
     problems: list[Problem] = []
-    receipt = _derive(session, problems)
+    receipt, ledger_path = _derive(run, problems)
     session.ledger.close()
-    path, ledger_path = None, session.ledger.path
+    path = None
     if receipt is None:
         if session.reserve is not None:
             session.reserve.release()
     else:
         try:
-            published = publish(request.layout, _publication(session, receipt))
+            published = publish(request.layout, _publication(session, receipt, ledger_path))
             problems += published.problems
             path, ledger_path = published.receipt_path, published.ledger_path
         except DocketError as error:
@@ -154,24 +157,43 @@ def report(run: OpenRun, ending: Ending) -> RunResult:
     )
 
 
-def _derive(session: Session, problems: list[Problem]) -> JsonObject | None:
+def _derive(run: OpenRun, problems: list[Problem]) -> tuple[JsonObject | None, Path]:
+    """Return the receipt and the ledger it was derived from, or None and where the ledger should be."""
+    session = run.session
     with suppress(DocketError):
         aside = session.ledger.reinstate()
         if aside is not None:
             detail = f"something rewrote the ledger during the run: it is put back as written, the other is {aside}"
             problems.append(Problem(Reason.LEDGER_DAMAGED, detail))
+    path = session.ledger.path
     try:
-        return receipt_from_ledger(read_chunks(session.ledger.path))
+        return receipt_from_ledger(read_chunks(path)), path
+    except UnavailableError as error:
+        problems.append(Problem(Reason(error.reason), f"the ledger is out of reach: {error.detail}"))
     except DocketError as error:
         problems.append(Problem(Reason(error.reason), f"no receipt could be derived from the ledger: {error.detail}"))
-        return None
+        return None, path
+    return _rescued(run, problems)
 
 
-def _publication(session: Session, receipt: JsonObject) -> Publication:
+def _rescued(run: OpenRun, problems: list[Problem]) -> tuple[JsonObject | None, Path]:
+    """Derive the receipt from a copy in the folder that a person looks into, made from what docket still holds open."""
+    layout, ledger = run.request.layout, run.session.ledger
+    copy = layout.docket_dir / RUNS / ledger.path.name
+    try:
+        with open_docket_dir(layout, SYSTEM_DISK) as visible_folder, visible_folder.folder(RUNS, create=True) as runs:
+            ledger.copy_into(runs)
+        return receipt_from_ledger(read_chunks(copy)), copy
+    except DocketError as error:
+        problems.append(Problem(Reason(error.reason), f"no receipt could be derived from the ledger: {error.detail}"))
+        return None, ledger.path
+
+
+def _publication(session: Session, receipt: JsonObject, ledger_path: Path) -> Publication:
     return Publication(
         docket_number=session.docket_number,
         session_id=session.session_id,
         receipt=encode_document(receipt),
-        ledger_path=session.ledger.path,
+        ledger_path=ledger_path,
         reserve=session.reserve,
     )

@@ -73,7 +73,7 @@ class Ledger(Protocol):
 
 
 class LedgerBell:
-    """Brings news from the ledger's thread to the loop: once for many events, and only while somebody waits."""
+    """Brings news from the ledger's thread to the loop: once for many events, and only what somebody waits for."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -91,7 +91,9 @@ class LedgerBell:
 
     def ring(self) -> None:
         """Take news; called from any thread."""
-        if self._waiting and not self._posted:
+        # The list is copied in one step, for the loop goes on changing it. A turn of the loop for nothing, when events
+        # are written that are waited for to be durable, costs more than the look.
+        if not self._posted and any(event.stage >= stage for event, stage in list(self._waiting.values())):
             self._posted = True
             # A loop that has been closed has nobody left to wake.
             with suppress(RuntimeError):

@@ -277,6 +277,7 @@ def test_worst_cases() -> None:
     # `auto` may be served at the priority tier: 12.5 and 75; a named tier is itself.
     assert worst("gpt", "openai") == Usd(87_504)
     assert worst("gpt", "openai", service_tier="flex") == Usd(17_504)
+    assert worst("gpt", "openai", service_tier="default") == Usd(5_000 + 30_000 + 4)
     assert worst("gpt", "openai", service_tier="auto", searches=3) == Usd(117_504)
     # Without a bound the model's own: 64,000 x 25 + 1000 x 10.
     assert worst("opus", output_tokens=None) == Usd(1_610_004)

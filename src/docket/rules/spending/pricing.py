@@ -22,7 +22,6 @@ from docket.formats.run.usage import Usage, UsagePart
 from docket.rules.spending.components import AUDIO, BASE, FILE_SEARCH, WEB_SEARCH, Share, split
 from docket.rules.spending.price_book import Found, PriceBook
 from docket.rules.spending.tariff import (
-    STANDARD_TIERS,
     Asked,
     Limits,
     Rates,
@@ -154,8 +153,8 @@ def _possible(book: PriceBook, case: WorstCase) -> list[Rates]:
         waiver=case.waiver,
     )
     found = [resolve(book, asked).rates]
-    if (case.service_tier or "").lower() in STANDARD_TIERS and _has_priority(book, asked):
-        # A project's own setting may serve `auto` at the priority tier.
+    if (case.service_tier or "auto").lower() == "auto" and _has_priority(book, asked):
+        # A project's own setting may serve `auto` at the priority tier; a request for `default` it may not.
         found.append(resolve(book, replace(asked, service_tier="priority")).rates)
     return found
 

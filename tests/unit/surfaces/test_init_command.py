@@ -97,3 +97,11 @@ def test_by_force_a_folder_in_its_place_is_told_and_nothing_is_left(folder, caps
     assert "cannot be written" in capsys.readouterr().err
     assert [path.name for path in folder.iterdir()] == ["docket.toml"]
     assert os.listdir(folder / "docket.toml") == []
+
+
+def test_by_force_what_is_no_file_is_left_as_it_is(folder, capsys):
+    os.mkfifo(folder / "pipe")
+    assert main(["init", "--force", "--path", "pipe"]) == 2
+    assert "is not a regular file" in capsys.readouterr().err
+    assert (folder / "pipe").is_fifo()
+    assert [path.name for path in folder.iterdir()] == ["pipe"]

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from pathlib import Path
 
 import click
 
 from docket.errors import InvalidDocumentError, UnavailableError, UsageError
-from docket.formats.amount import Usd
 from docket.formats.reason import Reason
 from docket.formats.run.policy import NAME_KEY
+from docket.host.durable import publish_public
 from docket.rules.policy.order import TREE_POLICY
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.options import dollars
 from docket.surfaces.cli.presets import DEFAULT_PRESET, PRESETS, policy_text, preset
 
 
@@ -39,18 +37,11 @@ def init(path: Path, name: str | None, max_usd: str, start: str, *, force: bool)
       docket init --path ~/.config/docket/policy.toml
     """
     chosen = preset(start)
-    text = policy_text(chosen, name=_name(name, chosen.name), max_usd=_amount(max_usd))
+    text = policy_text(chosen, name=_name(name, chosen.name), max_usd=dollars("--max-usd", max_usd))
     _write(path, text.encode("utf-8"), force=force)
     console.result(f"wrote {console.plain(str(path))}")
     console.result(f"next: {chosen.command}")
     return exits.OK
-
-
-def _amount(text: str) -> Usd:
-    try:
-        return Usd.parse(text)
-    except InvalidDocumentError as error:
-        raise UsageError(Reason.USAGE, f"--max-usd: {error.detail}") from error
 
 
 def _name(given: str | None, fallback: str) -> str:
@@ -64,28 +55,9 @@ def _name(given: str | None, fallback: str) -> str:
 
 def _write(path: Path, data: bytes, *, force: bool) -> None:
     try:
-        if force:
-            _replace(path, data)
-            return
-        with path.open("xb") as file:
-            file.write(data)
-    except FileExistsError as error:
-        raise UsageError(
-            Reason.USAGE, f"{path} exists and is left as it is", hint="--force replaces it; --path writes elsewhere"
-        ) from error
-    except OSError as error:
-        raise UnavailableError(Reason.WRITE_FAILED, f"{path} cannot be written: {error.strerror}") from error
-
-
-def _replace(path: Path, data: bytes) -> None:
-    # A file is never seen half written, and a link that stands there is replaced, not followed.
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            Path(temporary).unlink()
-        raise
+        publish_public(path, data, overwrite=force)
+    except UnavailableError as error:
+        if error.reason == Reason.ALREADY_EXISTS:
+            hint = "--force replaces it; --path writes elsewhere"
+            raise UsageError(Reason.USAGE, f"{path} exists and is left as it is", hint=hint) from error
+        raise UnavailableError(error.reason, f"{path} cannot be written: {error.detail}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import click
@@ -54,6 +55,10 @@ def _name(given: str | None, fallback: str) -> str:
 
 
 def _write(path: Path, data: bytes, *, force: bool) -> None:
+    if force and path.exists() and not (path.is_symlink() or path.is_file() or path.is_dir()):
+        raise UsageError(Reason.NOT_A_FILE, f"{path} is not a regular file and is left as it is")
+    if force and _is_special(path):
+        raise UsageError(Reason.NOT_A_FILE, f"{path} is not a regular file and is left as it is")
     try:
         publish_public(path, data, overwrite=force)
     except UnavailableError as error:
@@ -61,3 +66,12 @@ def _write(path: Path, data: bytes, *, force: bool) -> None:
             hint = "--force replaces it; --path writes elsewhere"
             raise UsageError(Reason.USAGE, f"{path} exists and is left as it is", hint=hint) from error
         raise UnavailableError(error.reason, f"{path} cannot be written: {error.detail}") from error
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a device, a FIFO or a socket stands there: /dev/null must not become a policy."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode))

@@ -11,20 +11,37 @@ It decides nothing about names and places (`stores.layout`) and holds no descrip
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
-from docket.errors import DocketError
-from docket.host.disk import Folder, StoredFile
+from docket.errors import DocketError, UnavailableError
+from docket.formats.reason import Reason
+from docket.host.disk import SYSTEM_DISK, Folder, StoredFile, reported
 
 CHUNK_BYTES = 1024 * 1024
 TEMPORARY_SUFFIX = ".tmp"
+PUBLIC_MODE = 0o644
 
 
 def publish(folder: Folder, name: str, data: bytes, *, overwrite: bool = True) -> None:
     """Make `data` the durable content of `name`; ALREADY_EXISTS if it is taken and may not be overwritten."""
     _publish(folder, name, lambda target: target.append(data), overwrite=overwrite)
+
+
+def publish_public(path: Path, data: bytes, *, overwrite: bool) -> None:
+    """Make `data` the durable content of a person's own file, which others may read; links above it are followed."""
+    try:
+        parent = Path(os.path.realpath(path.parent))
+    except OSError as error:  # a relative path, and the current folder has been deleted
+        detail = f"the current folder cannot be used: {error.strerror}"
+        raise UnavailableError(Reason.NOT_FOUND, detail) from error
+    with SYSTEM_DISK.folder(parent) as folder:
+        publish(folder, path.name, data, overwrite=overwrite)
+    with reported("set the permissions of", path):
+        path.chmod(PUBLIC_MODE)
 
 
 def publish_copy(folder: Folder, name: str, source: StoredFile, *, overwrite: bool = True) -> None:

@@ -12,7 +12,7 @@ from disks.memory_disk import MemoryDisk
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK
-from docket.host.durable import CHUNK_BYTES, chunks, publish, publish_copy, temporary_name
+from docket.host.durable import CHUNK_BYTES, chunks, publish, publish_copy, publish_public, temporary_name
 
 HERE = Path("/state")
 
@@ -84,3 +84,16 @@ def test_temporary_names_never_meet():
     names = {temporary_name("x" * 300) for _ in range(100)}
     assert len(names) == 100
     assert all(name.startswith(".") and len(name) <= 255 for name in names)
+
+
+def test_a_persons_own_file_is_whole_readable_and_never_overwritten_unasked(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    publish_public(tmp_path / "link" / "f", b"one", overwrite=False)
+    assert (tmp_path / "real" / "f").read_bytes() == b"one"
+    assert (tmp_path / "real" / "f").stat().st_mode & 0o777 == 0o644
+    with pytest.raises(UnavailableError) as caught:
+        publish_public(tmp_path / "real" / "f", b"two", overwrite=False)
+    assert caught.value.reason == Reason.ALREADY_EXISTS
+    publish_public(tmp_path / "real" / "f", b"two", overwrite=True)
+    assert [(path.name, path.read_bytes()) for path in (tmp_path / "real").iterdir()] == [("f", b"two")]

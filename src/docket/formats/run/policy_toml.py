@@ -12,7 +12,6 @@ It knows nothing of paths: `source` is only what messages call the file.
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
@@ -22,6 +21,7 @@ from decimal import Decimal
 from typing import Any
 
 from docket.errors import InvalidDocumentError
+from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.formats.run.policy import KEYS, NAME_KEY, SECTIONS, Key, Policy, Section, Upstreams
 from docket.formats.run.policy_kinds import shown
@@ -200,20 +200,20 @@ def _construct(found: _Found, section: type[Section], values: dict[str, Any], se
 
 def _nearest_section(name: str, noun: str) -> str:
     if noun == "key":
-        near = [key.path for key in KEYS if key.name == _close(name, [key.name for key in KEYS])]
-        if near:
-            return f"the nearest is {near[0]}"
-    nearest = _close(name.split(".", maxsplit=1)[0], _SECTION_NAMES)
-    if nearest is not None:
-        return f"the nearest is [{nearest}]"
+        paths = [key.path for key in KEYS if key.name == _close(name, [key.name for key in KEYS])]
+        if paths:
+            return f"the nearest is {paths[0]}"
+    near = _close(name.split(".", maxsplit=1)[0], _SECTION_NAMES)
+    if near is not None:
+        return f"the nearest is [{near}]"
     return f"the sections are {', '.join(_SECTION_NAMES)}"
 
 
 def _nearest_key(section: str, name: str) -> str:
     here = _BY_SECTION[section]
-    nearest = _close(name, tuple(here))
-    if nearest is not None:
-        return f"the nearest is {section}.{nearest}"
+    near = _close(name, tuple(here))
+    if near is not None:
+        return f"the nearest is {section}.{near}"
     elsewhere = _close(name, [key.name for key in KEYS])
     if elsewhere is not None:
         return f"the nearest is {next(key.path for key in KEYS if key.name == elsewhere)}"
@@ -221,8 +221,7 @@ def _nearest_key(section: str, name: str) -> str:
 
 
 def _close(name: str, known: tuple[str, ...] | list[str]) -> str | None:
-    matches = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1)
-    return matches[0] if matches else None
+    return next(iter(nearest(name.lower().replace("-", "_"), known)), None)
 
 
 def _problem(path: KeyPath | None, line: int | None, message: str) -> PolicyProblem:

@@ -85,7 +85,7 @@ def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
         event_hash=reader.digest("event_hash"),
         latency_ms=reader.optional("latency_ms", reader.integer),
     )
-    path = _path(reader.items("merkle_path"), where) if ours or reader.has("merkle_path") else ()
+    path = read_path(reader.items("merkle_path"), where) if ours or reader.has("merkle_path") else ()
     asserted = cache_key = None
     if not ours:
         asserted = reader.optional("asserted_by", reader.text)
@@ -97,7 +97,8 @@ def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
     return RowView(row=row, path=path, asserted_by=asserted, cache_key=cache_key)
 
 
-def _path(steps: Sequence[JsonValue], where: str) -> tuple[Sibling, ...]:
+def read_path(steps: Sequence[JsonValue], where: str) -> tuple[Sibling, ...]:
+    """Return the Merkle path of the member `merkle_path` of `where`; InvalidDocumentError names the step."""
     if len(steps) > MAX_PATH_STEPS:
         raise InvalidDocumentError(Reason.TOO_LARGE, f"{where}.merkle_path has more than {MAX_PATH_STEPS} steps")
     return tuple(_step(step, where, index) for index, step in enumerate(steps))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import difflib
-
 from docket.errors import UsageError
+from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.rules.agents.aider import AiderRecipe
 from docket.rules.agents.claude import ClaudeRecipe
@@ -17,7 +16,8 @@ GENERIC: Recipe = GenericRecipe()
 
 RECIPES: tuple[Recipe, ...] = (ClaudeRecipe(), CodexRecipe(), AiderRecipe(), MiniRecipe(), GENERIC, UntouchedRecipe())
 
-_ALIASES = {"claude": "claude-code", "mini": "mini-swe-agent"}
+# Short names, here and for the presets of `docket init`.
+ALIASES = {"claude": "claude-code", "mini": "mini-swe-agent"}
 
 
 def names() -> tuple[str, ...]:
@@ -28,11 +28,16 @@ def names() -> tuple[str, ...]:
 def recognise(argv: tuple[str, ...], name: str | None = None) -> Recipe:
     """Return the recipe of that name, else the first that knows the program; UsageError for an unknown name."""
     if name is not None:
-        wanted = _ALIASES.get(name, name)
+        wanted = ALIASES.get(name, name)
         for recipe in RECIPES:
             if recipe.name == wanted:
                 return recipe
-        near = difflib.get_close_matches(name, (*names(), *_ALIASES), n=1)
-        meant = f"; did you mean {_ALIASES.get(near[0], near[0])}?" if near else ""
-        raise UsageError(Reason.USAGE, f"no agent is called {name!r}{meant}", hint=f"known: {', '.join(names())}")
+        detail = f"no agent is called {name!r}{did_you_mean(name, names())}"
+        raise UsageError(Reason.USAGE, detail, hint=f"known: {', '.join(names())}")
     return next((recipe for recipe in RECIPES if recipe.recognises(argv)), GENERIC)
+
+
+def did_you_mean(name: str, known: tuple[str, ...]) -> str:
+    """Return the end of a sentence about an unknown name: which of the known ones it may have meant, or nothing."""
+    near = nearest(name, (*known, *ALIASES))
+    return f"; did you mean {ALIASES.get(near[0], near[0])}?" if near else ""

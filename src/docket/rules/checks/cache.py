@@ -9,9 +9,9 @@ from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
-from docket.formats.merkle import Sibling, Side, root_from_path
+from docket.formats.merkle import Sibling, root_from_path
 from docket.formats.reading import Reader
-from docket.formats.run.receipt_view import MAX_PATH_STEPS
+from docket.formats.run.receipt_view import read_path
 from docket.formats.shown import shown
 from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, held, skipped
 from docket.rules.checks.ledger_pass import LedgerReading
@@ -137,7 +137,6 @@ def _origins(cache: JsonValue) -> tuple[_Origin, ...]:
 def _origin(item: JsonValue, where: str) -> _Origin:
     reader = Reader(item, where)
     usage = reader.object("usage")
-    steps = reader.items("merkle_path")[:MAX_PATH_STEPS]
     return _Origin(
         where=where,
         origin_seq=reader.integer("origin_seq"),
@@ -150,10 +149,5 @@ def _origin(item: JsonValue, where: str) -> _Origin:
         first_seq=reader.integer("first_seq"),
         last_seq=reader.integer("last_seq"),
         event_hash=reader.digest("event_hash"),
-        path=tuple(_step(step, where) for step in steps),
+        path=read_path(reader.items("merkle_path"), where),
     )
-
-
-def _step(item: JsonValue, where: str) -> Sibling:
-    reader = Reader(item, f"{where}.merkle_path")
-    return Sibling(Side(reader.choice("side", tuple(Side))), reader.digest("hash"))

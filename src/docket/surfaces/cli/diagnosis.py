@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from docket.errors import DocketError, InvalidDocumentError
+from docket.errors import DocketError
 from docket.formats.ledger.lines import TornTail
 from docket.host.isolation import detect
-from docket.stores.layout import RUNS, Layout, resolve_layout
+from docket.stores.layout import RUNS, Layout
 from docket.stores.ledger import read_ledger
+from docket.surfaces.cli.project import layout_at
 
 LOW_SPACE_BYTES = 64 * 1024 * 1024
 LEDGERS_LOOKED_AT = 50
@@ -91,7 +92,7 @@ def _agents() -> Iterator[Finding]:
 
 def _project(root: Path, docket_dir: Path | None) -> Iterator[Finding]:
     try:
-        layout = resolve_layout(root, docket_dir=docket_dir, environment=os.environ)
+        layout = layout_at(root, docket_dir)
     except DocketError as error:
         yield Finding("evidence", Level.PROBLEM, error.detail, error.hint)
         return
@@ -156,6 +157,6 @@ def _ledger_state(path: Path) -> str | None:
             if isinstance(item, TornTail):
                 return "its last line is torn"
             last = item
-    except (InvalidDocumentError, DocketError) as error:
+    except DocketError as error:
         return error.detail
     return None if last is not None and last.type == "session.end" else "no recorded end (still running, or killed)"

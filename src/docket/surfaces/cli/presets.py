@@ -9,7 +9,6 @@ Rules:
 
 from __future__ import annotations
 
-import difflib
 import json
 import textwrap
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from docket.formats.amount import Usd
 from docket.formats.reason import Reason
 from docket.formats.run.policy import NAME_KEY, SECTIONS, Key, Section
 from docket.formats.run.policy_toml import parse_policy
+from docket.rules.agents.registry import ALIASES, did_you_mean
 
 DEFAULT_PRESET = "generic"
 _WIDTH = 100
@@ -91,8 +91,6 @@ PRESETS: tuple[Preset, ...] = (
     ),
 )
 
-_ALIASES = {"claude": "claude-code", "mini": "mini-swe-agent"}
-
 # What a commented key shows where its default says too little.
 _EXAMPLES: Mapping[str, str] = {
     "budget.pass_endpoints": '["openai/v1/moderations"]',
@@ -114,14 +112,13 @@ _EXAMPLES: Mapping[str, str] = {
 
 def preset(name: str) -> Preset:
     """Return a preset; UsageError names the nearest one."""
-    wanted = _ALIASES.get(name, name)
+    wanted = ALIASES.get(name, name)
     for entry in PRESETS:
         if entry.name == wanted:
             return entry
     known = tuple(entry.name for entry in PRESETS)
-    near = difflib.get_close_matches(name, (*known, *_ALIASES), n=1, cutoff=0.4)
-    meant = f"; did you mean {_ALIASES.get(near[0], near[0])}?" if near else ""
-    raise UsageError(Reason.USAGE, f"no preset is called {name!r}{meant}", hint=f"presets: {', '.join(known)}")
+    detail = f"no preset is called {name!r}{did_you_mean(name, known)}"
+    raise UsageError(Reason.USAGE, detail, hint=f"presets: {', '.join(known)}")
 
 
 def policy_text(start: Preset, *, name: str, max_usd: Usd) -> str:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -13,6 +13,7 @@ import click
 
 from docket import __version__
 from docket.errors import DocketError
+from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.surfaces.cli import console, exits
 
@@ -60,7 +61,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            near = nearest(args[0], COMMANDS)
             if not near:
                 raise
             raise click.UsageError(f"{error.message} Did you mean {near[0]!r}?", ctx=ctx) from error
@@ -136,8 +137,7 @@ def _told(error: click.ClickException) -> str:
 
 
 def _internal(error: Exception) -> int:
-    import os  # noqa: PLC0415
-    import traceback  # noqa: PLC0415
+    import traceback  # noqa: PLC0415 - what a fault alone needs
 
     console.say(f"internal error: {type(error).__name__}: {console.plain(str(error))}")
     if os.environ.get("DOCKET_DEBUG"):
@@ -149,7 +149,5 @@ def _internal(error: Exception) -> int:
 
 def _forget_stdout() -> None:
     # Its reader went away (`docket report | head`), or its disk is full: no complaint at the interpreter's exit.
-    import os  # noqa: PLC0415
-
     with suppress(OSError, ValueError):  # standard output is no descriptor in tests
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -49,6 +49,15 @@ def texts(document: JsonObject, *names: str) -> tuple[str, ...]:
     return tuple(str(item) for item in value)
 
 
+MODEL_HEADINGS = ("Model", "Rows", "Input", "Cached", "Output", "Cost")
+
+
+def model_cells(row: JsonObject) -> tuple[str, ...]:
+    """Return a row of `totals.by_model` as texts under MODEL_HEADINGS."""
+    counts = (f"{count(row, n):,}" for n in ("calls", "input_tokens", "cached_input_tokens", "output_tokens"))
+    return (text(row, "model"), *counts, f"${text(row, 'cost_usd')}")
+
+
 def command_line(document: JsonObject) -> str:
     """Return the agent's command as one could type it."""
     return shlex.join(texts(document, "session", "argv"))

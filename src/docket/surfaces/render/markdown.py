@@ -31,8 +31,8 @@ def report(document: JsonObject) -> str:
     ]
     by_model = figures.rows(document, "totals", "by_model")
     if by_model:
-        lines += ["| Model | Rows | Input | Cached | Output | Cost |", "|---|--:|--:|--:|--:|--:|"]
-        lines += [_model_row(row) for row in by_model]
+        lines += [f"| {' | '.join(figures.MODEL_HEADINGS)} |", "|---|--:|--:|--:|--:|--:|"]
+        lines += [f"| {' | '.join(map(escaped, figures.model_cells(row)))} |" for row in by_model]
         lines.append("")
     paths = figures.texts(document, "files", "top_paths")
     if paths:
@@ -47,8 +47,3 @@ def code(text: str) -> str:
     fence = "`" * (longest + 1)
     space = " " if longest else ""
     return f"{fence}{space}{shown}{space}{fence}"
-
-
-def _model_row(row: JsonObject) -> str:
-    counts = (f"{figures.count(row, n):,}" for n in ("calls", "input_tokens", "cached_input_tokens", "output_tokens"))
-    return f"| {escaped(figures.text(row, 'model'))} | {' | '.join(counts)} | ${figures.text(row, 'cost_usd')} |"

@@ -100,25 +100,16 @@ def _record(document: JsonObject) -> str:
     return f"{events}, head {figures.text(document, 'ledger', 'head')[:16]}…, {figures.vouching(document)}"
 
 
-_TOKEN_COLUMNS = ("calls", "input_tokens", "cached_input_tokens", "output_tokens")
-
-
 def _by_model(by_model: Sequence[JsonObject]) -> Table:
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("Model")
-    for name in ("Rows", "Input", "Cached", "Output", "Cost"):
+    model, *others = figures.MODEL_HEADINGS
+    table.add_column(model)
+    for name in others:
         table.add_column(name, justify="right")
     for row in by_model:
-        table.add_row(
-            _styled(figures.text(row, "model")),
-            *(
-                f"{figures.count(row, name):,}"
-                for name in ("calls", "input_tokens", "cached_input_tokens", "output_tokens")
-            ),
-            _styled(f"${figures.text(row, 'cost_usd')}"),
-        )
+        table.add_row(*map(_styled, figures.model_cells(row)))
     return table
 
 

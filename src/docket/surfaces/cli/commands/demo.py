@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from docket.errors import InvalidDocumentError, UsageError
-from docket.formats.amount import Usd
-from docket.formats.reason import Reason
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.options import dollars
 
 if TYPE_CHECKING:
     from docket.demo.show import DemoResult, Told
@@ -34,7 +32,7 @@ def demo(max_usd: str, *, keep: bool, as_json: bool) -> int:
     """
     from docket.demo.show import DemoOptions, run_demo  # noqa: PLC0415 - not needed for --help
 
-    options = DemoOptions(max_usd=_amount(max_usd), keep=keep)
+    options = DemoOptions(max_usd=dollars("--max-usd", max_usd), keep=keep)
     steps = _Steps(silent=as_json)
     result = run_demo(options, steps.show)
     if as_json:
@@ -42,13 +40,6 @@ def demo(max_usd: str, *, keep: bool, as_json: bool) -> int:
     else:
         _sum_up(result)
     return exits.FAILED if result.problems else exits.OK
-
-
-def _amount(text: str) -> Usd:
-    try:
-        return Usd.parse(text)
-    except InvalidDocumentError as error:
-        raise UsageError(Reason.USAGE, f"--max-usd: {error.detail}") from error
 
 
 class _Steps:

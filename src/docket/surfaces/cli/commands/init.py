@@ -55,8 +55,6 @@ def _name(given: str | None, fallback: str) -> str:
 
 
 def _write(path: Path, data: bytes, *, force: bool) -> None:
-    if force and path.exists() and not (path.is_symlink() or path.is_file() or path.is_dir()):
-        raise UsageError(Reason.NOT_A_FILE, f"{path} is not a regular file and is left as it is")
     if force and _is_special(path):
         raise UsageError(Reason.NOT_A_FILE, f"{path} is not a regular file and is left as it is")
     try:

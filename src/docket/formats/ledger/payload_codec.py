@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
-from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue, encode, quoted, spelled, utf8
+from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue, quoted, spelled, utf8
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import DATA_DEPTH, Draft, draft_encoded
 from docket.formats.reading import Reader
@@ -60,18 +60,34 @@ def to_members(value: object) -> dict[str, JsonValue]:
 
 def encode_members(value: object, depth: int) -> bytes:
     """Return the canonical bytes of `to_members(value)` at `depth`, without building the members on the way."""
+    return utf8(_object(value, depth))
+
+
+def _object(value: object, depth: int) -> str:
     plan = _plan(type(value))  # type: ignore[arg-type] # as above
     if plan is None:
-        return encode(to_members(value), depth=depth)
+        return spelled(to_members(value), depth)
     parts, inner = [], depth + 1
     for key, member in zip(plan.keys, plan.members_of(value), strict=True):
-        if type(member) is str:
-            parts.append(key + quoted(member))
-        elif type(member) in _PLAIN:
-            parts.append(key + spelled(member, inner))
-        elif member is not None:
-            parts.append(key + spelled(_to_json(member), inner))
-    return utf8("{" + ",".join(parts) + "}")
+        if member is not None:
+            write = _WRITERS.get(type(member))
+            parts.append(key + (_other(member, inner) if write is None else write(member)))
+    return "{" + ",".join(parts) + "}"
+
+
+def _other(member: Any, depth: int) -> str:  # noqa: ANN401 - as `_to_json`
+    if isinstance(member, StrEnum):
+        return quoted(member)
+    if type(member) is tuple:
+        return f"[{','.join([_item(inner, depth + 1) for inner in member])}]"
+    if is_dataclass(member):
+        return _object(member, depth)
+    return spelled(_to_json(member), depth)
+
+
+def _item(member: Any, depth: int) -> str:  # noqa: ANN401 - as `_to_json`
+    write = _WRITERS.get(type(member))
+    return _other(member, depth) if write is None else write(member)
 
 
 def from_members(cls: type[P], value: JsonValue, where: str) -> P:
@@ -90,6 +106,26 @@ def from_members(cls: type[P], value: JsonValue, where: str) -> P:
 
 
 _PLAIN = frozenset((str, int, bool))
+_USAGE_KEYS = {item.name: f"{quoted(item.name)}:" for item in fields(Usage)}
+
+
+def _whole(number: int) -> str:
+    return str(number) if -MAX_INTEGER <= number <= MAX_INTEGER else spelled(number, 1)
+
+
+def _usage(usage: Usage) -> str:
+    members = sorted(usage.to_json().items())
+    return "{" + ",".join([_USAGE_KEYS[name] + _WRITERS[type(count)](count) for name, count in members]) + "}"
+
+
+_WRITERS: Mapping[type, Callable[[Any], str]] = {
+    str: quoted,
+    int: _whole,
+    bool: {True: "true", False: "false"}.__getitem__,
+    Usd: '"{}"'.format,
+    Usage: _usage,
+}
+"""How members of these very types are written, at whatever depth they stand."""
 
 
 _MembersOf: TypeAlias = Callable[[object], tuple[Any, ...]]

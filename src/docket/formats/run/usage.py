@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from operator import attrgetter
+from operator import add, attrgetter
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
@@ -45,11 +45,16 @@ class Usage:
     file_searches: int = 0
 
     def __post_init__(self) -> None:
-        for name, value in zip(_NAMES, _COUNTS(self), strict=True):
+        for value in _COUNTS(self):
             if type(value) is not int or value < 0:
-                raise InvalidDocumentError(Reason.WRONG_VALUE, f"usage.{name} is not a non-negative integer")
+                raise self._wrong()
         if self.cached_input_tokens + self.written_tokens > self.input_tokens:
             raise InvalidDocumentError(Reason.WRONG_VALUE, "usage: the cached parts exceed the input")
+
+    def _wrong(self) -> InvalidDocumentError:
+        counts = zip(_NAMES, _COUNTS(self), strict=True)
+        name = next(name for name, value in counts if type(value) is not int or value < 0)
+        return InvalidDocumentError(Reason.WRONG_VALUE, f"usage.{name} is not a non-negative integer")
 
     @property
     def written_tokens(self) -> int:
@@ -72,8 +77,7 @@ class Usage:
         return {name: value for name, value in zip(_NAMES, _COUNTS(self), strict=True) if value or name in _ALWAYS}
 
     def __add__(self, other: Usage) -> Usage:
-        sums = (mine + theirs for mine, theirs in zip(_COUNTS(self), _COUNTS(other), strict=True))
-        return Usage(**dict(zip(_NAMES, sums, strict=True)))
+        return Usage(**dict(zip(_NAMES, map(add, _COUNTS(self), _COUNTS(other)), strict=True)))
 
     @classmethod
     def from_json(cls, value: JsonValue, where: str = "usage") -> Usage:

@@ -154,9 +154,13 @@ def _length(headers: Headers) -> int | None:
     found = values(headers, b"content-length")
     if not found:
         return None
-    stated = {part.strip() for value in found for part in value.split(b",")}
-    text = stated.pop()
-    if stated or not text.isdigit() or len(text) > 18:
+    text = found[0]
+    if len(found) > 1 or not text.isdigit():
+        stated = {part.strip() for value in found for part in value.split(b",")}
+        text = stated.pop()
+        if stated:
+            raise _malformed("the Content-Length is not one number")
+    if not text.isdigit() or len(text) > 18:
         raise _malformed("the Content-Length is not one number")
     return int(text)
 

@@ -127,9 +127,9 @@ class MessagesState:
     def copy(self) -> MessagesState:
         """Return an independent copy."""
         other = MessagesState()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        other._usage = self._usage.copy()
+        other.visible_output_bytes, other._usage = self.visible_output_bytes, self._usage.copy()
+        other._model, other._id, other._error = self._model, self._id, self._error
+        other._final, other._terminal = self._final, self._terminal
         return other
 
     def _message(self, message: JsonMap) -> None:

@@ -32,11 +32,12 @@ class _Iteration:
 class AnthropicUsage:
     """Usage merged over the events of one reply."""
 
-    __slots__ = ("_counts", "_iterations", "inference_geo", "service_tier", "speed")
+    __slots__ = ("_billed", "_counts", "_iterations", "inference_geo", "service_tier", "speed")
 
     def __init__(self) -> None:
         self._counts = Counts()
         self._iterations: tuple[JsonMap, ...] = ()
+        self._billed: tuple[_Iteration, ...] | None = None
         self.service_tier: str | None = None
         self.speed: str | None = None
         self.inference_geo: str | None = None
@@ -57,6 +58,7 @@ class AnthropicUsage:
 
     def merge(self, usage: JsonMap) -> None:
         """Take a cumulative usage object."""
+        self._billed = None
         _merge(self._counts, usage)
         iterations = as_items(usage.get("iterations"))
         if iterations:
@@ -67,14 +69,14 @@ class AnthropicUsage:
         parts = self._parts()
         if parts is None:
             return None
-        total = self._searches()
-        for part in parts:
+        searches, total = self._searches(), parts[0].usage
+        for part in parts[1:]:
             total += part.usage
-        return total
+        return total + searches if searches.web_searches else total
 
     def parts(self, model: str | None) -> tuple[UsagePart, ...]:
         """Return what each sampling used, where there was more than one; searches stand with the last."""
-        parts = self._parts() or []
+        parts = self._parts() or ()
         own = model or ""
         if len(parts) < 2 and all(part.model in (None, own) for part in parts):
             return ()
@@ -91,7 +93,14 @@ class AnthropicUsage:
     def _searches(self) -> Usage:
         return Usage(web_searches=self._counts.get("web_search_requests"))
 
-    def _parts(self) -> list[_Iteration] | None:
+    def _parts(self) -> tuple[_Iteration, ...] | None:
+        """Return what is billed apart, the top level alone where nothing is; None while the input is not known."""
+        if self._billed is None:
+            billed = self._split()
+            self._billed = None if billed is None else tuple(billed)
+        return self._billed
+
+    def _split(self) -> list[_Iteration] | None:
         if "input_tokens" not in self._counts.known or self._counts.unreadable & set(_TOP):
             return None
         top = _Iteration("message", None, _usage(self._counts, self._counts))

@@ -57,11 +57,14 @@ class ReplyState(Protocol):
 class BodyMeter:
     """A meter over a wire format's state; `wanted` are the members to keep of an event, of a body, too long to hold."""
 
-    __slots__ = ("_answer", "_bytes", "_events", "_held", "_scan", "_state", "_stream", "_wanted")
+    __slots__ = (
+        "_answer", "_bytes", "_event_members", "_events", "_held", "_scan", "_state", "_stream", "_wanted",
+    )  # fmt: skip
 
     def __init__(self, state: ReplyState, *, events: Paths, body: Paths) -> None:
         self._state = state
-        self._events = EventStream(events)
+        self._event_members = events
+        self._events: EventStream | None = None
         self._wanted = body
         self._stream: bool | None = None
         self._held = bytearray()
@@ -76,9 +79,11 @@ class BodyMeter:
             if not data:
                 return
             self._stream = data[:1] not in b"{["
+            if self._stream:
+                self._events = EventStream(self._event_members)
         self._answer = None
         self._bytes += len(data)
-        if self._stream:
+        if self._events is not None:
             for event in self._events.feed(data):
                 _take(self._state, event)
         elif self._scan is not None:
@@ -108,7 +113,7 @@ class BodyMeter:
 
     def _read(self) -> Reading:
         if self._stream is not False:
-            pending = self._events.pending()
+            pending = None if self._events is None else self._events.pending()
             if pending is None:
                 return self._state.reading()
             state = self._state.copy()

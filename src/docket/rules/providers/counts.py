@@ -10,11 +10,11 @@ from docket.rules.providers.json_scan import JsonMap
 
 def count(value: object) -> int | None:
     """Return a non-negative whole number below 10**12 (`12.0` is one too), None for anything else."""
+    if type(value) is int:
+        return value if 0 <= value < MAX_COUNT else None
     if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < MAX_COUNT:
-        return None
-    return value
+        return count(int(value))
+    return None
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class Counts:
 
     def merge(self, usage: JsonMap, names: tuple[str, ...]) -> None:
         """Take the members `names` of a usage object."""
-        for name in names:
+        for name in names if usage else ():
             value = usage.get(name)
             if value is None:
                 continue

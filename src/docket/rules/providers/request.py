@@ -19,6 +19,8 @@ from docket.rules.providers.json_scan import JsonMap, MemberScan, as_items, as_m
 
 MAX_PARSED_BYTES = 32 * 1024 * 1024
 BILLING_LINE = "x-anthropic-billing-header:"
+_BILLING_BYTES = BILLING_LINE.encode()
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _CHANGING = frozenset(
     {
         "metadata", "request_id", "idempotency_key", "stream", "stream_options", "user", "user_id",
@@ -53,10 +55,10 @@ def fingerprint(body: bytes, parsed: JsonMap) -> str:
     if len(body) > MAX_PARSED_BYTES:
         return _digest(body)
     kept = {name: value for name, value in parsed.items() if name not in _CHANGING}
-    if BILLING_LINE.encode() in body:
+    if _BILLING_BYTES in body:
         kept["system"] = _without_billing_line(kept.get("system"))
     try:
-        return _digest(json.dumps(kept, sort_keys=True, separators=(",", ":")).encode("ascii"))
+        return _digest(_ENCODER.encode(kept).encode("ascii"))
     except (RecursionError, ValueError):
         return _digest(body)
 

@@ -13,7 +13,6 @@ Which prices hold is `rules.spending.tariff`; how a usage falls apart is `rules.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from docket.formats.amount import Usd
 from docket.formats.ledger.payloads import Component, PriceRow
@@ -195,8 +194,14 @@ class _Row:
     family: Family
 
 
-@lru_cache(maxsize=1024)
 def _row(tariff: Tariff, suffix: str) -> _Row:
+    row: _Row | None = tariff.rows.get(suffix)
+    if row is None:
+        row = tariff.rows[suffix] = _made_row(tariff, suffix)
+    return row
+
+
+def _made_row(tariff: Tariff, suffix: str) -> _Row:
     pattern = literal_pattern(tariff.name + suffix)
     row = _price_row(pattern, _component_rates(tariff.rates, suffix), tariff.source)
     return _Row(row, Family(pattern=pattern, input=row.input, cached_input=row.cached_input, output=row.output))

@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -105,12 +105,16 @@ class Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tariff:
-    """The prices of a call under the family name that stands for them."""
+    """The prices of a call under the family name that stands for them.
+
+    `rows` is room for `rules.spending.pricing` to remember the rows it has made of them.
+    """
 
     name: str
     rates: Rates
     source: str
     assumed: bool
+    rows: dict[str, Any] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import pytest
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
+from docket.formats.canonical import encode
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import GENESIS, draft, seal
 from docket.formats.ledger.payloads import (
@@ -109,6 +110,7 @@ def event(type_, data):
 def test_a_payload_and_its_data(payload, type_, data):
     assert type_ == payload.TYPE
     assert payload.to_data() == data
+    assert payload.draft() == (type_, encode(data))
     assert read_payload(event(type_, data)) == payload
 
 

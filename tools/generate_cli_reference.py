@@ -12,33 +12,32 @@ import click
 from docket.surfaces.cli.root import COMMANDS, root
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "cli.md"
-WIDTH = 100
+SIZE = {"terminal_width": 100, "max_content_width": 100}
 
 
 def page() -> str:
     """Return the page: the group's help, then each command's."""
+    group = click.Context(root, info_name="docket", **{**SIZE, **root.context_settings})
     parts = [
         "# Command line",
         "",
         "What `docket COMMAND --help` prints.",
         "",
         "```text",
-        _help(root, "docket"),
+        _help(group),
         "```",
         "",
     ]
-    context = click.Context(root, info_name="docket")
     for name in COMMANDS:
-        command = root.get_command(context, name)
+        command = root.get_command(group, name)
         if command is not None:
-            parts += [f"## docket {name}", "", "```text", _help(command, f"docket {name}"), "```", ""]
+            context = click.Context(command, parent=group, info_name=name, **SIZE)
+            parts += [f"## docket {name}", "", "```text", _help(context), "```", ""]
     return "\n".join(parts)
 
 
-def _help(command: click.Command, name: str) -> str:
-    context = click.Context(command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH)
-    text = command.get_help(context)
-    return "\n".join(line.rstrip() for line in text.splitlines())
+def _help(context: click.Context) -> str:
+    return "\n".join(line.rstrip() for line in context.get_help().splitlines())
 
 
 if __name__ == "__main__":

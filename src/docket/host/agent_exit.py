@@ -53,20 +53,20 @@ class StopReport:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class ExitStatus:
     """An exit status: a code or a signal, the other None."""
 
     code: int | None = None
     signal: int | None = None
 
     @classmethod
-    def parse(cls, words: Sequence[str]) -> Status:
+    def parse(cls, words: Sequence[str]) -> ExitStatus:
         """Read `exited CODE` or `killed SIGNAL`."""
         kind, number = words
         return cls(code=int(number)) if kind == "exited" else cls(signal=int(number))
 
     @classmethod
-    def from_wait(cls, status: int) -> Status:
+    def from_wait(cls, status: int) -> ExitStatus:
         """Read what waitpid returns."""
         if os.WIFSIGNALED(status):
             return cls(signal=os.WTERMSIG(status))
@@ -82,8 +82,8 @@ class Reports:
         self.launcher: tuple[int, int] | None = None
         self.lost = False
         self._failure: tuple[str, int] | None = None
-        self._status: Status | None = None
-        self._reaped: dict[int, Status] = {}
+        self._status: ExitStatus | None = None
+        self._reaped: dict[int, ExitStatus] = {}
         self._counts: tuple[int, ...] | None = None
 
     @property
@@ -105,11 +105,11 @@ class Reports:
             case ["failed", stage, error]:
                 self._failure = (stage, int(error))
             case ["exited" | "killed", _]:
-                self._status = Status.parse(words)
+                self._status = ExitStatus.parse(words)
             case ["lost"]:
                 self.lost = True
             case ["reaped", pid, *status]:
-                self._reaped[int(pid)] = Status.parse(status)
+                self._reaped[int(pid)] = ExitStatus.parse(status)
             case ["ended", *counts]:
                 self._counts = tuple(int(count) for count in counts)
 
@@ -128,16 +128,16 @@ class Reports:
         """Whether a signal ended the agent, as far as is known."""
         return self._agent_status().code is None
 
-    def give_up(self, reaped: Mapping[int, Status], killed: int, survivors: int) -> None:
+    def give_up(self, reaped: Mapping[int, ExitStatus], killed: int, survivors: int) -> None:
         """No report will come any more: guard and launcher were killed, and docket itself ended what it found."""
         self.lost = True
         self._reaped.update(reaped)
         self._counts = (0, 0, killed, killed, survivors)
 
-    def _agent_status(self) -> Status:
+    def _agent_status(self) -> ExitStatus:
         if self._status is not None or self.pid is None:
-            return self._status or Status()
-        return self._reaped.get(self.pid, Status())
+            return self._status or ExitStatus()
+        return self._reaped.get(self.pid, ExitStatus())
 
     def agent_exit(self, program: str, cwd: str) -> AgentExit:
         """Return how the agent ended; `ended` must hold."""

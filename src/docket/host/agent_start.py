@@ -22,7 +22,7 @@ from docket.host.light_signal import signal
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from docket.host.foreground import Foreground
-    from docket.host.launch_protocol import LaunchRequest
+    from docket.host.launch_protocol import StartRequest
 
 _ABSENT = (errno.ENOENT, errno.ENOTDIR)
 # POSIX leaves the search without PATH to the system; these are the folders every Linux has.
@@ -39,7 +39,7 @@ class StartFailure:
         self.error = error
 
 
-def start(request: LaunchRequest, foreground: Foreground, *, keep_hangup_ignored: bool) -> int | StartFailure:
+def start(request: StartRequest, foreground: Foreground, *, keep_hangup_ignored: bool) -> int | StartFailure:
     """Fork and exec the agent; return its pid once its program runs, or why it does not."""
     reader, writer = os.pipe2(os.O_CLOEXEC)
     launcher = os.getpid()
@@ -69,7 +69,7 @@ def _read_all(descriptor: int) -> bytes:
 
 
 def _become_agent(
-    request: LaunchRequest, foreground: Foreground, launcher: int, writer: int, *, keep_hangup_ignored: bool
+    request: StartRequest, foreground: Foreground, launcher: int, writer: int, *, keep_hangup_ignored: bool
 ) -> None:
     """Turn this forked process into the agent. Does not return."""
     try:
@@ -107,7 +107,7 @@ def _restore_signals(*, keep_hangup_ignored: bool) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
 
 
-def _execute(request: LaunchRequest) -> StartFailure:
+def _execute(request: StartRequest) -> StartFailure:
     """Run the program in place of this process; return why that could not be done."""
     environment = dict(item.split(b"=", 1) for item in request.environment)
     missing = StartFailure(launch_protocol.STAGE_PROGRAM, errno.ENOENT)

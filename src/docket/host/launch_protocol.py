@@ -29,7 +29,7 @@ _LENGTH_BYTES = 8
 _FIXED = 5
 
 
-class LaunchRequest:
+class StartRequest:
     """What the launcher is to start, and for whom.
 
     `argv` and `cwd` are bytes as the kernel takes them, `environment` holds `NAME=value` items.
@@ -57,7 +57,7 @@ class LaunchRequest:
         self.leftover_grace_ms = leftover_grace_ms
 
 
-def encode_request(request: LaunchRequest) -> bytes:
+def encode_request(request: StartRequest) -> bytes:
     """Return the request as a length of eight bytes and items that each end in NUL."""
     numbers = (
         request.docket_group,
@@ -70,7 +70,7 @@ def encode_request(request: LaunchRequest) -> bytes:
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
-def read_request(descriptor: int) -> LaunchRequest | None:
+def read_request(descriptor: int) -> StartRequest | None:
     """Read one request; None if the other end closed before it was whole."""
     head = _read_exactly(descriptor, _LENGTH_BYTES)
     body = None if head is None else _read_exactly(descriptor, int.from_bytes(head, "big"))
@@ -78,7 +78,7 @@ def read_request(descriptor: int) -> LaunchRequest | None:
         return None
     items = body.split(b"\0")[:-1]
     docket_group, take_terminal, leftover_grace_ms, count = (int(item) for item in items[: _FIXED - 1])
-    return LaunchRequest(
+    return StartRequest(
         argv=items[_FIXED : _FIXED + count],
         cwd=items[_FIXED - 1],
         environment=items[_FIXED + count :],

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import NoReturn
 
-    from docket.host.launch_protocol import LaunchRequest
+    from docket.host.launch_protocol import StartRequest
 
 KILL_ALLOWED_SECONDS = 10.0
 # A child that is about to end by itself when the agent does is not a leftover.
@@ -234,7 +234,7 @@ class Run:
         "_waker",
     )
 
-    def __init__(self, channel: Channel, agent: int, request: LaunchRequest, terminal: foreground.Foreground) -> None:
+    def __init__(self, channel: Channel, agent: int, request: StartRequest, terminal: foreground.Foreground) -> None:
         self._channel = channel
         self._agent = agent
         self._request = request

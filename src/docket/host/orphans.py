@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from docket.host import descendants, prctl
-from docket.host.agent_exit import Status
+from docket.host.agent_exit import ExitStatus
 
 _ALLOWED_SECONDS = 10.0
 _FIRST_PAUSE_SECONDS = 0.002
@@ -26,7 +26,7 @@ _LONGEST_PAUSE_SECONDS = 0.1
 class Swept:
     """What was found: the statuses of the processes reaped here, counts of the killed and of those that remain."""
 
-    reaped: Mapping[int, Status]
+    reaped: Mapping[int, ExitStatus]
     killed: int
     survivors: int
 
@@ -35,7 +35,7 @@ def end_adopted(agent: tuple[int, int] | None, guard_started: int) -> Swept:
     """End every process that this one adopted from a run; `agent` is the agent's pid and start time, if it ran."""
     ends_at = time.monotonic() + _ALLOWED_SECONDS
     pause = _FIRST_PAUSE_SECONDS
-    reaped: dict[int, Status] = {}
+    reaped: dict[int, ExitStatus] = {}
     killed: set[tuple[int, int]] = set()
     adopts = prctl.is_subreaper()
     while True:
@@ -61,14 +61,14 @@ def _adopted(table: dict[int, descendants.Process], since: int) -> list[descenda
     return [row for row in table.values() if row.parent == mine and row.group != group and row.started >= since]
 
 
-def _reap(children: list[descendants.Process], reaped: dict[int, Status]) -> None:
+def _reap(children: list[descendants.Process], reaped: dict[int, ExitStatus]) -> None:
     for row in children:
         try:
             pid, status = os.waitpid(row.pid, os.WNOHANG)
         except ChildProcessError:
             continue  # it was reaped elsewhere meanwhile
         if pid:
-            reaped[pid] = Status.from_wait(status)
+            reaped[pid] = ExitStatus.from_wait(status)
 
 
 def _runs(agent: tuple[int, int] | None) -> bool:

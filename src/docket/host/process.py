@@ -30,7 +30,7 @@ from docket.errors import UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.host import descendants, isolation, orphans, terminal
 from docket.host.agent_exit import AgentExit, Ended, Reports, StopReport
-from docket.host.launch_protocol import LaunchRequest, LineReader, encode_request
+from docket.host.launch_protocol import LineReader, StartRequest, encode_request
 
 __all__ = ["Agent", "AgentExit", "Ended", "SpawnRequest", "StopPlan", "StopReport", "spawn"]
 
@@ -310,7 +310,7 @@ def spawn(request: SpawnRequest) -> Agent:
 def _encode(request: SpawnRequest, *, take_terminal: bool) -> bytes:
     """Return what the launcher is told."""
     return encode_request(
-        LaunchRequest(
+        StartRequest(
             argv=[os.fsencode(text) for text in request.argv],
             cwd=_absolute(os.fsencode(request.cwd)),
             environment=[os.fsencode(f"{name}={value}") for name, value in request.env.items()],

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from docket.formats.reason import Reason
-from docket.host.agent_exit import AgentExit, Ended, Reports, Status, StopReport
+from docket.host.agent_exit import AgentExit, Ended, ExitStatus, Reports, StopReport
 
 
 def reports_of(*lines: str) -> Reports:
@@ -69,7 +69,7 @@ def test_nobody_saw_the_end():
 
 def test_docket_itself_saw_the_end():
     reports = reports_of(STARTED)
-    reports.give_up({500: Status(signal=9)}, 2, 1)
+    reports.give_up({500: ExitStatus(signal=9)}, 2, 1)
     assert reports.agent_exit("a", "/").signal == 9
     assert reports.stop_report() == StopReport(
         ended=(Ended(signal=signal.SIGKILL, processes=2),), leftover_processes=2, survivors=1
@@ -109,8 +109,8 @@ def wait_status(script: str) -> int:
 
 @pytest.mark.parametrize("code", [0, 1, 255])
 def test_wait_status_of_an_exit(code):
-    assert Status.from_wait(wait_status(f"exit {code}")) == Status(code=code)
+    assert ExitStatus.from_wait(wait_status(f"exit {code}")) == ExitStatus(code=code)
 
 
 def test_wait_status_of_a_signal():
-    assert Status.from_wait(wait_status("kill -9 $$")) == Status(signal=9)
+    assert ExitStatus.from_wait(wait_status("kill -9 $$")) == ExitStatus(signal=9)

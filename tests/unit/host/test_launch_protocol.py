@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from docket.host.launch_protocol import LaunchRequest, LineReader, encode_request, read_request
+from docket.host.launch_protocol import LineReader, StartRequest, encode_request, read_request
 
 
 @pytest.fixture
@@ -17,7 +17,7 @@ def pair():
     other.close()
 
 
-def request(**more) -> LaunchRequest:
+def request(**more) -> StartRequest:
     given = {
         "argv": [b"prog", b"", b"\xff \n", b"x" * 65536],
         "cwd": b"/tmp/\xfe",
@@ -26,11 +26,11 @@ def request(**more) -> LaunchRequest:
         "take_terminal": True,
         "leftover_grace_ms": 500,
     }
-    return LaunchRequest(**{**given, **more})
+    return StartRequest(**{**given, **more})
 
 
-def fields(value: LaunchRequest) -> dict[str, object]:
-    return {name: getattr(value, name) for name in LaunchRequest.__slots__}
+def fields(value: StartRequest) -> dict[str, object]:
+    return {name: getattr(value, name) for name in StartRequest.__slots__}
 
 
 @pytest.mark.parametrize("more", [{}, {"environment": []}, {"argv": [b""], "take_terminal": False}, {"cwd": b""}])

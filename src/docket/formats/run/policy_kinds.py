@@ -28,7 +28,7 @@ MAX_SECONDS = Decimal(10**9)
 _MAX_DIGITS = 24
 
 
-class Kind(Protocol):
+class ValueKind(Protocol):
     """A kind of value; every method raises InvalidDocumentError with what is wanted instead."""
 
     @property
@@ -58,7 +58,7 @@ class Kind(Protocol):
         ...
 
 
-def shown(value: object) -> str:
+def shown_toml(value: object) -> str:
     """Return a value as a message shows it: short, on one line, tables and arrays by their type alone."""
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -70,9 +70,9 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def refuse(kind: Kind, value: object) -> NoReturn:
+def refuse(kind: ValueKind, value: object) -> NoReturn:
     """Raise for a value that is not of the kind."""
-    raise InvalidDocumentError(Reason.WRONG_VALUE, f"must be {kind.wants}, not {shown(value)}")
+    raise InvalidDocumentError(Reason.WRONG_VALUE, f"must be {kind.wants}, not {shown_toml(value)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +189,7 @@ class Fraction:
         number = Decimal(value)
         self.check(number)
         if self.to_json(number) != value:
-            raise InvalidDocumentError(Reason.NOT_CANONICAL, f"{shown(value)} is not the canonical spelling")
+            raise InvalidDocumentError(Reason.NOT_CANONICAL, f"{shown_toml(value)} is not the canonical spelling")
         return number
 
     def _holds(self, number: Decimal) -> bool:
@@ -300,7 +300,7 @@ class Texts:
         """Accept an array; a lone text is refused with the array it was meant to be."""
         if isinstance(value, str):
             raise InvalidDocumentError(
-                Reason.WRONG_TYPE, f"must be {self.wants}; write a single one as [{shown(value)}]"
+                Reason.WRONG_TYPE, f"must be {self.wants}; write a single one as [{shown_toml(value)}]"
             )
         if not isinstance(value, (list, tuple)):
             refuse(self, value)
@@ -315,7 +315,7 @@ class Texts:
         for member in value:
             if not isinstance(member, str) or not is_utf8(member) or not self.accepts(member):
                 raise InvalidDocumentError(
-                    Reason.WRONG_VALUE, f"must be {self.wants}, and {shown(member)} is not one of them"
+                    Reason.WRONG_VALUE, f"must be {self.wants}, and {shown_toml(member)} is not one of them"
                 )
 
     def to_json(self, value: object) -> JsonValue:

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
 from docket.formats.reading import Reader
-from docket.formats.run.policy_kinds import Kind
+from docket.formats.run.policy_kinds import ValueKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class Key:
 
     section: str
     name: str
-    kind: Kind
+    kind: ValueKind
     default: object
     summary: str
 
@@ -83,5 +83,5 @@ class Section:
         return cls(**values)
 
 
-def key(kind: Kind, summary: str) -> dict[str, object]:
+def key(kind: ValueKind, summary: str) -> dict[str, object]:
     return {"kind": kind, "summary": summary}

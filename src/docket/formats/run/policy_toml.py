@@ -24,7 +24,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.formats.run.policy import KEYS, NAME_KEY, SECTIONS, Key, Policy, Section, Upstreams
-from docket.formats.run.policy_kinds import shown
+from docket.formats.run.policy_kinds import shown_toml
 from docket.formats.run.policy_reach import check_upstream
 from docket.formats.run.toml_lines import KeyPath, Lines, locate
 
@@ -142,7 +142,7 @@ def _read_section(found: _Found, name: str, value: object) -> None:
         noun = "section" if isinstance(value, dict) else "key"
         found.problem((name,), f"is not a known {noun}; {_nearest_section(name, noun)}")
     elif not isinstance(value, dict):
-        found.problem((name,), f"must be a table, written as [{name}], not {shown(value)}")
+        found.problem((name,), f"must be a table, written as [{name}], not {shown_toml(value)}")
     elif name == UPSTREAMS:
         _read_upstreams(found, value)
     else:

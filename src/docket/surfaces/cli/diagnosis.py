@@ -15,12 +15,14 @@ from pathlib import Path
 from docket.errors import DocketError
 from docket.formats.ledger.lines import TornTail
 from docket.host.isolation import detect
+from docket.rules.agents.registry import recognise
 from docket.stores.layout import RUNS, Layout
 from docket.stores.ledger import read_ledger
 from docket.surfaces.cli.project import layout_at
 
 LOW_SPACE_BYTES = 64 * 1024 * 1024
 LEDGERS_LOOKED_AT = 50
+AGENT_PROGRAMS = ("claude", "codex", "aider", "mini")
 
 
 class Level(StrEnum):
@@ -84,10 +86,10 @@ def _prices() -> Finding:
 
 
 def _agents() -> Iterator[Finding]:
-    for name, program in (("claude", "claude"), ("codex", "codex"), ("aider", "aider"), ("mini-swe-agent", "mini")):
+    for program in AGENT_PROGRAMS:
         path = shutil.which(program)
         if path is not None:
-            yield Finding(name, Level.OK, path)
+            yield Finding(recognise((program,)).name, Level.OK, path)
 
 
 def _project(root: Path, docket_dir: Path | None) -> Iterator[Finding]:

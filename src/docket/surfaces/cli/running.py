@@ -30,7 +30,7 @@ from docket.surfaces.render import figures, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class RunArguments:
     """The command line of `docket run`, as typed."""
 
     command: tuple[str, ...]
@@ -62,7 +62,7 @@ class Asked:
         return {name: getattr(self, name) for name in names} | models
 
 
-def carry_out(asked: Asked) -> int:
+def carry_out(asked: RunArguments) -> int:
     """Run the agent and return docket's exit code."""
     request = build_request(asked)
     protect_supervisor()
@@ -79,7 +79,7 @@ def carry_out(asked: Asked) -> int:
     return result.exit_code
 
 
-def build_request(asked: Asked) -> RunRequest:
+def build_request(asked: RunArguments) -> RunRequest:
     """Resolve everything a run needs; RefusedBeforeStartError or UsageError name what is wrong."""
     cwd = _folder(asked.cwd)
     layout = layout_at(cwd, asked.docket_dir)
@@ -132,7 +132,7 @@ def bounds(policy: Policy) -> str:
     return f"cap {', '.join(named)}" if named else "no cap"
 
 
-def tell(asked: Asked, result: RunResult) -> None:
+def tell(asked: RunArguments, result: RunResult) -> None:
     """Say how the run ended and where its record stands."""
     for problem in result.problems:
         console.warn(console.plain(problem.detail))

@@ -9,7 +9,7 @@ import pytest
 
 from docket.errors import InvalidDocumentError
 from docket.formats.run.policy import KEYS
-from docket.formats.run.policy_kinds import Flag, Fraction, Text, is_line, shown
+from docket.formats.run.policy_kinds import Flag, Fraction, Text, is_line, shown_toml
 
 
 @pytest.mark.parametrize("key", KEYS, ids=lambda key: key.path)
@@ -60,7 +60,7 @@ def test_an_optional_fraction_is_null_or_a_number():
     ],
 )
 def test_values_are_shown_short(value, text):
-    assert shown(value) == text
+    assert shown_toml(value) == text
 
 
 def test_a_flag_is_nothing_but_true_or_false():

@@ -10,7 +10,7 @@ import click
 
 from docket.errors import UsageError
 from docket.formats.reason import Reason
-from docket.surfaces.cli.running import Asked, carry_out
+from docket.surfaces.cli.running import RunArguments, carry_out
 
 
 def _upstreams(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -73,5 +73,5 @@ def run(command: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 - clic
             Reason.USAGE, "no agent to run is named", hint='as in: docket run --max-usd 2 -- claude -p "…"'
         )
     quiet = bool(options["quiet"]) or bool(options["as_json"]) or options["report"] == "none"
-    asked = Asked(command=command, quiet=quiet, **{k: v for k, v in options.items() if k != "quiet"})
+    asked = RunArguments(command=command, quiet=quiet, **{k: v for k, v in options.items() if k != "quiet"})
     return carry_out(asked)

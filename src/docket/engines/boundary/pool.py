@@ -34,8 +34,11 @@ _EXTRA_CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CE
 class Pool:
     """Idle connections by origin, and the way to new ones."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], room: memoryview) -> None:
+        """Begin empty; `room` is what the loop reads into."""
         self._environ = environ
+        self._read_room = room
+        self._watched: set[Origin] = set()
         self._idle: dict[Origin, list[UpstreamConnection]] = {}
         self._tls: ssl.SSLContext | None = None
 
@@ -61,7 +64,13 @@ class Pool:
         kept = IDLE_SECONDS if stated is None else min(IDLE_SECONDS, stated - 1)
         connection.idle_until = loop.time() + kept
         self._idle.setdefault(origin, []).append(connection)
-        loop.call_later(IDLE_SECONDS + 1, self._drop_stale, origin)
+        self._watch(origin)
+
+    def _watch(self, origin: Origin) -> None:
+        """Have idle connections dropped in time: one timer for all of them, for a busy one comes back very often."""
+        if origin not in self._watched:
+            self._watched.add(origin)
+            asyncio.get_running_loop().call_later(IDLE_SECONDS + 1, self._drop_stale, origin)
 
     def close(self) -> None:
         """Drop every idle connection."""
@@ -86,17 +95,23 @@ class Pool:
 
     def _drop_stale(self, origin: Origin) -> None:
         now = asyncio.get_running_loop().time()
+        self._watched.discard(origin)
         waiting = self._idle.get(origin, [])
         for connection in [one for one in waiting if one.idle_until <= now]:
             waiting.remove(connection)
             connection.abort()
+        if waiting:
+            self._watch(origin)
+
+    def _make(self) -> UpstreamConnection:
+        return UpstreamConnection(self._read_room)
 
     async def _direct(self, origin: Origin) -> UpstreamConnection:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
         context = self._context() if scheme == "https" else None
         _, connection = await loop.create_connection(
-            UpstreamConnection, host, port, ssl=context, happy_eyeballs_delay=_EYEBALLS_SECONDS
+            self._make, host, port, ssl=context, happy_eyeballs_delay=_EYEBALLS_SECONDS
         )
         return connection
 
@@ -107,7 +122,7 @@ class Pool:
         if proxy.authorization is not None:
             headers.append((b"Proxy-Authorization", proxy.authorization.encode("latin-1")))
         _, tunnel = await asyncio.get_running_loop().create_connection(
-            UpstreamConnection, proxy.host, proxy.port, happy_eyeballs_delay=_EYEBALLS_SECONDS
+            self._make, proxy.host, proxy.port, happy_eyeballs_delay=_EYEBALLS_SECONDS
         )
         try:
             await _opened(
@@ -119,7 +134,7 @@ class Pool:
             raise
 
     async def _secured(self, tunnel: UpstreamConnection, host: str) -> UpstreamConnection:
-        connection = UpstreamConnection()
+        connection = self._make()
         transport = await asyncio.get_running_loop().start_tls(
             tunnel.transport, connection, self._context(), server_hostname=host
         )

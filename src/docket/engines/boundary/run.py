@@ -39,6 +39,7 @@ from docket.rules.providers.registry import Provider
 from docket.rules.spending.price_book import PriceBook
 
 BACKLOG = 1024
+_READ_BYTES = 256 * 1024
 _STOP_SECONDS = 10.0
 _ALLOCATIONS_BEFORE_COLLECTION = 50_000
 T = TypeVar("T")
@@ -178,9 +179,10 @@ class Boundary:
     async def _live(self) -> None:
         loop = asyncio.get_running_loop()
         self._loop, self._stop = loop, asyncio.Event()
-        self._room = self._furnish(loop)
+        room = memoryview(bytearray(_READ_BYTES))
+        self._room = self._furnish(loop, room)
         server = await loop.create_server(
-            lambda: ClientConnection(self._arrived), "127.0.0.1", self._request.port, backlog=BACKLOG
+            lambda: ClientConnection(self._arrived, room), "127.0.0.1", self._request.port, backlog=BACKLOG
         )
         self.port = server.sockets[0].getsockname()[1]
         self._started.set_result(None)
@@ -188,7 +190,7 @@ class Boundary:
         server.close()
         await self._settle(self._room)
 
-    def _furnish(self, loop: asyncio.AbstractEventLoop) -> Room:
+    def _furnish(self, loop: asyncio.AbstractEventLoop, room: memoryview) -> Room:
         request, world = self._request, self._world
         terms = Terms(
             policy=request.policy,
@@ -207,7 +209,7 @@ class Boundary:
             door=TurnawayCounter(),
             ledger=world.ledger,
             clock=world.clock,
-            pool=Pool(world.environ),
+            pool=Pool(world.environ, room),
             bell=bell,
             loop=loop,
             on_breach=self._breach,

@@ -42,15 +42,17 @@ from docket.rules.boundary.protocol import (
 _MAX_QUEUED_BYTES = 1024 * 1024
 
 
-class UpstreamConnection(asyncio.Protocol):
-    """One connection; `wake` is called whenever something new can be had from it."""
+class UpstreamConnection(asyncio.BufferedProtocol):
+    """One connection; `wake` is called whenever something new can be had from it. `room` as `ClientConnection`'s."""
 
-    def __init__(self) -> None:
+    def __init__(self, room: memoryview) -> None:
+        self._read_room = room
         self.can_write = True
         self.idle_until = 0.0
         self.stated_idle_seconds: int | None = None
         self.wake: Callable[[], None] = wake_nobody
         self._transport: asyncio.Transport | None = None
+        self._poll: select.poll | None = None
         self._events: deque[Event] = deque()
         self._queued_bytes = 0
         self._paused = False
@@ -120,9 +122,10 @@ class UpstreamConnection(asyncio.Protocol):
         transport = self._transport
         if transport is None or self._closed or transport.is_closing():
             return False
-        poll = select.poll()
-        poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
-        return not poll.poll(0)
+        if self._poll is None:
+            self._poll = select.poll()
+            self._poll.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        return not self._poll.poll(0)
 
     def abort(self) -> None:
         """Drop the connection."""
@@ -142,7 +145,11 @@ class UpstreamConnection(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - asyncio's own type for a stream
         self._transport = transport
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - there is one
+        """Return the room to read into."""
+        return self._read_room
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Read what has come."""
         if not self._expecting:
             self._keeps = False
@@ -150,7 +157,7 @@ class UpstreamConnection(asyncio.Protocol):
                 self._transport.abort()
             return
         try:
-            self._read(data)
+            self._read(bytes(self._read_room[:nbytes]))
         except InvalidDocumentError as error:
             self._fail(f"the upstream's reply is no HTTP/1.1: {error.detail}")
         self.wake()

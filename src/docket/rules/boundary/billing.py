@@ -289,7 +289,8 @@ def bill(call: Call, seen: Seen) -> Bill:
         reading = replace(reading, usage=Usage(), note="it runs in the background and is booked when it is fetched")
     # The estimate of the input is the calibrated one, handed on in the size that stands for it.
     settled = settle(reading, call.quote.expected.input_tokens * BYTES_PER_TOKEN, seen.visible_output_bytes)
-    reading = replace(reading, parts=settled.parts)
+    if settled.parts != reading.parts:
+        reading = replace(reading, parts=settled.parts)
     priced = call.prices.priced(call.provider, call.facts, settled.usage, reading, call.at)
     return Bill(
         usage=settled.usage,

@@ -197,9 +197,13 @@ def test_unknown_models_and_denied_ones_are_refused_before_sending(tmp_path):
         assert rig.post(messages_request(model="claude-sonet-4-5"))[0] == 400
         assert rig.post(messages_request(model="Claude-OPUS-4-1"))[0] == 400
         assert rig.post(b"{}")[0] == 400
+        twice = b'{"model":"claude-opus-4-1","model":"claude-sonnet-4-5","max_tokens":9}'
+        status, _, body = rig.post(twice)
+        assert (status, json.loads(body)["type"]) == (400, "error")
+        assert 'the request names "model" more than once' in json.loads(body)["error"]["message"]
         assert upstream.requests == []
         assert [item["reason"] for item in rig.data("model.denied")] == [
-            "unknown_model", "model_policy", "body_unreadable",
+            "unknown_model", "model_policy", "body_unreadable", "body_unreadable",
         ]  # fmt: skip
         assert rig.breaches == []
 

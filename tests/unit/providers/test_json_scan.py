@@ -13,6 +13,7 @@ from docket.rules.providers.json_scan import (
     as_map,
     as_text,
     loads_lenient,
+    loads_object,
 )
 
 WANTED = (("usage",), ("model",), ("response", "usage"), ("response", "status"))
@@ -120,3 +121,50 @@ def test_shapes() -> None:
     assert (as_text("a"), as_text(""), as_text("x" * 257), as_text(5), as_text("\ud800")) == (
         "a", None, None, None, "\\ud800",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("data", "members", "repeated"),
+    [
+        (b"{}", {}, None),
+        (b"\xef\xbb\xbf \n{ \t} tail", {}, None),
+        (b'{"a":1}', {"a": 1}, None),
+        (b' { "a" : [1, {"a": 2, "a": 3}] ,\r\n "b":"x\\"}" } more', {"a": [1, {"a": 3}], "b": 'x"}'}, None),
+        (b'{"a":1,"a":2}', {"a": 2}, "a"),
+        (b'{"a":1,"b":2,"\\u0061":3,"b":4}', {"a": 3, "b": 4}, "a"),
+        (b'{"model":"x","mod\\u0065l" : "y"}', {"model": "y"}, "model"),
+    ],
+)
+def test_an_object_is_taken_member_by_member(data: bytes, members: dict[str, object], repeated: str | None) -> None:
+    assert loads_object(data) == (members, repeated)
+    assert loads_lenient(data) == members
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"[]", b'"{"', b"{", b'{"a"', b'{"a":', b'{"a":1', b'{"a":1 "b":2}', b'{"a":1,}', b'{,"a":1}', b'{"a" 1}',
+        b"{1:2}", b'{"a":1]', b'{"a":' + b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_whole_object_is_none(data: bytes) -> None:
+    assert loads_object(data) is None
+    assert not isinstance(loads_lenient(data), dict)
+
+
+@pytest.mark.parametrize(
+    ("data", "repeated"),
+    [
+        (b'{"usage":1,"model":2,"nested":{"usage":3},"other":1,"other":2}', None),
+        (b'{"usage":1,"us\\u0061ge":2}', "usage"),
+        (b'{"model":1,"MODEL":2}', "MODEL"),
+        (b'{"response":{"status":1,"status":2}}', "status"),
+        (b'{"usage":"' + b"x" * (MAX_CAPTURE_BYTES + 1) + b'","usage":2,"model":1,"model":2}', "usage"),
+    ],
+)
+def test_a_scan_tells_a_wanted_member_that_came_again(data: bytes, repeated: str | None) -> None:
+    for step in (1, 1 << 20):
+        reader = MemberScan(WANTED)
+        for at in range(0, len(data), step):
+            reader.feed(data[at : at + step])
+        assert reader.repeated == repeated

@@ -275,3 +275,29 @@ def test_names_of_models() -> None:
     assert model_members("anthropic/claude") == ("anthropic/claude", None)
     assert model_members("a\nb") == ("a\\u000ab", b"a\nb")
     assert model_text("\u202egpt") == "\\u202egpt"
+
+
+@pytest.mark.parametrize("wire", [AnthropicMessages(), OpenAiChat(), OpenAiResponses()])
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b'{"model":"a","messages":[{"model":"b"},{"model":"c"}],"tools":[]}', None),
+        (b'{"model":"a","MyModel":1,"temperature":1}', None),
+        (b'{"model":"a","model":"a"}', 'names "model" more than once'),
+        (b'{"model":"a","max_tokens":1,"max\\u005ftokens":9}', 'names "max_tokens" more than once'),
+        (b'{"model":"a","x\\n":1,"x\\n":2}', 'names "x\\u000a" more than once'),
+        (b'{"model":"a","Model":"b"}', 'names "Model", which some servers read as "model"'),
+        ('{"model":"a","me\u017fsages":[]}'.encode(), 'names "me\u017fsages", which some servers read as "messages"'),
+        (b'{"N":7}', 'names "N", which some servers read as "n"'),
+    ],
+)
+def test_a_body_that_two_readers_read_differently_says_so(wire, body: bytes, said: str | None) -> None:
+    ambiguous = wire.read_request(body).ambiguous
+    assert ambiguous is None if said is None else said in str(ambiguous)
+
+
+@pytest.mark.parametrize("again", [b'"model":"b"', b'"MODEL":"b"'])
+def test_a_very_large_body_that_names_its_model_twice_says_so(again: bytes) -> None:
+    body = b'{"model":"a","messages":"' + b"x" * MAX_PARSED_BYTES + b'"'
+    assert OpenAiChat().read_request(body + b"}").ambiguous is None
+    assert "more than once" in str(OpenAiChat().read_request(body + b"," + again + b"}").ambiguous)

@@ -257,8 +257,11 @@ class Exchange:
         return self._ask(now_ns, last=policy.caps.admission_wait_ms == 0)
 
     def _policy_refusal(self, facts: RequestFacts, unreadable: str | None) -> Refused | None:
-        models = self._terms.policy.models
+        models, caps = self._terms.policy.models, self._terms.policy.caps
         ruled = bool(models.allow or models.deny) or self._terms.prices.needed
+        capped = caps.max_tokens is not None or caps.max_model_calls is not None
+        if facts.ambiguous is not None and (ruled or capped):
+            return Refused(reason=Reason.BODY_UNREADABLE, detail=facts.ambiguous)
         if ruled and (unreadable is not None or facts.model is None):
             detail = unreadable or facts.note or "the request names no model"
             return Refused(reason=Reason.BODY_UNREADABLE, detail=detail)

@@ -21,9 +21,10 @@ _REMOTE = ("url", "file")
 
 def read_request(body: bytes) -> RequestFacts:
     """Read a decoded request body."""
-    parsed = parse_request(body)
-    if parsed is None:
+    request = parse_request(body)
+    if request is None:
         return unreadable_request(body)
+    parsed = request.members
     model, raw = model_members(parsed.get("model"))
     thinking = _thinking_tokens(parsed)
     most = largest(parsed, "max_tokens", "max_tokens_to_sample")
@@ -39,6 +40,7 @@ def read_request(body: bytes) -> RequestFacts:
         speed=as_text(parsed.get("speed")),
         inference_geo=as_text(parsed.get("inference_geo")),
         web_search_limit=_web_search_limit(parsed),
+        ambiguous=request.ambiguous,
     )
 
 

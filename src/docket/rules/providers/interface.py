@@ -52,6 +52,7 @@ class RequestFacts:
     `max_output_tokens` bounds the whole output, thinking included; None where the request sets no bound.
     `hidden` holds members of `Hidden`. `choices` is how many answers were asked for, each with its own output bound.
     `web_search_limit` is the most searches the request allows, None where it allows any number or has no such tool.
+    `ambiguous` says in words why another reader could read the body differently; None where none could.
     `fingerprint` is 16 hexadecimal digits, equal for bodies that ask the same thing again.
     """
 
@@ -70,6 +71,7 @@ class RequestFacts:
     web_search_limit: int | None = None
     previous_response_id: str | None = None
     note: str | None = None
+    ambiguous: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

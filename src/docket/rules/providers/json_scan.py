@@ -1,7 +1,8 @@
 """Reading JSON that nobody vouches for: leniently when it is small, member by member when it is not.
 
 Rules:
-1. Nothing here raises on content; what cannot be read is None.
+1. Nothing here raises on content; what cannot be read is None. Of members that stand twice the last one counts, and
+   `loads_object` and `MemberScan` say that there were some: another reader may take the first.
 2. `MemberScan` keeps only the members it was asked for, so that memory does not grow with the document.
 3. Bytes that are not UTF-8 inside a text spoil that text and nothing else; bytes after the value are ignored.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 JsonMap = Mapping[str, Any]
 MAX_CAPTURE_BYTES = 64 * 1024
@@ -24,6 +25,16 @@ _BLANKS = " \t\r\n"
 _STRING_RUN = re.compile(rb'[^"\\]*')
 _TOKEN_RUN = re.compile(rb'[^"{}\[\],:]*')
 _NESTED_RUN = re.compile(rb'[^"{}\[\]]*')
+_COLON = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
+_MEMBER_END = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
+_OPENING = re.compile(r"\{[ \t\r\n]*(\}?)")
+
+
+class TopLevel(NamedTuple):
+    """An object's members, and the first name that stands more than once at its top level."""
+
+    members: JsonMap
+    repeated: str | None
 
 
 def loads_lenient(data: bytes) -> object | None:
@@ -34,6 +45,37 @@ def loads_lenient(data: bytes) -> object | None:
     except (ValueError, RecursionError):
         return None
     return value
+
+
+def loads_object(data: bytes) -> TopLevel | None:
+    """Return the object that `data` begins with, None if it begins with anything else.
+
+    The values are read as `loads_lenient` reads them; the top level is taken member by member, for the decoder keeps
+    silent about names that stand twice.
+    """
+    text = data.decode("utf-8", "replace").lstrip(_BOM).lstrip(_BLANKS)
+    opening = _OPENING.match(text)
+    if opening is None:
+        return None
+    members: dict[str, Any] = {}
+    repeated, at, more = None, opening.end(), not opening[1]
+    try:
+        while more:
+            name, at = _DECODER.raw_decode(text, at)
+            colon = _COLON.match(text, at)
+            if colon is None or not isinstance(name, str):
+                return None
+            value, at = _DECODER.raw_decode(text, colon.end())
+            end = _MEMBER_END.match(text, at)
+            if end is None:
+                return None
+            if name in members:
+                repeated = repeated or name
+            members[name] = value
+            at, more = end.end(), end[1] == ","
+    except (ValueError, RecursionError):
+        return None
+    return TopLevel(members, repeated)
 
 
 def as_map(value: object) -> JsonMap:
@@ -57,12 +99,13 @@ class MemberScan:
     """An incremental reader that captures the members at `wanted` paths of one JSON document of any size.
 
     A path is a tuple of object keys; arrays are never entered. A captured member is at most 64 KiB of JSON;
-    a longer one is dropped and `overflowed` is set.
+    a longer one is dropped and `overflowed` is set. `repeated` is the first name of a wanted member that came again,
+    in whatever case.
     """
 
     __slots__ = (
-        "_capture", "_depth", "_ended", "_escaped", "_found", "_in_string", "_key", "_key_open", "_path", "_prefixes",
-        "_wanted", "overflowed",
+        "_capture", "_depth", "_ended", "_escaped", "_found", "_in_string", "_key", "_key_open", "_met", "_path",
+        "_prefixes", "_wanted", "overflowed", "repeated",
     )  # fmt: skip
 
     def __init__(self, wanted: Iterable[tuple[str, ...]]) -> None:
@@ -77,7 +120,9 @@ class MemberScan:
         self._key_open = False
         self._capture: bytearray | None = None
         self._found: dict[tuple[str, ...], object] = {}
+        self._met: set[tuple[str, ...]] = set()
         self.overflowed = False
+        self.repeated: str | None = None
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes of the document."""
@@ -167,7 +212,13 @@ class MemberScan:
         name = loads_lenient(bytes(self._key))
         self._key = None
         self._path[-1] = name if isinstance(name, str) and name else "\0"
-        if self._at() in self._wanted:
+        at = self._at()
+        folded = tuple(part.casefold() for part in at)
+        if folded in self._wanted:
+            if folded in self._met:
+                self.repeated = self.repeated or at[-1]
+            self._met.add(folded)
+        if at in self._wanted:
             self._capture = bytearray()
 
     def _end_value(self) -> None:

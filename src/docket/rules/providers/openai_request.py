@@ -23,9 +23,10 @@ _CLIENT_TOOLS = ("function", "custom", "local_shell", "shell", "apply_patch", "n
 
 def read_chat_request(body: bytes) -> RequestFacts:
     """Read a decoded Chat Completions request."""
-    parsed = parse_request(body)
-    if parsed is None:
+    request = parse_request(body)
+    if request is None:
         return unreadable_request(body)
+    parsed = request.members
     model, raw = model_members(parsed.get("model"))
     options = parsed.get("stream_options")
     hidden = _shared_hidden(parsed, model, parsed.get("reasoning_effort"))
@@ -43,14 +44,16 @@ def read_chat_request(body: bytes) -> RequestFacts:
         fingerprint=fingerprint(body, parsed),
         include_usage=None if options is None else flag(as_map(options).get("include_usage")),
         service_tier=as_text(parsed.get("service_tier")),
+        ambiguous=request.ambiguous,
     )
 
 
 def read_responses_request(body: bytes) -> RequestFacts:
     """Read a decoded Responses request."""
-    parsed = parse_request(body)
-    if parsed is None:
+    request = parse_request(body)
+    if request is None:
         return unreadable_request(body)
+    parsed = request.members
     model, raw = model_members(parsed.get("model"))
     hidden = _shared_hidden(parsed, model, as_map(parsed.get("reasoning")).get("effort"))
     previous = as_text(parsed.get("previous_response_id"))
@@ -76,6 +79,7 @@ def read_responses_request(body: bytes) -> RequestFacts:
         service_tier=as_text(parsed.get("service_tier")),
         web_search_limit=count(parsed.get("max_tool_calls")),
         previous_response_id=previous,
+        ambiguous=request.ambiguous,
     )
 
 

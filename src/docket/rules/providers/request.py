@@ -3,7 +3,9 @@
 Rules:
 1. Reading never changes a byte: the facts come from a parsed copy.
 2. A body that is no JSON object has no model and is `Hidden.UNREADABLE`.
-3. The fingerprint is the first 16 hexadecimal digits of the SHA-256 of the body without what changes from one
+3. A body that two readers could read differently is told as ambiguous: a name that stands twice (some take the first),
+   or one that a rule reads in another case (some take it for the same).
+4. The fingerprint is the first 16 hexadecimal digits of the SHA-256 of the body without what changes from one
    attempt to the next: ids of the request and the user, stream flags, and Claude Code's billing line.
 """
 
@@ -12,10 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from docket.rules.providers.counts import count
-from docket.rules.providers.interface import Hidden, RequestFacts
-from docket.rules.providers.json_scan import JsonMap, MemberScan, as_items, as_map, loads_lenient
+from docket.rules.providers.interface import Hidden, RequestFacts, model_text
+from docket.rules.providers.json_scan import JsonMap, MemberScan, as_items, as_map, loads_object
 
 MAX_PARSED_BYTES = 32 * 1024 * 1024
 BILLING_LINE = "x-anthropic-billing-header:"
@@ -32,16 +35,50 @@ _LARGE_BODY_MEMBERS = (
     ("service_tier",), ("thinking",), ("reasoning",), ("stream_options",), ("tools",), ("previous_response_id",),
     ("background",), ("conversation",), ("speed",), ("inference_geo",),
 )  # fmt: skip
+_READ = frozenset(
+    {
+        *(name for (name,) in _LARGE_BODY_MEMBERS), "max_tokens_to_sample", "max_tool_calls", "web_search_options",
+        "reasoning_effort", "prompt", "mcp_servers", "container", "fallbacks", "compaction", "context_management",
+        "messages", "input", "system",
+    }
+)  # fmt: skip
+_SHOWN_CHARACTERS = 64
 
 
-def parse_request(body: bytes) -> JsonMap | None:
+class ParsedRequest(NamedTuple):
+    """The members of a request, and in words why another reader could read them differently."""
+
+    members: JsonMap
+    ambiguous: str | None = None
+
+
+def parse_request(body: bytes) -> ParsedRequest | None:
     """Return the object a request body holds, of a very large one its small members; None if it is no object."""
     if len(body) > MAX_PARSED_BYTES:
         scan = MemberScan(_LARGE_BODY_MEMBERS)
         scan.feed(body)
-        return scan.result()
-    value = loads_lenient(body)
-    return value if isinstance(value, dict) else None
+        return ParsedRequest(scan.result(), _twice(scan.repeated))
+    value = loads_object(body)
+    if value is None:
+        return None
+    members, repeated = value
+    for name in members:
+        # Decoders of one widespread language match names whatever their case.
+        if name not in _READ and (read := name.casefold()) in _READ:
+            return ParsedRequest(
+                members, f'the request names "{_shown(name)}", which some servers read as "{read}" and others do not'
+            )
+    return ParsedRequest(members, _twice(repeated))
+
+
+def _twice(name: str | None) -> str | None:
+    if name is None:
+        return None
+    return f'the request names "{_shown(name)}" more than once, so that it may be served otherwise than it is read here'
+
+
+def _shown(name: str) -> str:
+    return model_text(name[:_SHOWN_CHARACTERS])
 
 
 def unreadable_request(body: bytes) -> RequestFacts:

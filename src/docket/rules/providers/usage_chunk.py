@@ -26,8 +26,8 @@ _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 def inject_usage(body: bytes) -> bytes | None:
     """Return the body that asks for the usage chunk, None where it must stay as it is."""
-    parsed = parse_request(body)
-    if parsed is None or not flag(parsed.get("stream")) or "stream_options" in parsed:
+    request = parse_request(body)
+    if request is None or not flag(request.members.get("stream")) or "stream_options" in request.members:
         return None
     brace = body.index(b"{") + 1
     return body[:brace] + _MEMBER + body[brace:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
@@ -156,6 +157,29 @@ def test_a_body_that_cannot_be_read_is_refused_where_a_rule_needs_it(policy):
     play = Stage().play()
     assert names(play.post(b"nonsense")) == ADMITTED
     assert play.payloads(ModelRequest)[0].model == "unknown"
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [Policy(models=ModelsPolicy(deny=("x",))), usd("1"), caps(max_tokens=10**6), caps(max_model_calls=9)],
+)
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/anthropic/v1/messages", b'{"model":"claude-opus-4-1","model":"claude-sonnet-4-5","max_tokens":9}'),
+        ("/anthropic/v1/messages", b'{"model":"claude-sonnet-4-5","max_tokens":90000,"max_tokens":9}'),
+        ("/anthropic/v1/chat/completions", b'{"model":"gpt-4o","Model":"gpt-4.1","max_tokens":9}'),
+        ("/anthropic/v1/responses", b'{"model":"gpt-4o","mode\\u006c":"gpt-4.1"}'),
+    ],
+)
+def test_a_body_that_names_a_member_twice_is_refused_under_any_rule(policy, path, body):
+    play = Stage(policy).play()
+    commands = play.post(body, path)
+    assert names(commands) == REFUSED
+    (denied,) = play.payloads(ModelDenied)
+    assert (denied.reason, denied.status) == (Reason.BODY_UNREADABLE, 400)
+    assert 'the request names "' in json.loads(refusal_of(commands).body)["error"]["message"]
+    assert names(Stage().play().post(body, path)) == ADMITTED
 
 
 def test_compressed_requests_are_read_from_a_copy():

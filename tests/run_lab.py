@@ -24,7 +24,7 @@ class Done:
     @property
     def said(self) -> str:
         """All that was printed, for a message when a test fails."""
-        return f"exit {self.exit_code}\n--- stdout\n{self.stdout[-2000:]}\n--- stderr\n{self.stderr[-4000:]}"
+        return f"exit {self.exit_code}\n--- stdout\n{self.stdout[-3000:]}\n--- stderr\n{self.stderr[-4000:]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,7 @@ class RunLab:
 
     root: Path
     variables: dict[str, str] = field(default_factory=dict)
+    seconds: int = SECONDS
 
     @property
     def tree(self) -> Path:
@@ -64,15 +65,19 @@ class RunLab:
             **options,
         )
 
-    def docket(self, *arguments: str | bytes, **options: Any) -> Done:
-        """Run a docket command to its end."""
+    def finish(self, *arguments: str | bytes, **options: Any) -> Done:
+        """Run a docket command to its end, whatever the agent has to say."""
         with self.start(*arguments, **options) as process:
             try:
-                stdout, stderr = process.communicate(timeout=SECONDS)
+                stdout, stderr = process.communicate(timeout=self.seconds)
             except subprocess.TimeoutExpired:
                 process.kill()
                 raise
-        done = Done(exit_code=process.returncode, stdout=stdout, stderr=stderr)
+        return Done(exit_code=process.returncode, stdout=stdout, stderr=stderr)
+
+    def docket(self, *arguments: str | bytes, **options: Any) -> Done:
+        """Run a docket command to its end; nothing in it ends in a traceback."""
+        done = self.finish(*arguments, **options)
         assert "Traceback" not in done.stderr, done.said
         return done
 

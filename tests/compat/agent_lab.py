@@ -6,11 +6,9 @@ dummies, and the only model is the scripted provider on the loopback.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ import pytest
 
 from docket.demo.provider import Limits, ScriptedProvider
 from docket.demo.script import Script
+from run_lab import Done, RunLab
 
 SECONDS = 90
 REQUIRED_IN_CI = frozenset({"claude", "codex", "docket-ai", "sdks"})
@@ -50,20 +49,12 @@ def program(name: str) -> Path:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class Run(Done):
     """What one `docket run` left behind."""
 
-    exit_code: int
-    stdout: str
-    stderr: str
     receipt: dict[str, Any]
     events: tuple[dict[str, Any], ...]
     verdict: dict[str, Any]
-
-    @property
-    def said(self) -> str:
-        """All that the agent and docket wrote, for a message when a test fails."""
-        return f"exit {self.exit_code}\n--- stdout\n{self.stdout[-3000:]}\n--- stderr\n{self.stderr[-3000:]}"
 
     @property
     def cost(self) -> Decimal:
@@ -85,16 +76,16 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lab:
-    """A fresh repository with one committed file, a home and a state folder of its own."""
+class Lab(RunLab):
+    """A lab whose tree is a repository with one committed file."""
 
-    root: Path
-    variables: dict[str, str] = field(default_factory=dict)
+    # An agent's own patience is minutes; that it ends within these seconds is part of what is tested.
+    seconds: int = SECONDS
 
     @property
     def repository(self) -> Path:
         """The agent's working folder."""
-        return self.root / "repository"
+        return self.tree
 
     def build(self) -> Lab:
         """Make the folders and the first commit."""
@@ -107,11 +98,9 @@ class Lab:
 
     def environment(self) -> dict[str, str]:
         """The variables of every program that is started here."""
-        base = {
-            "PATH": f"{compat_dir() / 'npm/node_modules/.bin'}:{os.environ['PATH']}",
-            "HOME": str(self.root / "home"),
-            "LANG": "C.UTF-8",
-            "DOCKET_STATE_DIR": str(self.root / "state"),
+        base = RunLab.environment(self)
+        base |= {
+            "PATH": f"{compat_dir() / 'npm/node_modules/.bin'}:{base['PATH']}",
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             # As root, agents refuse to act without a sandbox unless they are told that they are in one.
@@ -127,32 +116,15 @@ class Lab:
 
     def docket_run(self, flags: list[str], agent: list[str]) -> Run:
         """Run an agent under docket; read what it left and verify it."""
-        done = self._docket("run", *flags, "--", *agent)
-        receipts = sorted((self.repository / ".docket/receipts").glob("DKT-*.receipt.json"))
-        ledgers = sorted((self.repository / ".docket/runs").glob("*.jsonl"))
-        assert len(receipts) == len(ledgers) == 1, f"{receipts} {ledgers}\n{done.stdout}\n{done.stderr}"
-        verdict = self._docket("verify", str(receipts[0]), "--json")
+        done = self.finish("run", *flags, "--", *agent)
+        assert len(self.receipts()) == 1, done.said
         return Run(
-            exit_code=done.returncode,
+            exit_code=done.exit_code,
             stdout=done.stdout,
             stderr=done.stderr,
-            receipt=json.loads(receipts[0].read_bytes()),
-            events=tuple(json.loads(line) for line in ledgers[0].read_bytes().splitlines()),
-            verdict=json.loads(verdict.stdout),
-        )
-
-    def _docket(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        # The agent's own patience is minutes; that it ends within these seconds is part of what is tested.
-        return subprocess.run(
-            [sys.executable, "-m", "docket", *arguments],
-            cwd=self.repository,
-            env=self.environment(),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=SECONDS,
-            check=False,
+            receipt=self.receipt(),
+            events=tuple(self.events()),
+            verdict=self.verdict(),
         )
 
 

@@ -109,7 +109,7 @@ def test_the_same_cap_lets_cheap_calls_go_on(claude_lab):
     assert_consistent(run)
 
 
-@pytest.mark.parametrize("folder", ["home", "repository"])
+@pytest.mark.parametrize("folder", ["home", "tree"])
 def test_settings_that_point_elsewhere_do_not_lead_around_the_boundary(claude_lab, folder):
     nowhere = {"env": {"ANTHROPIC_BASE_URL": "http://127.0.0.1:9", "HTTP_PROXY": "http://127.0.0.1:9"}}
     settings = claude_lab.root / folder / ".claude" / "settings.json"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import http.client
 import json
@@ -15,7 +16,8 @@ import pytest
 
 from boundary_rig.raw_upstream import RawUpstream, chunk, chunked_head, hard_close, whole
 from boundary_rig.replies import messages_events, messages_json, messages_request
-from boundary_rig.rig import TOKEN, boundary
+from boundary_rig.rig import TOKEN, boundary, caps
+from docket.formats.amount import Usd
 
 PATH = f"/{TOKEN}/anthropic/v1/messages"
 
@@ -418,6 +420,28 @@ def test_an_unreachable_upstream_is_a_502_in_the_protocols_shape(tmp_path):
     assert error["reason"] == "upstream_unreachable"
 
 
+def test_a_free_endpoint_that_bills_is_booked_and_a_method_in_disguise_refused(tmp_path):
+    def handler(request, sock):
+        body = b'{"model":"claude-sonnet-4-5","usage":{"input_tokens":1000,"output_tokens":100}}'
+        sock.sendall(whole(gzip.compress(body), extra="Content-Encoding: gzip\r\n"))
+        return True
+
+    policy = caps(max_usd=Usd.parse("1"))
+    with RawUpstream(handler) as upstream, boundary(tmp_path, upstream.url, policy=policy) as rig:
+        connection = rig.connect()
+        for headers in ({}, {"X-HTTP-Method-Override": "POST"}):
+            connection.request("GET", f"/{TOKEN}/anthropic/v1/messages", headers=headers)
+            reply = connection.getresponse()
+            reply.read()
+            assert reply.status == (400 if headers else 200)
+        connection.close()
+        (response,), (denied,) = rig.data("model.response"), rig.data("model.denied")
+        assert rig.end.state.spent == Usd.parse("0.0045")
+        assert len(upstream.requests) == 1
+    assert (response["cost_usd"], response["usage"]["input_tokens"]) == ("0.004500", 1000)
+    assert denied["reason"] == "unknown_endpoint"
+
+
 def test_free_endpoints_pass_and_are_no_calls(tmp_path):
     def handler(request, sock):
         if request.line.startswith("HEAD"):
@@ -451,7 +475,12 @@ def test_free_endpoints_pass_and_are_no_calls(tmp_path):
 
 def test_an_upload_streams_through(tmp_path):
     size = 30_000_000
-    with RawUpstream(ok) as upstream, boundary(tmp_path, upstream.url) as rig:
+
+    def stored(request, sock):
+        sock.sendall(whole(b'{"id":"file_1"}'))
+        return True
+
+    with RawUpstream(stored) as upstream, boundary(tmp_path, upstream.url) as rig:
         with rig.raw() as sock:
             head = f"POST /{TOKEN}/anthropic/v1/files HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n"
             sock.sendall(head.encode())

@@ -1,9 +1,9 @@
 """One exchange over the boundary as a machine: events in, commands out, no socket and no clock.
 
 Rules:
-1. A request is let in by `access`, told apart by its provider's endpoints, and then either passed through (free),
-   metered (billed) or refused (unknown while a cap of dollars or tokens or a rule for models is set, and the policy
-   does not list it).
+1. A request is let in by `access`, told apart by its provider's endpoints, and then either passed through (free;
+   booked late if its reply reports usage), metered (billed) or refused (unknown while a cap of dollars or tokens or a
+   rule for models is set, and the policy does not list it).
 2. A billed request is read whole before it is weighed; its bytes go on unchanged.
 3. Its event is written before the request is sent and durable before the reply's first byte passes; a refusal's
    event is durable before the refusal passes.
@@ -28,8 +28,14 @@ from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import Door, Entered, TurnawayCounter, TurnedAway, knock
 from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, model_refused
 from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
-from docket.rules.boundary.forwarding import address_of, asks_for_upgrade, has_dot_segment, request_upstream
-from docket.rules.boundary.http1 import RequestHead, joined, request_framing
+from docket.rules.boundary.forwarding import (
+    address_of,
+    asks_for_upgrade,
+    has_dot_segment,
+    overrides_its_method,
+    request_upstream,
+)
+from docket.rules.boundary.http1 import NO_BODY, RequestHead, joined, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
 from docket.rules.boundary.passing import Passing
 from docket.rules.boundary.protocol import (
@@ -61,8 +67,8 @@ from docket.rules.boundary.protocol import (
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
 from docket.rules.boundary.reply import ModelReply
 from docket.rules.boundary.weighed import Weighed
-from docket.rules.providers.interface import EndpointKind, RequestFacts, Wire
-from docket.rules.providers.registry import Provider
+from docket.rules.providers.interface import Endpoint, EndpointKind, RequestFacts, Wire
+from docket.rules.providers.registry import ANY_WIRE, Provider
 
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 _ENDS: frozenset[type[Command]] = frozenset((Finish, Reset))
@@ -149,7 +155,7 @@ class Exchange:
             return self._unknown_provider(head, entered)
         if has_dot_segment(entered.path):
             return self._refused(Refused(reason=Reason.MALFORMED_MESSAGE, detail="the path has a dot segment"))
-        endpoint = provider.classify(head.method, entered.rest)
+        endpoint = _endpoint(provider, head, entered)
         self._asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
         if asks_for_upgrade(head):
             return self._no_upgrade(head)
@@ -160,20 +166,18 @@ class Exchange:
         if endpoint.kind is EndpointKind.UNKNOWN and not self._may_pass(entered):
             detail = f"{head.method} {entered.recorded_path} is no endpoint docket knows; it may bill unmetered"
             return self._refused(Refused(reason=Reason.UNKNOWN_ENDPOINT, detail=detail))
-        return self._pass(head, provider, endpoint.wire, entered)
+        return self._pass(head, provider, endpoint.wire or ANY_WIRE, entered)
 
-    def _pass(self, head: RequestHead, provider: Provider, wire: Wire | None, entered: Entered) -> list[Command]:
-        late = None
-        if wire is not None:
-            unweighed = Unweighed(
-                provider=provider,
-                wire=wire,
-                prices=self._terms.prices,
-                head=head,
-                path=self._asked.path,
-                at=self._at,
-            )
-            late = LateBooking(unweighed, self._desk)
+    def _pass(self, head: RequestHead, provider: Provider, wire: Wire, entered: Entered) -> list[Command]:
+        unweighed = Unweighed(
+            provider=provider,
+            wire=wire,
+            prices=self._terms.prices,
+            head=head,
+            path=self._asked.path,
+            at=self._at,
+        )
+        late = LateBooking(unweighed, self._desk)
         self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)
         framing = request_framing(head)
         address = address_of(provider, entered.rest)
@@ -382,3 +386,13 @@ class Exchange:
             self._terms.docket_number,
         )
         return [*closing, Released(), answer, Finish()]
+
+
+def _endpoint(provider: Provider, head: RequestHead, entered: Entered) -> Endpoint:
+    """Return what a request stands for; one that a server may serve as a billed one of another method is unknown."""
+    endpoint = provider.classify(head.method, entered.rest)
+    if endpoint.kind is not EndpointKind.FREE:
+        return endpoint
+    with_body = request_framing(head) != NO_BODY
+    as_billed = with_body and provider.classify("POST", entered.rest).kind is EndpointKind.BILLED
+    return Endpoint(EndpointKind.UNKNOWN, ANY_WIRE) if as_billed or overrides_its_method(head) else endpoint

@@ -18,6 +18,7 @@ from docket.rules.boundary.http1 import Framing, Headers, RequestHead, ResponseH
 from docket.rules.providers.registry import Provider
 
 READABLE_CODINGS = ("gzip", "deflate", "br", "zstd", "identity")
+_METHOD_OVERRIDES = frozenset((b"x-http-method-override", b"x-method-override", b"x-http-method"))
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -105,6 +106,11 @@ def reply_of_new_length(head: ResponseHead) -> ResponseHead:
     """Return the head for a reply out of which something is taken: its length is not known before its end."""
     kept = end_to_end(head.headers, also=(b"content-length",))
     return ResponseHead(status=head.status, reason=head.reason, headers=kept)
+
+
+def overrides_its_method(head: RequestHead) -> bool:
+    """Whether the request asks to be served as one of another method."""
+    return any(name.lower() in _METHOD_OVERRIDES for name, _ in head.headers)
 
 
 def asks_for_upgrade(head: RequestHead) -> bool:

@@ -1,8 +1,10 @@
 """Requests that pass without being weighed and turn out to be billed: booked late, from what their reply reports.
 
 Rules:
-1. A reply is booked when it reports usage, and only then: an endpoint nobody knows is neither free nor guessed at.
-2. A reply that carries the id of one that has been booked is not booked again: a stored response may be fetched.
+1. A reply is booked when it reports usage, and only then, wherever it came from: an endpoint that is free, or that
+   nobody knows, is believed no further than its reply. What has used nothing yet may be asked for again.
+2. A reply that carries the id of one that has been booked is not booked again: a stored response may be fetched. An
+   id in a reply of no known format counts at its own path alone: a file of the agent's making could carry any.
 3. Request and response are recorded together, the request's digest over the bytes as they were sent; its model and
    fingerprint come from its first `_MAX_KEPT_BYTES`.
 """
@@ -20,7 +22,7 @@ from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead
 from docket.rules.boundary.protocol import Breach, Command, Record
 from docket.rules.boundary.reply import ModelReply
 from docket.rules.providers.interface import RequestFacts, Wire
-from docket.rules.providers.registry import Provider
+from docket.rules.providers.registry import ANY_WIRE, Provider
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.meter import InputEstimate
 from docket.rules.spending.reservation import Claim, Hold
@@ -78,6 +80,8 @@ class LateBooking:
             prices=self._request.prices,
         )
         self._reply = ModelReply(call, self._desk, now_ns if self._sent_at_ns is None else self._sent_at_ns)
+        if self._request.wire is ANY_WIRE:
+            self._reply.id_place = self._request.path
         self._reply.begin(head, framing)
 
     def take(self, data: bytes, now_ns: int) -> None:

@@ -49,7 +49,7 @@ class Passing:
     """One request that passes through."""
 
     def __init__(
-        self, head: RequestHead, asked: Asked, style: RefusalStyle, docket_number: str, late: LateBooking | None
+        self, head: RequestHead, asked: Asked, style: RefusalStyle, docket_number: str, late: LateBooking
     ) -> None:
         self.needs = Needs(body=True, upstream=True)
         self._method = head.method
@@ -69,21 +69,18 @@ class Passing:
         """Take one event; return what is to be done."""
         match event:
             case BodyChunk(data):
-                if self._late is not None:
-                    self._late.sent(data, now_ns)
+                self._late.sent(data, now_ns)
                 return [SendUpstream(data)]
             case BodyEnded():
                 self.needs = Needs(upstream=True)
                 return [EndUpstream()]
             case UpstreamHead(head, framing):
                 self._status = head.status
-                if self._late is not None:
-                    self._late.begin(head, framing, now_ns)
+                self._late.begin(head, framing, now_ns)
                 return [StartClient(reply_downstream(head), framing)]
             case UpstreamChunk(data):
                 self._bytes += len(data)
-                if self._late is not None:
-                    self._late.take(data, now_ns)
+                self._late.take(data, now_ns)
                 return [SendClient(data)]
             case UpstreamEnded():
                 told, breach = self._told(Outcome.COMPLETE, now_ns)
@@ -106,7 +103,7 @@ class Passing:
         return [self._other(answer.head.status), answer, Finish()]
 
     def _told(self, outcome: Outcome, now_ns: int) -> tuple[list[Command], list[Breach]]:
-        booked = None if self._late is None else self._late.settle(outcome, now_ns)
+        booked = self._late.settle(outcome, now_ns)
         if booked is None:
             return [self._other(self._status or _GONE_STATUS)], []
         return [*booked[0], Await(Mark.DURABLE)], booked[1]

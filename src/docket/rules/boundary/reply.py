@@ -20,7 +20,7 @@ from docket.formats.amount import Usd
 from docket.formats.digest import Digest
 from docket.formats.ledger.payloads import ModelError, ModelResponse, Note, Outcome
 from docket.formats.reason import Reason
-from docket.formats.run.usage import UsageSource
+from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.admission import Desk, Effects
 from docket.rules.boundary.billing import Call, Seen, bill
 from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length
@@ -40,7 +40,7 @@ from docket.rules.boundary.protocol import (
     StartClient,
 )
 from docket.rules.providers.encoding import decoding
-from docket.rules.providers.interface import Meter
+from docket.rules.providers.interface import Meter, Reading
 from docket.rules.providers.usage_chunk import UsageChunkFilter
 
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
@@ -57,6 +57,7 @@ class ModelReply:
     def __init__(self, call: Call, desk: Desk, sent_at_ns: int) -> None:
         self.settled = False
         self.call = call
+        self.id_place = ""
         self._desk = desk
         self._sent_at_ns = sent_at_ns
         self._head: ResponseHead | None = None
@@ -128,9 +129,17 @@ class ModelReply:
         self._passed(data)
 
     def reports_usage(self) -> bool:
-        """Whether the reply carries usage that has not been booked before."""
+        """Whether the reply carries usage that has not been booked before; zeros alone are none yet."""
         reading = self._seen().reading
-        return reading.usage is not None and not self._desk.has_booked(reading.response_id)
+        if reading.usage in (None, Usage()):
+            return False
+        ids = reading.response_id, self._booking_id(reading)
+        return not any(map(self._desk.has_booked, ids))
+
+    def _booking_id(self, reading: Reading) -> str | None:
+        """Return under which id the reply is remembered: its own, at `id_place` where that is not to be believed."""
+        own = reading.response_id
+        return own if own is None or not self.id_place else f"{self.id_place} {own}"
 
     def end(self, now_ns: int) -> list[Command]:
         """Take the end of a whole reply."""
@@ -275,7 +284,7 @@ class ModelReply:
         if billed.source is UsageSource.REPORTED:
             self._desk.calibration = self._desk.calibration.learned(call.calibration_key, call.body_bytes, billed.usage)
         if seen.reading.usage is not None:
-            self._desk.booked(seen.reading.response_id)
+            self._desk.booked(self._booking_id(seen.reading))
         effects = self._desk.settle(call.number, billed.tally, whole=billed.source is UsageSource.REPORTED)
         commands: list[Command] = [Released()]
         commands += [Record(row) for row in self._desk.new_rows(billed.rows)]

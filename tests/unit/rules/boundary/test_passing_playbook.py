@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from boundary_rig.playbook import Stage, names
 from boundary_rig.rig import TOKEN, caps
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import ModelRequest, ModelResponse, NetDenied, OtherExchange, Outcome
+from docket.formats.ledger.payloads import ModelDenied, ModelRequest, ModelResponse, NetDenied, OtherExchange, Outcome
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.rules.boundary.http1 import RequestHead
@@ -149,6 +151,99 @@ def test_a_fetched_response_is_booked_once():
     assert not stage.desk.has_booked("resp_1")
     stage.desk.booked(None)
     assert not stage.desk.has_booked(None)
+
+
+CHAT = b'{"id":"chat_1","model":"gpt-4o","usage":{"prompt_tokens":1000,"completion_tokens":100}}'
+MESSAGE = (
+    b'{"id":"msg_1","type":"message","model":"claude-sonnet-4-5",'
+    b'"usage":{"input_tokens":1000,"cache_read_input_tokens":0,"output_tokens":100}}'
+)
+STREAM = b'data: {"model":"gpt-4o","choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":100}}\n\n'
+
+
+def passed(stage: Stage, method: str, path: str, answer: bytes, *headers: str, status: int = 200):
+    play = stage.play()
+    play.head(path, method, *headers)
+    play.reply(status, JSON)
+    play.feed(UpstreamChunk(answer))
+    play.feed(UpstreamEnded())
+    return play
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "answer", "micros"),
+    [
+        ("GET", "/openai/v1/chat/completions", CHAT, 3500),
+        ("GET", "/openai/v1/models", USAGE, 3500),
+        ("GET", "/openai/v1/anything", STREAM, 3500),
+        ("POST", "/openai/v1/moderations", CHAT, 3500),
+        ("POST", "/openai/v1/files", CHAT, 3500),
+        ("DELETE", "/openai/v1/files/f_1", CHAT, 3500),
+        ("GET", "/openai/v1/files/f_1/content", MESSAGE, 1000 * 3 + 100 * 15),
+    ],
+)
+def test_a_free_endpoint_whose_reply_reports_usage_is_a_call(method, path, answer, micros):
+    stage = Stage(caps(max_usd=Usd(10**6)), provider="openai")
+    play = passed(stage, method, path, answer)
+    (request,), (response,) = play.payloads(ModelRequest), play.payloads(ModelResponse)
+    assert (request.method, request.path, request.call) == (method, path, 1)
+    assert response.cost_usd == response.cumulative_cost_usd == Usd(micros)
+    assert stage.desk.state().spent == Usd(micros)
+    assert play.payloads(OtherExchange) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "answer"),
+    [
+        ("POST", "/openai/v1/messages/count_tokens", b'{"input_tokens":2095}'),
+        ("POST", "/openai/v1/responses/input_tokens", b'{"object":"response.input_tokens","input_tokens":11}'),
+        ("GET", "/openai/v1/models", b'{"object":"list","data":[{"id":"gpt-4o","usage":{"prompt_tokens":9}}]}'),
+        ("GET", "/openai/v1/batches/b_1", b'{"id":"b_1","usage":{"input_tokens":0,"output_tokens":0}}'),
+        ("GET", "/openai/v1/files/f_1/content", b"usage: 5\n"),
+        ("GET", "/openai/v1/quota", b'{"usage":17}'),
+        ("GET", "/openai/v1/quota", b'{"usage":{"total":17}}'),
+    ],
+)
+def test_a_free_reply_without_a_calls_usage_is_none(method, path, answer):
+    play = passed(Stage(provider="openai"), method, path, answer)
+    assert [item.path for item in play.payloads(OtherExchange)] == [path]
+    assert play.payloads(ModelResponse) == []
+    assert play.stage.desk.state().calls == 0
+
+
+def test_an_id_in_a_file_books_nothing_elsewhere():
+    stage = Stage(provider="openai")
+    small = b'{"id":"resp_1","model":"gpt-4o","usage":{"input_tokens":1,"output_tokens":0}}'
+    large = b'{"id":"resp_1","model":"gpt-4o","status":"completed","usage":{"input_tokens":1000,"output_tokens":100}}'
+    counts = [
+        len(passed(stage, "GET", path, answer).payloads(ModelResponse))
+        for path, answer in (
+            ("/openai/v1/files/f_1/content", small),
+            ("/openai/v1/files/f_1/content", small),
+            ("/openai/v1/responses/resp_1", large),
+            ("/openai/v1/responses/resp_1", large),
+            ("/openai/v1/files/f_2/content", large),
+        )
+    ]
+    assert counts == [1, 0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["X-HTTP-Method-Override", "x-method-override", "X-Http-Method"])
+@pytest.mark.parametrize(("method", "path"), [("GET", "/openai/v1/chat/completions"), ("POST", "/openai/v1/files")])
+def test_a_method_in_disguise_is_an_unknown_endpoint(name, method, path):
+    play = Stage(caps(max_usd=Usd(10**6)), provider="openai").play()
+    assert names(play.head(path, method, f"{name}: POST"))[-2:] == ["Refuse", "Finish"]
+    assert play.payloads(ModelDenied)[0].reason == Reason.UNKNOWN_ENDPOINT
+    free = passed(Stage(provider="openai"), method, path, USAGE, f"{name}: POST")
+    assert len(free.payloads(ModelResponse)) == 1
+
+
+@pytest.mark.parametrize("framing", ["Content-Length: 5", "Transfer-Encoding: chunked"])
+def test_a_get_with_a_body_where_a_post_is_billed_is_an_unknown_endpoint(framing):
+    stage = Stage(caps(max_usd=Usd(10**6)), provider="openai")
+    assert names(stage.play().head("/openai/v1/chat/completions", "GET", framing))[-2:] == ["Refuse", "Finish"]
+    assert names(stage.play().head("/openai/v1/models", "GET", framing)) == ["Connect"]
+    assert names(stage.play().head("/openai/v1/chat/completions", "GET", "Content-Length: 0")) == ["Connect"]
 
 
 def test_a_failed_record_breaks_a_reply_that_has_begun():

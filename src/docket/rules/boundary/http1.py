@@ -32,6 +32,7 @@ _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([\t -~\x80-\xff]
 _FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xff]*)")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[\t -~\x80-\xff]*)?")
 _MAX_CHUNK_LINE = 4096
+_BLANKS = (b" ", b"\t")
 
 HOP_BY_HOP = frozenset(
     (
@@ -123,9 +124,15 @@ def _fields(block: bytes) -> Headers:
         match = _FIELD.fullmatch(line)
         if match is None:
             raise _malformed(f"the header line {line[:40]!r} is not NAME: VALUE")
-        name, value = match[1], match[2].rstrip(b" \t")
+        name, value = match.groups()
+        if value[-1:] in _BLANKS:
+            value = value.rstrip(b" \t")
         fields.append((name, value))
-        by_name.setdefault(name.lower(), []).append(value)
+        key = name.lower()
+        if key in by_name:
+            by_name[key].append(value)
+        else:
+            by_name[key] = [value]
     headers = ParsedHeaders(fields)
     headers.by_name = by_name
     return headers
@@ -210,10 +217,12 @@ def idle_seconds(head: ResponseHead) -> int | None:
 
 def end_to_end(headers: Headers, *, also: Iterable[bytes] = ()) -> Headers:
     """Return the headers that go on: without the hop-by-hop ones, those Connection names, and `also`."""
-    # A length is framing: a message that names it as hop-by-hop would lose its end.
-    named = {item.encode("latin-1") for item in elements(headers, b"connection")} - {b"content-length"}
-    dropped = HOP_BY_HOP.union(also, named)
-    return tuple(field for field in headers if field[0].lower() not in dropped)
+    dropped = HOP_BY_HOP.union(also) if also else HOP_BY_HOP
+    wanted = elements(headers, b"connection")
+    if wanted:
+        # A length is framing: a message that names it as hop-by-hop would lose its end.
+        dropped = dropped.union({item.encode("latin-1") for item in wanted} - {b"content-length"})
+    return tuple([field for field in headers if field[0].lower() not in dropped])
 
 
 def encode_request(head: RequestHead) -> bytes:

@@ -112,7 +112,7 @@ def known(book: PriceBook, provider: str, model: str, section: str | None = None
     if book.table is not None:
         match = book.table.match(model)
         return match is not None and not match.assumed
-    return isinstance(lookup(book, Asked(provider=provider, model=model, at="", section=section)), Found)
+    return isinstance(book.find(section or provider, model), Found)
 
 
 def worst_case(book: PriceBook, case: WorstCase) -> Usd:

@@ -68,7 +68,7 @@ def existing_events(file: StoredFile) -> Iterator[Event]:
                 raise InvalidDocumentError(
                     Reason.TORN_TAIL,
                     f"{file.path} ends in {len(item.data)} bytes that are no whole event",
-                    hint="put them aside first: docket doctor --quarantine-torn-tail",
+                    hint="docket recover puts them aside",
                 )
             yield item
     except InvalidDocumentError as error:
@@ -86,16 +86,21 @@ def quarantine_torn_tail(
     """
     lock = acquire_lock(path.with_name(path.name + LOCK_SUFFIX))
     try:
-        with disk.folder(path.parent) as folder, folder.open(path.name, writable=True) as file:
-            start = _tail_start(file)
-            if start == file.size():
-                return None
-            name = _put_aside(folder, file, start, f"{path.name}.torn-{_stamp(now)}")
-            file.truncate(start)
-            file.sync()
-            return path.with_name(name)
+        return cut_torn_tail(path, now, disk=disk)
     finally:
         lock.release()
+
+
+def cut_torn_tail(path: Path, now: str, *, disk: Disk = SYSTEM_DISK) -> Path | None:
+    """As `quarantine_torn_tail`, for a caller that holds the ledger's lock."""
+    with disk.folder(path.parent) as folder, folder.open(path.name, writable=True) as file:
+        start = _tail_start(file)
+        if start == file.size():
+            return None
+        name = _put_aside(folder, file, start, f"{path.name}.torn-{_stamp(now)}")
+        file.truncate(start)
+        file.sync()
+        return path.with_name(name)
 
 
 def compare(folder: Folder, name: str, hashes: Sequence[str], file_sha256: str) -> Recheck:

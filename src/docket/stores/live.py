@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,7 +30,13 @@ def live_folder(layout: Layout, session_id: str, *, disk: Disk = SYSTEM_DISK) ->
         yield path
     finally:
         # A folder that cannot be removed holds no evidence; it must not turn a finished run into a failed one.
-        shutil.rmtree(path, ignore_errors=True)
+        remove_live_folder(path)
+
+
+def remove_live_folder(path: Path) -> bool:
+    """Remove a run's live folder with all that is in it; False if something of it is left."""
+    shutil.rmtree(path, ignore_errors=True)
+    return not os.path.lexists(path)
 
 
 def write_live_files(folder: Path, files: Mapping[str, bytes], *, disk: Disk = SYSTEM_DISK) -> None:

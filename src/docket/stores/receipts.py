@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -31,8 +31,8 @@ from docket.stores.layout import RECEIPTS, RUNS, Layout, ledger_name, open_docke
 LATEST, LATEST_RECEIPT = "latest", "latest.receipt.json"
 RECEIPT_RESERVE_BYTES = 1024 * 1024
 
-_DOCKET_NUMBER = re.compile(r"DKT-\d{8}-[0-9A-F]{6}", re.ASCII)
-_SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,64}", re.ASCII)
+DOCKET_NUMBER = re.compile(r"DKT-\d{8}-[0-9A-F]{6}", re.ASCII)
+SESSION_ID = re.compile(r"[0-9A-Za-z_-]{1,64}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,17 @@ class ReceiptReserve:
             raise
         return held
 
+    @classmethod
+    def adopt(cls, layout: Layout, name: str, *, disk: Disk = SYSTEM_DISK) -> Self | None:
+        """Take over the reserve that a dead run left under `name`; None where it is none, or was written to."""
+        with ExitStack() as undo:
+            folder = undo.enter_context(disk.folder(layout.state / RECEIPTS))
+            file = undo.enter_context(folder.open(name, writable=True))
+            if file.size() > 0:
+                return None
+            undo.pop_all()
+            return cls(folder, name, file)
+
     def grow(self, size_bytes: int) -> None:
         """Reserve more, as the receipt to come grows."""
         self._file.preallocate(size_bytes)
@@ -95,13 +106,17 @@ class ReceiptReserve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Publication:
-    """What a run leaves: the receipt's bytes and the ledger that stands in the state folder."""
+    """What a run leaves: the receipt's bytes and the ledger that stands in the state folder.
+
+    `is_latest` is False for the receipt of a run after which another one ended: the pointers stay where they are.
+    """
 
     docket_number: str
     session_id: str
     receipt: bytes
     ledger_path: Path
     reserve: ReceiptReserve | None = None
+    is_latest: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,13 +152,13 @@ def publish(layout: Layout, publication: Publication, *, disk: Disk = SYSTEM_DIS
 
 def find_receipt(layout: Layout, ref: str | None, *, disk: Disk = SYSTEM_DISK) -> Path:
     """Return the path of the latest receipt, of a docket number's, or of the file named; NOT_FOUND otherwise."""
-    if ref is not None and not _DOCKET_NUMBER.fullmatch(ref.upper()):
+    if ref is not None and not DOCKET_NUMBER.fullmatch(ref.upper()):
         path = Path(ref)
         if not os.path.exists(path):  # noqa: PTH110 - Path's own raises for a name that is too long
             raise UnavailableError(Reason.NOT_FOUND, f"{ref} is neither a receipt's path nor a docket number")
         return path
     for folder in _folders(layout):
-        number = ref.upper() if ref is not None else _latest_number(folder, disk)
+        number = ref.upper() if ref is not None else latest_number(folder, disk)
         found = number is not None and _readable(folder / RECEIPTS / receipt_name(number), disk)
         if number is not None and found:
             return folder / RECEIPTS / receipt_name(number)
@@ -155,7 +170,7 @@ def find_receipt(layout: Layout, ref: str | None, *, disk: Disk = SYSTEM_DISK) -
 
 def ledger_beside(receipt: Path, session_id: str, *, disk: Disk = SYSTEM_DISK) -> Path | None:
     """Return the path of a session's ledger in the evidence folder that a receipt, or a link to one, stands in."""
-    if not _SESSION_ID.fullmatch(session_id):
+    if not SESSION_ID.fullmatch(session_id):
         return None
     real = Path(os.path.realpath(receipt))
     places = (folder / RUNS / ledger_name(session_id) for folder in (real.parent.parent, real.parent))
@@ -182,10 +197,10 @@ class _Press:
             with state.folder(RECEIPTS, create=True) as receipts:
                 self._place_receipt(receipts, reserve)
             self.state_receipt = self._layout.state / RECEIPTS / self._receipt
-            if self._layout.is_split:
-                publish_file(state, LATEST, self._latest)
-            else:
+            if not self._layout.is_split:
                 self._point(state)
+            elif self._publication.is_latest:
+                publish_file(state, LATEST, self._latest)
         if reserve is not None:
             reserve.release()
 
@@ -227,6 +242,8 @@ class _Press:
                 publish_copy(runs, self._ledger, ledger, overwrite=False)
 
     def _point(self, folder: Folder) -> None:
+        if not self._publication.is_latest:
+            return
         # `latest` last: it is what a search begins with.
         publish_file(folder, LATEST_RECEIPT, self._publication.receipt)
         publish_file(folder, LATEST, self._latest)
@@ -259,13 +276,14 @@ def _folders(layout: Layout) -> tuple[Path, ...]:
     return (layout.docket_dir, layout.state) if layout.is_split else (layout.state,)
 
 
-def _latest_number(folder: Path, disk: Disk) -> str | None:
+def latest_number(folder: Path, disk: Disk) -> str | None:
+    """Return the docket number that the pointer in an evidence folder names, None if there is no such pointer."""
     try:
         with disk.folder(folder) as opened, opened.open(LATEST) as file:
             number = file.read(0, 64).decode("ascii", "replace").strip()
     except DocketError:
         return None
-    return number if _DOCKET_NUMBER.fullmatch(number) else None
+    return number if DOCKET_NUMBER.fullmatch(number) else None
 
 
 def _readable(path: Path, disk: Disk) -> bool:

@@ -127,7 +127,14 @@ def _end_payload(run: OpenRun, ending: Ending, spent: Usd) -> SessionEnd:
 
 
 def report(run: OpenRun, ending: Ending) -> RunResult:
-    """Derive the receipt from the ledger, publish both, and give back what was reserved."""
+    """Derive the receipt from the ledger, publish both, and give back what was reserved, the lock last."""
+    try:
+        return _report(run, ending)
+    finally:
+        run.session.lock.let_go()
+
+
+def _report(run: OpenRun, ending: Ending) -> RunResult:
     request, session = run.request, run.session
     problems: list[Problem] = []
     receipt, ledger_path = _derive(run, problems)

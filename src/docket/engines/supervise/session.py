@@ -5,19 +5,48 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from pathlib import Path
 
 from docket import __version__
 from docket.engines.supervise.request import RunRequest, RunWorld
-from docket.errors import DocketError
 from docket.formats.canonical import JsonValue
 from docket.formats.ledger.payloads import FOLD, Note, PolicyApplied, SessionStart
 from docket.formats.visible import base64_text, shown_and_coded, visible
+from docket.host.locks import FileLock
 from docket.stores.layout import prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter
 from docket.stores.receipts import ReceiptReserve
 
+LOCK_PATIENCE_SECONDS = 5.0
 _MAY_BE_SECRET = re.compile(r"[A-Za-z0-9_-]{24,}")
+
+
+class RunLock:
+    """The lock of a run's ledger, held until the receipt stands.
+
+    The writer releases it with the ledger; were it free then, `docket recover` could take a run that is about to
+    publish for a dead one.
+    """
+
+    __slots__ = ("_lock",)
+
+    def __init__(self) -> None:
+        self._lock: FileLock | None = None
+
+    def acquire(self, path: Path) -> RunLock:
+        """Take the lock; whoever only looks whether it is held gets out of the way."""
+        self._lock = FileLock.acquire(path, wait_seconds=LOCK_PATIENCE_SECONDS)
+        return self
+
+    def release(self) -> None:
+        """What the writer calls; the run still needs it."""
+
+    def let_go(self) -> None:
+        """Release the lock; a second call does nothing."""
+        if self._lock is not None:
+            self._lock.release()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +57,7 @@ class Session:
     docket_number: str
     started_ns: int
     ledger: LedgerWriter
+    lock: RunLock
     reserve: ReceiptReserve | None
 
 
@@ -46,25 +76,28 @@ def open_session(request: RunRequest, world: RunWorld) -> Session:
     session_id = world.ids.session_id()
     docket_number = world.ids.docket_number(world.clock.now())
     resilience = request.policy.resilience
-    ledger = LedgerWriter.create(
-        request.layout.ledger_path(session_id),
-        clock=world.clock,
-        options=LedgerOptions(
-            max_events=resilience.max_events,
-            max_bytes=resilience.max_ledger_bytes,
-            on_failure=lambda _: world.signals.wake(),
-        ),
-    )
-    try:
+    lock = RunLock()
+    with ExitStack() as undo:
+        undo.callback(lock.let_go)
+        ledger = LedgerWriter.create(
+            request.layout.ledger_path(session_id),
+            clock=world.clock,
+            options=LedgerOptions(
+                max_events=resilience.max_events,
+                max_bytes=resilience.max_ledger_bytes,
+                on_failure=lambda _: world.signals.wake(),
+                acquire_lock=lock.acquire,
+            ),
+        )
+        undo.callback(ledger.close)
         reserve = ReceiptReserve.hold(request.layout, docket_number)
-    except DocketError:
-        ledger.close()
-        raise
+        undo.pop_all()
     return Session(
         session_id=session_id,
         docket_number=docket_number,
         started_ns=world.clock.monotonic_ns(),
         ledger=ledger,
+        lock=lock,
         reserve=reserve,
     )
 

@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run an agent under a budget, on the record.",
     "verify": "Check a receipt and its ledger offline.",
     "report": "Show what a run did and cost.",
+    "recover": "Write the receipts of runs that were killed.",
     "prices": "Show the price table.",
     "init": "Write a commented policy file.",
     "demo": "See a runaway agent stopped, without keys or network.",
@@ -133,7 +134,10 @@ def _told(error: click.ClickException) -> str:
     if isinstance(error, click.UsageError) and error.ctx is not None:
         asked = f"{error.ctx.command_path} {error.ctx.help_option_names[-1]}"
         usage = f"{error.ctx.get_usage()}\nTry '{asked}' for help.\n\n"
-    return f"{usage}Error: {console.plain_lines(error.format_message())}"
+    # What is missing is described by docket alone, over several lines; anything else may hold a name.
+    message = error.format_message()
+    shown = message if isinstance(error, click.MissingParameter) else console.plain(message)
+    return f"{usage}Error: {shown}"
 
 
 def _internal(error: Exception) -> int:

@@ -12,14 +12,16 @@ class DocketError(Exception):
     """An operation cannot go on.
 
     `reason` is a stable code (a member of `formats.reason.Reason`, or its text), `detail` one sentence that
-    names the thing, `hint` what the person can do next, if anything.
+    names the thing, `points` what it sums up, each to be shown on a line of its own, `hint` what the person can do
+    next, if anything. None of them holds a line end of docket's: one that a name brings along is shown as what it is.
     """
 
-    def __init__(self, reason: str, detail: str, *, hint: str | None = None) -> None:
+    def __init__(self, reason: str, detail: str, *, hint: str | None = None, points: tuple[str, ...] = ()) -> None:
         super().__init__(detail)
         self.reason = str(reason)
         self.detail = detail
         self.hint = hint
+        self.points = points
 
 
 class InvalidDocumentError(DocketError):

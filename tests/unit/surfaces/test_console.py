@@ -6,7 +6,10 @@ import io
 
 import pytest
 
+from docket.errors import UsageError
+from docket.formats.reason import Reason
 from docket.surfaces.cli import console
+from docket.surfaces.cli.main import main
 
 
 @pytest.mark.parametrize(
@@ -55,3 +58,51 @@ def test_colours_only_on_a_terminal(monkeypatch, is_terminal, variables, coloure
 @pytest.mark.parametrize("code", [0x061C, 0x200E, 0x2028, 0x2029, 0x2066, 0x206F, 0xFEFF])
 def test_what_cannot_be_seen_is_made_visible(code):
     assert console.plain(f"a{chr(code)}b") == f"a\\u{code:04x}b"
+
+
+def test_a_name_cannot_begin_a_line_of_dockets(capsys):
+    error = UsageError(Reason.USAGE, "a\ndocket: b", hint="c\r\ndocket: d", points=("e\ndocket: f", "g"))
+    console.fail(error)
+    assert capsys.readouterr().err == (
+        "docket: error: a\\x0adocket: b\n  e\\x0adocket: f\n  g\ndocket: c\\x0d\\x0adocket: d\n"
+    )
+
+
+FAKE = "x\ndocket: receipt ok\ny"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["verify", FAKE],
+        ["verify", "README.md", FAKE],
+        ["report", FAKE],
+        ["report", "--docket-dir", FAKE],
+        ["run", "--policy", FAKE, "--", "true"],
+        ["run", "--cwd", FAKE, "--", "true"],
+        ["run", "--upstream", FAKE, "--", "true"],
+        ["run", "--max-usd", FAKE, "--", "true"],
+        ["run", "--agent", FAKE, "--", "true"],
+        ["run", f"--{FAKE}"],
+        ["init", FAKE],
+        ["prices", FAKE],
+        [FAKE],
+    ],
+)
+def test_no_argument_can_begin_a_line_of_dockets(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
+    assert main(arguments) != 0
+    told = capsys.readouterr()
+    assert not [line for line in (told.out + told.err).splitlines() if line.startswith("docket: receipt ok")]
+    assert "\\x0adocket: receipt ok" in told.out + told.err or "\\ndocket: receipt ok" in told.out + told.err
+
+
+def test_a_policy_with_a_name_of_several_lines_keeps_its_problems_apart(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    policy = tmp_path / "p\ndocket: fine.toml"
+    policy.write_text("[caps]\nmax_usdd = 1\nmax_tokenz = 1\n")
+    assert main(["run", "--policy", str(policy), "--", "true"]) == 43
+    lines = capsys.readouterr().err.splitlines()
+    assert [line[:14] for line in lines] == ["docket: error:", "  line 2: caps", "  line 3: caps", "docket: nothin"]

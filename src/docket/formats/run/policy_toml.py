@@ -66,13 +66,13 @@ def parse_policy(text: bytes, source: str) -> Policy:
     reading = read_policy(text)
     if reading.policy is not None:
         return reading.policy
-    problems = [str(problem) for problem in reading.problems]
-    if len(problems) == 1:
-        detail = f"{source}: {problems[0]}"
-    else:
-        detail = "\n".join((f"{source} has {len(problems)} errors:", *(f"  {problem}" for problem in problems)))
+    problems = tuple(str(problem) for problem in reading.problems)
+    one = len(problems) == 1
     raise InvalidDocumentError(
-        Reason.POLICY_INVALID, detail, hint="nothing was started; every key is described in the policy reference"
+        Reason.POLICY_INVALID,
+        f"{source}: {problems[0]}" if one else f"{source} has {len(problems)} errors:",
+        hint="nothing was started; every key is described in the policy reference",
+        points=() if one else problems,
     )
 
 

@@ -1,7 +1,8 @@
 """What docket says to a person: results on standard output, everything else on standard error.
 
 Rules: colours only on a terminal, never with NO_COLOR, always with DOCKET_FORCE_COLOR; text from documents and
-file names is shown with control characters escaped, so that a name cannot drive the terminal.
+file names is shown with control characters and line ends escaped, so that a name can neither drive the terminal nor
+begin a line that looks like docket's.
 
 Remarks are dropped rather than waited for: a standard error that is full, gone or stopped must neither end a run nor
 keep docket from stopping it. A result that cannot be written is an error.
@@ -127,11 +128,7 @@ def warn(text: str) -> None:
 
 def fail(error: DocketError) -> None:
     """Say on standard error what went wrong and what to do next."""
-    say(f"{click.style('error', fg='red')}: {plain_lines(error.detail)}")
+    points = "".join(f"\n  {plain(point)}" for point in error.points)
+    say(f"{click.style('error', fg='red')}: {plain(error.detail)}{points}")
     if error.hint:
-        say(plain_lines(error.hint))
-
-
-def plain_lines(text: str) -> str:
-    """Return prose with its own line ends kept and every other control character made visible."""
-    return "\n".join(plain(line) for line in text.split("\n"))
+        say(plain(error.hint))

@@ -82,7 +82,7 @@ def _read(path: Path, *, must_exist: bool) -> PolicyFile | None:
     try:
         return PolicyFile(policy=parse_policy(data, str(path)), source=os.path.realpath(path))
     except InvalidDocumentError as error:
-        raise RefusedBeforeStartError(error.reason, error.detail, hint=error.hint) from error
+        raise RefusedBeforeStartError(error.reason, error.detail, hint=error.hint, points=error.points) from error
 
 
 def _inside(tree: Path, path: Path) -> RelPath | None:

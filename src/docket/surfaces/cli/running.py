@@ -140,7 +140,7 @@ def tell(asked: RunArguments, result: RunResult) -> None:
         console.note(json.dumps(_members(result)))
         return
     if result.receipt is None:
-        console.warn(f"no receipt could be written; the ledger stands at {result.ledger_path}")
+        console.warn(f"no receipt could be written; the ledger stands at {console.plain(str(result.ledger_path))}")
         return
     if asked.report == "none" or (asked.quiet and asked.report == "summary"):
         return

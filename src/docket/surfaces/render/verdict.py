@@ -36,7 +36,7 @@ def established(verdict: Verdict, ledger: Path | None) -> str:
         case Word.VERIFIED:
             return "The receipt is what its ledger gives, and a key you named vouches for it."
         case Word.UNREADABLE:
-            return f"Nothing was checked: {verdict.detail}"
+            return f"Nothing was checked: {plain(verdict.detail)}"
     if ledger is None:
         return (
             "The receipt agrees with itself. Not established: that a ledger bears it out (none was given), "

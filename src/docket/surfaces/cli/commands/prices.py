@@ -110,5 +110,5 @@ def _unknown(book: PriceBook, unknown: UnknownModel, *, as_json: bool) -> int:
         console.result(json.dumps({**_document(book, ()), "nearest": list(unknown.nearest)}, indent=2))
     else:
         near = f"; near it: {', '.join(unknown.nearest)}" if unknown.nearest else ""
-        console.say(f"no price for the model {console.plain(unknown.model)}{near}")
+        console.say(console.plain(f"no price for the model {unknown.model}{near}"))
     return exits.FAILED

@@ -150,7 +150,10 @@ class Boundary:
         done: Future[T] = Future()
 
         def act() -> None:
-            done.set_result(action())
+            try:
+                done.set_result(action())
+            except BaseException as error:  # noqa: BLE001 - whoever waits must hear of any fault
+                done.set_exception(error)
 
         if self._loop is None or self._ended is not None:
             return None

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -166,6 +167,18 @@ def test_a_run_without_a_receipt_does_not_look_like_one_that_ended_well(lab):
     done = lab.run("--docket-dir", str(place), "--", "sh", "-c", end)
     assert done.exit_code == 75, done.said
     assert "no receipt could be written" in done.stderr
+
+
+@pytest.mark.parametrize("chosen", ["/", "..", ".", "full", "{home}", "/../.."])
+def test_a_folder_that_is_somebody_elses_is_not_strewn_with_evidence(lab, chosen):
+    for name in ("tree/full", "home"):
+        (lab.root / name).mkdir()
+    (lab.tree / "full" / "mine").touch()
+    before = {*Path("/").iterdir(), *lab.root.rglob("*")}
+    done = lab.run("--docket-dir", chosen.format(home=lab.root / "home"), "--", "sh", "-c", "echo > ran")
+    assert done.exit_code == 2, done.said
+    assert "evidence needs a folder to itself" in done.stderr
+    assert {*Path("/").iterdir(), *lab.root.rglob("*")} == before
 
 
 def doctored(lab, change):

@@ -6,6 +6,8 @@ Rules (spec/ledger.md, Where it stands):
 2. The project's folder is named by the digest of the tree's real path, so two trees never share one and a link to
    a tree finds the same one.
 3. A docket folder that is a symbolic link is refused; folders are 0700; `.docket/` ignores itself in git.
+4. A folder of the person's choice is docket's alone: the root, a home, the tree and a folder that holds other things
+   are refused before anything is written into them.
 
 It resolves and prepares folders. What is written into them is `stores.ledger` and `stores.receipts`.
 """
@@ -25,7 +27,7 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.visible import text_members
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
-from docket.host.durable import publish
+from docket.host.durable import TEMPORARY_SUFFIX, publish
 
 DOCKET_DIR = ".docket"
 STATE_DIR_VARIABLE = "DOCKET_STATE_DIR"
@@ -34,6 +36,8 @@ RUNS, RECEIPTS = "runs", "receipts"
 _KEY_DIGITS = 32
 _PROJECT_FILE = "project.json"
 _GITIGNORE = b"*\n"
+# What a folder may hold and still be nobody's: what is made for a new one, here or by others.
+_BEGINNINGS = frozenset((".gitignore", ".gitkeep", "lost+found", RUNS, RECEIPTS))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,14 +77,15 @@ def resolve_layout(tree_root: Path, *, docket_dir: Path | None, environment: Map
     """Return the folders for the project at `tree_root`.
 
     UnavailableError (IS_A_SYMLINK, NOT_A_DIRECTORY) where the docket folder is something else; UsageError where
-    DOCKET_STATE_DIR is not an absolute path or `docket_dir` is the tree itself.
+    DOCKET_STATE_DIR is not an absolute path or `docket_dir` is the tree itself, the root or the person's home.
     """
     root = Path(os.path.realpath(tree_root))
     if docket_dir is not None:
         chosen = _real_parent(docket_dir)
         _refuse_link(chosen)
         if chosen == root:
-            raise UsageError(Reason.USAGE, f"{docket_dir} is the project's own folder; evidence needs one to itself")
+            raise _not_to_itself(f"{docket_dir} is the project's own folder")
+        _refuse_shared(chosen, environment.get("HOME"))
         return Layout(tree_root=root, state=chosen, docket_dir=chosen, evidence=_inside(root, chosen))
     home, visible = state_home(environment), root / DOCKET_DIR
     state = home / project_key(root)
@@ -114,7 +119,10 @@ def project_key(tree_root: Path) -> str:
 
 
 def prepare_state(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> None:
-    """Make the state folder ready for a run; UnavailableError (NOT_OURS, IS_A_SYMLINK, NO_SPACE, …) if it cannot be."""
+    """Make the state folder ready for a run.
+
+    UnavailableError (NOT_OURS, IS_A_SYMLINK, NO_SPACE, …) if it cannot be; UsageError if it holds other things.
+    """
     with disk.folder(layout.state, create=True) as state:
         if layout.is_split:
             state.make_private()
@@ -122,7 +130,7 @@ def prepare_state(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> None:
                 members = text_members("path", os.fsencode(layout.tree_root))
                 publish(state, _PROJECT_FILE, encode_document(members))
         else:
-            _ignore_if_new(state)
+            _claim(state)
         for name in (RUNS, RECEIPTS):
             with state.folder(name, create=True) as folder:
                 folder.make_private()
@@ -148,10 +156,18 @@ def _ignore_in_git(folder: Folder) -> None:
         publish(folder, ".gitignore", _GITIGNORE)
 
 
-def _ignore_if_new(folder: Folder) -> None:
-    # A folder of the person's choice may hold files of theirs that git is to see.
-    if not folder.names():
+def _claim(folder: Folder) -> None:
+    names = set(folder.names())
+    foreign = {name for name in names - _BEGINNINGS if not name.endswith(TEMPORARY_SUFFIX)}
+    if foreign and not {RUNS, RECEIPTS} <= names:
+        raise _not_to_itself(f"{folder.path} holds other things than docket's, {min(foreign)} among them")
+    if not names:
         publish(folder, ".gitignore", _GITIGNORE)
+
+
+def _not_to_itself(what: str) -> UsageError:
+    hint = "name a folder that is new or empty, or one that docket has used before"
+    return UsageError(Reason.USAGE, f"{what}; evidence needs a folder to itself", hint=hint)
 
 
 def _real_parent(path: Path) -> Path:
@@ -159,6 +175,13 @@ def _real_parent(path: Path) -> Path:
     if path.name in ("", ".."):
         return Path(os.path.realpath(path))
     return Path(os.path.realpath(path.parent)) / path.name
+
+
+def _refuse_shared(path: Path, home: str | None) -> None:
+    if path.parent == path:
+        raise _not_to_itself(f"{path} is everybody's folder")
+    if home and path == Path(os.path.realpath(home)):
+        raise _not_to_itself(f"{path} is a home")
 
 
 def _refuse_link(path: Path) -> None:

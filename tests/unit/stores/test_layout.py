@@ -99,11 +99,49 @@ def test_the_tree_itself_is_no_folder_for_evidence(tree, tmp_path, monkeypatch, 
     assert isinstance(refusal(resolved, tree, tmp_path, Path(spelled)), UsageError)
 
 
-def test_a_chosen_folder_with_the_persons_files_is_not_hidden_from_git(tree, tmp_path):
-    (tree / "docs").mkdir()
-    (tree / "docs" / "mine.txt").write_text("x")
-    prepare_state(resolved(tree, tmp_path / "state", tree / "docs"))
-    assert not (tree / "docs" / ".gitignore").exists()
+@pytest.mark.parametrize("spelled", ["/", "//", "/tmp/..", "../../../../../../../../../.."])
+def test_the_root_is_no_folder_for_evidence(tree, tmp_path, monkeypatch, spelled):
+    monkeypatch.chdir(tree)
+    error = refusal(resolved, tree, tmp_path, Path(spelled))
+    assert (type(error), error.detail) == (UsageError, "/ is everybody's folder; evidence needs a folder to itself")
+
+
+def test_a_home_is_no_folder_for_evidence(tree, tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    for home in ("home", "link"):
+        environment = {"HOME": str(tmp_path / home)}
+        error = refusal(resolve_layout, tree, docket_dir=tmp_path / "home", environment=environment)
+        assert (type(error), error.reason) == (UsageError, Reason.USAGE)
+        assert error.detail == f"{tmp_path}/home is a home; evidence needs a folder to itself"
+        inside = resolve_layout(tree, docket_dir=tmp_path / "home" / "x", environment=environment)
+        assert inside.state == tmp_path / "home" / "x"
+
+
+@pytest.mark.parametrize("names", [["mine.txt"], ["runs", "other"], [".git"], ["receipts", "z", "a"]])
+def test_a_chosen_folder_with_other_things_is_left_as_it_is(tree, tmp_path, names):
+    chosen = tree / "docs"
+    chosen.mkdir()
+    for name in names:
+        (chosen / name).mkdir()
+    error = refusal(prepare_state, resolved(tree, tmp_path / "state", chosen))
+    assert isinstance(error, UsageError)
+    first = min(name for name in names if name not in ("runs", "receipts"))
+    assert error.detail.startswith(f"{chosen} holds other things than docket's, {first} among them")
+    assert sorted(path.name for path in chosen.iterdir()) == sorted(names)
+    # The folder above the tree holds the tree.
+    assert isinstance(refusal(prepare_state, resolved(tree, tmp_path / "state", tmp_path)), UsageError)
+
+
+@pytest.mark.parametrize("names", [[], ["runs"], ["runs", "receipts", "latest", "mine"], [".gitkeep", "x.tmp"]])
+def test_a_chosen_folder_that_is_new_or_dockets_own_is_taken(tree, tmp_path, names):
+    chosen = tmp_path / "evidence"
+    chosen.mkdir()
+    for name in names:
+        (chosen / name).mkdir()
+    prepare_state(resolved(tree, tmp_path / "state", chosen))
+    assert {"runs", "receipts", *names} <= {path.name for path in chosen.iterdir()}
+    assert (chosen / ".gitignore").exists() is (not names)
 
 
 def test_a_state_folder_inside_the_tree_is_no_part_of_what_is_watched(tree):

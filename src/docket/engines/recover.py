@@ -128,7 +128,7 @@ def recover(request: RecoverRequest, world: RecoverWorld) -> Recovery:
     chosen = _chosen(request, world, found)
     if request.dry_run:
         return Recovery(outcomes=tuple(_Case(request, world, found, one).foreseen() for one in chosen))
-    if not chosen:
+    if not chosen and not (stands(request.layout.state, world.disk) and temporaries(request.layout, world.disk)):
         return Recovery(outcomes=())
     with _alone(request.layout, world):
         # Seen before any lock is looked at: what stands here now and is a live run's has its lock held by then.

@@ -172,8 +172,8 @@ def _temporaries(layout: Layout, disk: Disk) -> Iterator[tuple[Path, str]]:
                 names = names_in(folder, disk)
             for name in names:
                 found = _TEMPORARY.fullmatch(name)
-                # Beside the two folders of runs stand files that are written without a run's lock.
-                if found is not None and (folder != root or found["name"].startswith(LATEST)):
+                # A run prepares its state folder before it has its lock: what it writes there then is let be.
+                if found is not None and (folder != layout.state or found["name"].startswith(LATEST)):
                     yield folder / name, found["name"]
 
 

@@ -15,13 +15,16 @@ from pathlib import Path
 from docket.errors import DocketError
 from docket.formats.ledger.lines import TornTail
 from docket.host.isolation import detect
+from docket.host.locks import is_held
 from docket.rules.agents.registry import recognise
-from docket.stores.layout import RUNS, Layout
-from docket.stores.ledger import read_ledger
+from docket.stores.layout import Layout
+from docket.stores.ledger_reader import read_ledger
+from docket.stores.unfinished import has_receipt, lock_path, read_head, traces, unfinished
 from docket.surfaces.cli.project import layout_at
 
 LOW_SPACE_BYTES = 64 * 1024 * 1024
 LEDGERS_LOOKED_AT = 50
+RECOVER_HINT = "docket recover writes the receipts that are missing and removes what killed runs left"
 AGENT_PROGRAMS = ("claude", "codex", "aider", "mini")
 
 
@@ -128,21 +131,23 @@ def _docket_dir(layout: Layout) -> Finding:
 
 def _ledgers(layout: Layout) -> Finding:
     try:
-        names = os.listdir(layout.state / RUNS)  # noqa: PTH208 - names, so that a glob does not hide an error
-    except FileNotFoundError:
-        names = []
-    except OSError as error:
-        return Finding("ledgers", Level.PROBLEM, f"{layout.state / RUNS} cannot be listed: {error.strerror}")
-    ledgers = (layout.state / RUNS / name for name in names if name.endswith(".jsonl"))
-    paths = sorted(ledgers, key=_changed_at, reverse=True)
-    unended = []
-    for path in paths[:LEDGERS_LOOKED_AT]:
-        state = _ledger_state(path)
-        if state is not None:
-            unended.append(f"{path.name}: {state}")
-    if unended:
-        return Finding("ledgers", Level.NOTE, f"{len(unended)} of {len(paths)} need a look", "; ".join(unended[:3]))
-    return Finding("ledgers", Level.OK, f"{len(paths)} in the state folder, all ended")
+        found = traces(layout)
+        dead = unfinished(layout)
+    except DocketError as error:
+        return Finding("ledgers", Level.PROBLEM, error.detail)
+    paths = sorted((layout.ledger_path(one) for one in found.ledgers), key=_changed_at, reverse=True)
+    looked = [(path, is_held(lock_path(layout, path.stem))) for path in paths[:LEDGERS_LOOKED_AT]]
+    concerns = {path.stem: "its run was killed" for path in (layout.ledger_path(one) for one in dead)}
+    concerns |= {path.stem: said for path, held in looked if not held and (said := _concern(layout, path)) is not None}
+    told = f"{len(paths)} in the state folder"
+    if any(held for _, held in looked):
+        told += f", {sum(held for _, held in looked)} of them being written"
+    if len(paths) > len(looked):
+        told += f", the newest {len(looked)} looked at"
+    if concerns:
+        listed = "; ".join(f"{session}: {concern}" for session, concern in list(concerns.items())[:3])
+        return Finding("ledgers", Level.NOTE, f"{told}; {len(concerns)} need a look ({listed})", RECOVER_HINT)
+    return Finding("ledgers", Level.OK, f"{told}, every ended run with its receipt")
 
 
 def _changed_at(path: Path) -> float:
@@ -152,13 +157,17 @@ def _changed_at(path: Path) -> float:
         return 0.0
 
 
-def _ledger_state(path: Path) -> str | None:
-    last = None
+def _concern(layout: Layout, path: Path) -> str | None:
+    """Return what is wrong with a ledger that no run holds; one without an end is in order once it has its receipt."""
     try:
         for item in read_ledger(path):
             if isinstance(item, TornTail):
                 return "its last line is torn"
-            last = item
+        head = read_head(path)
     except DocketError as error:
         return error.detail
-    return None if last is not None and last.type == "session.end" else "no recorded end (still running, or killed)"
+    if head is None:
+        return "it is empty"
+    if head.is_ours and not has_receipt(layout, head.docket_number):
+        return "it has no receipt"
+    return None

@@ -25,7 +25,7 @@ from docket.stores.prices import read_prices
 from docket.surfaces.cli import console, wiring
 from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.progress import RunProgress
-from docket.surfaces.cli.project import current_folder, layout_at
+from docket.surfaces.cli.project import current_folder, layout_at, warn_of_unfinished
 from docket.surfaces.render import figures, text
 
 
@@ -65,6 +65,7 @@ class RunArguments:
 def carry_out(asked: RunArguments) -> int:
     """Run the agent and return docket's exit code."""
     request = build_request(asked)
+    warn_of_unfinished(request.layout)
     protect_supervisor()
     adopt_orphans()
     progress = RunProgress(headline(request), quiet=asked.quiet)

@@ -78,6 +78,12 @@ def ending(document: JsonObject) -> str:
     return f"exit {code}" + (f" ({whose})" if whose and code != 0 else "")
 
 
+def duration(document: JsonObject) -> str:
+    """Return how long the run lasted."""
+    seconds = part(document, "session", "duration_seconds")
+    return "not known: the record has no end" if seconds is None else f"{seconds} s"
+
+
 def spend(document: JsonObject) -> str:
     """Return spend against its cap."""
     cost = f"${text(document, 'totals', 'cost_usd', default='0.00')}"

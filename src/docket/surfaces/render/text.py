@@ -81,7 +81,7 @@ def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
         ("Calls", figures.calls(document)),
         ("Tokens", tokens),
         ("Counted by", figures.text(document, "totals", "cost_basis")),
-        ("Time", f"{figures.text(document, 'session', 'duration_seconds', default='?')} s"),
+        ("Time", figures.duration(document)),
         ("Files", figures.files(document)),
         ("Policy", figures.text(document, "policy", "name")),
         ("Record", _record(document)),
@@ -114,6 +114,8 @@ def _by_model(by_model: Sequence[JsonObject]) -> Table:
 
 
 def _closing(document: JsonObject) -> str:
+    if figures.part(document, "session", "exit_code") is None:
+        return "The record has no end: what happened after its last event is unknown."
     if figures.part(document, "evidence", "ledger_complete") is False:
         return "The record has gaps: what could not be written is declared in the receipt."
     return "Check it: docket verify RECEIPT. What docket cannot see is listed in the receipt under limits_disclosure."

@@ -94,9 +94,15 @@ def _tell(recovery: Recovery, *, dry_run: bool) -> None:
     for path in recovery.strays:
         console.result(f"{'removed':<{_WIDTH}} {console.plain(str(path))}")
     if not told and not recovery.strays:
-        console.result(f"nothing to recover: {len(recovery.outcomes)} runs, each with its receipt")
+        console.result(f"nothing to recover: {_all_well(len(recovery.outcomes))}")
     elif dry_run:
         console.result("nothing was changed: this is what docket recover would do")
+
+
+def _all_well(runs: int) -> str:
+    if runs == 0:
+        return "no run stands here"
+    return "1 run with its receipt" if runs == 1 else f"{runs:,} runs, each with its receipt"
 
 
 def _lines(one: Outcome, *, dry_run: bool) -> list[str]:

@@ -11,7 +11,7 @@ from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.reason import Reason
 from docket.surfaces.cli import console
-from docket.surfaces.cli.project import locate_receipt
+from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 
 
 @click.command()
@@ -32,6 +32,8 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
     """
     if as_json and markdown:
         raise UsageError(Reason.USAGE, "--json and --markdown do not go together")
+    if receipt is None:
+        warn_of_newest(layout_at(current_folder(), docket_dir))
     document = receipt_at(locate_receipt(receipt, docket_dir))
     if as_json:
         console.document(encode_document(document))

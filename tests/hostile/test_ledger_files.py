@@ -75,7 +75,7 @@ def test_a_tail_torn_at_any_byte_is_named_and_put_aside(path, cut):
     with pytest.raises(InvalidDocumentError) as caught:
         LedgerWriter.resume(path, clock=SystemClock())
     assert caught.value.reason == Reason.TORN_TAIL
-    assert "quarantine" in caught.value.hint
+    assert "docket recover" in caught.value.hint
     assert quarantine_torn_tail(path, NOW).read_bytes() == LINES[-1][:-cut]
     with LedgerWriter.resume(path, clock=SystemClock()) as writer:
         assert writer.append(Note(code="n", message="x")).durable.result().seq == 5

@@ -202,7 +202,7 @@ class Desk:
         events: list[Payload] = [self._warning(cap) for cap in due]
         breach = None
         for cap in self.account.caps.all_crossed_by(self.account.spent):
-            effects = self.exceeded(cap, self._crossing(cap))
+            effects = self.exceeded(cap, self._crossing(cap, reported=whole))
             events += effects.events
             breach = breach or effects.breach
         return Effects(events=tuple(events), breach=breach)
@@ -257,11 +257,16 @@ class Desk:
             parts.append(f"the call {word} {amount_text(cap, asked)}")
         return Refused(reason=cap, detail=", ".join(parts), cap=cap, passing=decision.passing)
 
-    def _crossing(self, cap: Reason) -> str:
+    def _crossing(self, cap: Reason, *, reported: bool) -> str:
         caps, spent = self.account.caps, self.account.spent
+        once = (
+            "the provider had reported what the call used"
+            if reported
+            else "the call's use had been estimated, for the provider did not report it to the end"
+        )
         return (
             f"the cap {cap} of {caps.limit_text(cap)} {_UNITS[cap]} was crossed: {amount_text(cap, spent)} used once "
-            "the provider had reported what the call used"
+            f"{once}"
         )
 
     def _warning(self, cap: Reason) -> CapWarning:

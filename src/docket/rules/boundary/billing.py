@@ -112,7 +112,8 @@ class Prices:
         refusal = self._unknown(provider, model)
         if refusal is not None:
             return refusal
-        expected = calibration.expected(calibration_key(provider, model), body_bytes)
+        context_tokens = self._at(provider, facts, body_bytes, at).limits.context_tokens
+        expected = calibration.expected(calibration_key(provider, model), body_bytes, context_tokens)
         if not self.weighed:
             call = Tally(calls=1)
             return Quote(Claim(likely=call, worst=call, hidden=False), expected)

@@ -109,9 +109,10 @@ class MessagesState:
     def reading(self) -> Reading:
         """Return what has been understood."""
         model, raw = model_members(self._model)
+        usage = self._usage.total()
         return Reading(
-            usage=self._usage.total(),
-            usage_final=self._final,
+            usage=usage,
+            usage_final=self._final and usage is not None,
             parts=self._usage.parts(model),
             model=model,
             model_raw=raw,

@@ -6,7 +6,8 @@ Rules:
    body that is no longer than this call's, the latest of equals. Its input is expected again, what it read from the
    cache or wrote to it as read from the cache; the bytes beyond it are fresh, at the tokens a byte that the model has
    reported over the run. A body shorter than all of them is fresh at that ratio.
-3. Bytes are never taken as more than one token each: no tokeniser gives more.
+3. Bytes are never taken as more than one token each: no tokeniser gives more. What nobody has reported is not taken
+   to pass the model's context window: no provider bills for what its model cannot read.
 
 An estimate can be wrong: a cache expires, a longer body can be another conversation. What that may cost is in a
 call's worst case, which knows no estimate. What a reply was seen to use is `rules.providers.estimate`'s; what tokens
@@ -68,15 +69,16 @@ class Calibration:
 
     seen: Mapping[str, _Learned] = field(default_factory=lambda: MappingProxyType({}))
 
-    def expected(self, model: str, body_bytes: int) -> InputEstimate:
-        """Return the estimated input of a body."""
+    def expected(self, model: str, body_bytes: int, context_tokens: int) -> InputEstimate:
+        """Return the estimated input of a body for a model that takes in `context_tokens`."""
         learned = self.seen.get(model, _UNKNOWN)
         before = _Report(0, 0, 0)
         for report in learned.latest:
             if before.body_bytes <= report.body_bytes <= body_bytes:
                 before = report
         fresh = learned.fresh_tokens(body_bytes - before.body_bytes)
-        return InputEstimate(before.input_tokens + fresh, before.kept_tokens)
+        most = max(before.input_tokens, context_tokens)
+        return InputEstimate(min(before.input_tokens + fresh, most), before.kept_tokens)
 
     def learned(self, model: str, body_bytes: int, usage: Usage) -> Calibration:
         """Return the calibration after `usage` was reported for a body of `body_bytes`."""

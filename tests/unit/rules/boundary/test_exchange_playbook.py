@@ -732,7 +732,7 @@ def test_rates_are_looked_up_again_when_too_many_are_remembered(monkeypatch):
 
 
 def test_a_very_long_body_is_priced_at_its_own_length():
-    stage = Stage(usd("50"))
-    body = messages_request(messages=[{"role": "user", "content": "x" * 3_000_000}])
-    assert names(stage.play().post(body)) == ADMITTED
+    stage = Stage(usd("50"), provider="openai")
+    body = json.dumps({"model": "gpt-4.1", "messages": [{"role": "user", "content": "x" * 3_000_000}]}).encode()
+    assert names(stage.play().post(body, "/openai/v1/chat/completions")) == ADMITTED
     assert stage.desk.account.firm.tokens == -(-len(body) // 4)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from boundary_rig.playbook import Play, Stage, names
 from boundary_rig.replies import messages_json, messages_request
 from boundary_rig.rig import caps
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import ModelDenied, ModelResponse
+from docket.formats.ledger.payloads import CapExceeded, ModelDenied, ModelResponse
+from docket.formats.run.policy_spending import OnBreach
 from docket.formats.run.usage import UsageSource
 from docket.rules.boundary.protocol import UpstreamChunk, UpstreamEnded
 
@@ -90,3 +93,49 @@ def test_a_reply_without_usage_is_billed_as_if_nothing_was_cached():
     play.feed(UpstreamEnded())
     (response,) = play.payloads(ModelResponse)
     assert (response.cost_usd, response.usage_source) == (Usd(30_000), UsageSource.ESTIMATED)
+
+
+def test_a_long_body_without_reported_usage_is_booked_within_the_context_window():
+    # 3 MB are 750 000 tokens by size; the model reads 200 000, at 3 dollars a million, and 2 bytes of it came back.
+    play = Stage(caps(max_usd=Usd.parse("0.5"), on_breach=OnBreach.DENY)).play()
+    play.post(messages_request(max_tokens=100, messages="x" * 3_000_000))
+    assert play.payloads(ModelDenied)[0].detail.endswith("the call needs about 0.60")
+    play = Stage().play()
+    play.post(messages_request(max_tokens=100, messages="x" * 3_000_000))
+    play.reply(200, JSON)
+    play.feed(UpstreamChunk(b"{}"))
+    play.feed(UpstreamEnded())
+    (response,) = play.payloads(ModelResponse)
+    assert (response.usage.input_tokens, response.usage_source) == (200_000, UsageSource.ESTIMATED)
+    assert response.cost_usd == Usd(600_000)
+
+
+@pytest.mark.parametrize(
+    ("answer", "once"),
+    [
+        (
+            b'{"id":"msg_1","content":[{"type":"text","text":"' + b"x" * 4000 + b'"}]}',
+            "the call's use had been estimated",
+        ),
+        (messages_json(1000, 100), "the provider had reported what the call used"),
+    ],
+)
+def test_a_crossing_says_who_counted(answer, once):
+    play = Stage(caps(max_usd=Usd.parse("0.001"))).play()
+    play.post(messages_request())
+    play.reply(200, JSON)
+    play.feed(UpstreamChunk(answer))
+    play.feed(UpstreamEnded())
+    (exceeded,) = play.payloads(CapExceeded)
+    assert f" used once {once}" in exceeded.detail
+
+
+@pytest.mark.parametrize("status", [400, 413, 500])
+def test_a_long_body_that_was_refused_costs_nothing(status):
+    play = Stage().play()
+    play.post(b"z" * 3_000_000)
+    play.reply(status, JSON)
+    play.feed(UpstreamChunk(b"no"))
+    play.feed(UpstreamEnded())
+    assert play.payloads(ModelResponse) == []
+    assert play.stage.desk.state().spent == Usd(0)

@@ -205,7 +205,8 @@ class _Case:
 
     @property
     def _number(self) -> str | None:
-        return None if self.head is None else self.head.docket_number
+        # A copy of another run's ledger must not lead to that run's files.
+        return self.head.docket_number if self.head is not None and self.head.session_id == self.session_id else None
 
     def settled(self) -> Outcome:
         """Do all that is to be done."""
@@ -284,7 +285,7 @@ class _Case:
         self.head = read_head(self._ledger, disk=disk)
         if self.head is None:
             raise _damaged(f"{self._ledger} holds no event, and its run had begun")
-        if not self.head.is_ours or self._number is None or self.head.session_id != self.session_id:
+        if not self.head.is_ours or self._number is None:
             raise _damaged(f"{self._ledger} does not begin with this session's start")
         return receipt_from_ledger(read_chunks(self._ledger, disk=disk))
 

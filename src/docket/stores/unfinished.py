@@ -73,8 +73,10 @@ def traces(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> Traces:
 
 def unfinished(layout: Layout, *, disk: Disk = SYSTEM_DISK, held: IsHeld = is_held) -> tuple[str, ...]:
     """Return the sessions that were killed and that nothing has taken care of since; no ledger is opened."""
-    found = traces(layout, disk=disk)
-    return tuple(sorted(one for one in found.locks | found.live if not held(lock_path(layout, one))))
+    marks = (name for name in names_in(layout.state / RUNS, disk) if name.endswith(LOCK_SUFFIX))
+    locks = _sessions(tuple(marks), _LEDGER_SUFFIX + LOCK_SUFFIX)
+    live = _sessions(names_in(layout.state / LIVE, disk), "")
+    return tuple(sorted(one for one in locks | live if not held(lock_path(layout, one))))
 
 
 def newest_lacks_receipt(layout: Layout, *, disk: Disk = SYSTEM_DISK, held: IsHeld = is_held) -> bool:

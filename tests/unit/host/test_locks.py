@@ -15,7 +15,7 @@ import pytest
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.host import locks as locks_module
-from docket.host.locks import FileLock
+from docket.host.locks import FileLock, is_held
 
 
 class SteppedClock:
@@ -190,3 +190,18 @@ def test_releasing_survives_a_folder_that_is_gone(tmp_path):
     (tmp_path / "d" / "l").unlink()
     (tmp_path / "d").rmdir()
     lock.release()
+
+
+def test_whether_a_lock_is_held_is_seen_without_a_trace(tmp_path):
+    path = tmp_path / "a.lock"
+    assert not is_held(path)
+    assert list(tmp_path.iterdir()) == []
+    with FileLock.acquire(path):
+        content = path.read_bytes()
+        assert is_held(path)
+        assert path.read_bytes() == content
+    path.write_bytes(b"left by a dead process\n")
+    assert not is_held(path)
+    assert path.read_bytes() == b"left by a dead process\n"
+    with FileLock.acquire(path):
+        assert is_held(path)

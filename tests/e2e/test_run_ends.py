@@ -40,6 +40,15 @@ def test_a_signal_that_kills_the_agent_is_told_as_the_shell_tells_it(lab):
     assert lab.events("proc.exit")[0]["signal"] == "SIGKILL"
 
 
+def test_an_agent_that_kills_its_launcher_at_once_is_told_to_have_run(lab):
+    done = lab.run("--", "sh", "-c", "kill -9 $PPID; sleep 1000")
+    assert done.exit_code == 70, done.said
+    assert "the launcher between docket and the agent was killed, and the agent with it" in done.stderr
+    assert "before it had started" not in done.stderr
+    assert_recorded(lab, exit_code=70, source="docket")
+    assert lab.events("proc.exit")[0]["exit_code"] in (70, 137)
+
+
 @pytest.mark.parametrize(
     ("program", "code", "sentence"),
     [("no-such-program", 127, "no-such-program"), ("./plain-file", 126, "plain-file"), ("./folder", 126, "folder")],

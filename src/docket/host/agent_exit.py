@@ -81,6 +81,7 @@ class Reports:
         self.started: int = 0
         self.launcher: tuple[int, int] | None = None
         self.lost = False
+        self._forked: tuple[int, int] | None = None
         self._failure: tuple[str, int] | None = None
         self._status: ExitStatus | None = None
         self._reaped: dict[int, ExitStatus] = {}
@@ -99,6 +100,9 @@ class Reports:
     def take(self, words: Sequence[str]) -> None:
         """Take one report, the words of a line."""
         match words:
+            case ["forked", pid, started, launcher, launcher_started]:
+                self._forked = (int(pid), int(started))
+                self.launcher = (int(launcher), int(launcher_started))
             case ["started", pid, started, launcher, launcher_started]:
                 self.pid, self.started = int(pid), int(started)
                 self.launcher = (int(launcher), int(launcher_started))
@@ -107,7 +111,7 @@ class Reports:
             case ["exited" | "killed", _]:
                 self._status = ExitStatus.parse(words)
             case ["lost"]:
-                self.lost = True
+                self._lose()
             case ["reaped", pid, *status]:
                 self._reaped[int(pid)] = ExitStatus.parse(status)
             case ["ended", *counts]:
@@ -120,8 +124,8 @@ class Reports:
 
     @property
     def agent_identity(self) -> tuple[int, int] | None:
-        """The agent's pid and start time, None if it never ran."""
-        return None if self.pid is None else (self.pid, self.started)
+        """The pid and start time of the agent or of what was to become it, None if there was no process."""
+        return self._forked if self.pid is None else (self.pid, self.started)
 
     @property
     def agent_was_killed(self) -> bool:
@@ -130,9 +134,15 @@ class Reports:
 
     def give_up(self, reaped: Mapping[int, ExitStatus], killed: int, survivors: int) -> None:
         """No report will come any more: guard and launcher were killed, and docket itself ended what it found."""
-        self.lost = True
+        self._lose()
         self._reaped.update(reaped)
         self._counts = (0, 0, killed, killed, survivors)
+
+    def _lose(self) -> None:
+        """The launcher is gone. A process that it had forked was not refused its program: what killed it was that."""
+        self.lost = True
+        if self.pid is None and self._failure is None and self._forked is not None:
+            self.pid, self.started = self._forked
 
     def _agent_status(self) -> ExitStatus:
         if self._status is not None or self.pid is None:

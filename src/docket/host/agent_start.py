@@ -21,6 +21,8 @@ from docket.host.light_signal import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from docket.host.foreground import Foreground
     from docket.host.launch_protocol import StartRequest
 
@@ -39,8 +41,13 @@ class StartFailure:
         self.error = error
 
 
-def start(request: StartRequest, foreground: Foreground, *, keep_hangup_ignored: bool) -> int | StartFailure:
-    """Fork and exec the agent; return its pid once its program runs, or why it does not."""
+def start(
+    request: StartRequest, foreground: Foreground, told_forked: Callable[[], None], *, keep_hangup_ignored: bool
+) -> int | StartFailure:
+    """Fork and exec the agent; return its pid once its program runs, or why it does not.
+
+    `told_forked` is called in the agent's process before anything of its program runs.
+    """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     launcher = os.getpid()
     try:
@@ -50,7 +57,7 @@ def start(request: StartRequest, foreground: Foreground, *, keep_hangup_ignored:
         os.close(writer)
         return StartFailure(launch_protocol.STAGE_FORK, failure.errno or 0)
     if pid == 0:
-        _become_agent(request, foreground, launcher, writer, keep_hangup_ignored=keep_hangup_ignored)
+        _become_agent(request, foreground, launcher, writer, told_forked, keep_hangup_ignored=keep_hangup_ignored)
     os.close(writer)
     told = _read_all(reader)
     os.close(reader)
@@ -68,8 +75,14 @@ def _read_all(descriptor: int) -> bytes:
     return b"".join(parts)
 
 
-def _become_agent(
-    request: StartRequest, foreground: Foreground, launcher: int, writer: int, *, keep_hangup_ignored: bool
+def _become_agent(  # noqa: PLR0913 - what a fork hands to its child
+    request: StartRequest,
+    foreground: Foreground,
+    launcher: int,
+    writer: int,
+    told_forked: Callable[[], None],
+    *,
+    keep_hangup_ignored: bool,
 ) -> None:
     """Turn this forked process into the agent. Does not return."""
     try:
@@ -77,6 +90,7 @@ def _become_agent(
         prctl.die_with_parent(signal.SIGKILL)
         if os.getppid() != launcher:
             os._exit(1)
+        told_forked()
         if request.take_terminal:
             foreground.give(os.getpid())
         failure = _enter(request.cwd)

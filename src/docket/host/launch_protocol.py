@@ -3,7 +3,9 @@
 docket sends one request (`encode_request`), then commands, a line each: `stop GRACE_MS`, `signal NUMBER`.
 The launcher sends reports, a line each, numbers in decimal:
 
-* `started PID START LAUNCHER LAUNCHER_START`: the agent runs; START is its start time in clock ticks.
+* `forked PID START LAUNCHER LAUNCHER_START`: told by the agent's own process before its program can act, so that a
+  program which kills its launcher at once was seen to run; START is its start time in clock ticks.
+* `started PID START LAUNCHER LAUNCHER_START`: the agent runs.
 * `failed STAGE ERRNO`: the agent could not be started; STAGE is one of the names below.
 * `exited CODE` or `killed SIGNAL`: how the agent ended.
 * `lost`: the launcher was killed, the guard above it ends what it left.

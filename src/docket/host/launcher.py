@@ -205,7 +205,13 @@ def _launch(channel: Channel, *, hangup_ignored: bool) -> None:
     if request is None:
         return
     terminal = foreground.Foreground(request.docket_group)
-    started = agent_start.start(request, terminal, keep_hangup_ignored=hangup_ignored)
+    launcher = os.getpid()
+    started = agent_start.start(
+        request,
+        terminal,
+        lambda: _tell_identity(channel, "forked", os.getpid(), launcher),
+        keep_hangup_ignored=hangup_ignored,
+    )
     _silence()
     if isinstance(started, agent_start.StartFailure):
         channel.tell(f"failed {started.stage} {started.error}")
@@ -216,23 +222,20 @@ def _launch(channel: Channel, *, hangup_ignored: bool) -> None:
     run.see_to_its_end()
 
 
+def _tell_identity(channel: Channel, word: str, agent: int, launcher: int) -> None:
+    """Tell docket who agent and launcher are, by pid and start time."""
+    rows = [descendants.read_process(pid) for pid in (agent, launcher)]
+    starts = [0 if row is None else row.started for row in rows]
+    channel.tell(f"{word} {agent} {starts[0]} {launcher} {starts[1]}")
+
+
 class Run:
     """One agent from its start until nothing of it is left."""
 
     __slots__ = (
-        "_agent",
-        "_channel",
-        "_ends_at",
-        "_exited",
-        "_gone",
-        "_leftovers",
-        "_lines",
-        "_request",
-        "_running",
-        "_stop_grace",
-        "_terminal",
-        "_waker",
-    )
+        "_agent", "_channel", "_ends_at", "_exited", "_gone", "_leftovers", "_lines", "_request", "_running",
+        "_stop_grace", "_terminal", "_waker",
+    )  # fmt: skip
 
     def __init__(self, channel: Channel, agent: int, request: StartRequest, terminal: foreground.Foreground) -> None:
         self._channel = channel
@@ -250,9 +253,7 @@ class Run:
 
     def announce(self) -> None:
         """Tell docket that the agent runs."""
-        rows = [descendants.read_process(pid) for pid in (self._agent, os.getpid())]
-        starts = [0 if row is None else row.started for row in rows]
-        self._channel.tell(f"started {self._agent} {starts[0]} {os.getpid()} {starts[1]}")
+        _tell_identity(self._channel, "started", self._agent, os.getpid())
 
     def see_to_its_end(self) -> None:
         """Wait for the agent or for a wish to stop it, then end what is left, stage by stage."""

@@ -114,3 +114,34 @@ def test_wait_status_of_an_exit(code):
 
 def test_wait_status_of_a_signal():
     assert ExitStatus.from_wait(wait_status("kill -9 $$")) == ExitStatus(signal=9)
+
+
+FORKED = "forked 500 9000 400 8000"
+
+
+def test_agent_that_killed_its_launcher_before_its_start_was_told_has_run():
+    reports = reports_of(FORKED)
+    assert not reports.settled
+    assert (reports.pid, reports.agent_identity, reports.launcher) == (None, (500, 9000), (400, 8000))
+    for line in ("lost", "reaped 500 killed 9", "ended 0 0 1 1 0"):
+        reports.take(line.split())
+    assert (reports.pid, reports.settled, reports.never_ran) == (500, True, False)
+    told = reports.agent_exit("a", "/")
+    assert (told.exit_code, told.signal, told.failure) == (None, 9, Reason.LAUNCHER_LOST)
+
+
+def test_docket_itself_saw_the_end_of_an_agent_whose_start_was_never_told():
+    reports = reports_of(FORKED)
+    reports.give_up({500: ExitStatus(code=3)}, 1, 0)
+    assert not reports.never_ran
+    assert reports.agent_exit("a", "/").exit_code == 3
+
+
+def test_process_whose_program_was_refused_never_ran():
+    reports = reports_of(FORKED, "failed program 2", "lost", "ended 0 0 0 0 0")
+    assert reports.pid is None
+    assert reports.agent_exit("a", "/").exit_code == 127
+
+
+def test_launcher_that_forked_nothing_never_ran_an_agent():
+    assert reports_of("lost", "ended 0 0 0 0 0").never_ran

@@ -256,6 +256,14 @@ def test_launcher_that_cannot_be_started(mark, tmp_path, monkeypatch):
     assert caught.value.reason == Reason.LAUNCHER_LOST
 
 
+@pytest.mark.parametrize("attempt", range(8))
+def test_agent_that_kills_its_launcher_at_once_has_run(mark, tmp_path, attempt):
+    told = run(mark, tmp_path, "sh", "-c", f"kill -9 $PPID; echo > ran-{attempt}; sleep 1000")
+    assert (told.exit_code, told.failure) == (None, Reason.LAUNCHER_LOST)
+    assert told.signal in (None, signal.SIGKILL)
+    assert "and the agent with it" in told.detail
+
+
 def test_launcher_that_ends_at_once(mark, tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "executable", "/bin/false")
     with pytest.raises(UnavailableError) as caught:

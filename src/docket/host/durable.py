@@ -32,13 +32,16 @@ def publish(folder: Folder, name: str, data: bytes, *, overwrite: bool = True) -
 
 
 def publish_public(path: Path, data: bytes, *, overwrite: bool) -> None:
-    """Make `data` the durable content of a person's own file, which others may read; links above it are followed."""
+    """Make `data` the durable content of a person's own file, which others may read.
+
+    Links above it are followed; folders above it that are missing are made, for their owner alone.
+    """
     try:
         parent = Path(os.path.realpath(path.parent))
     except OSError as error:  # a relative path, and the current folder has been deleted
         detail = f"the current folder cannot be used: {error.strerror}"
         raise UnavailableError(Reason.NOT_FOUND, detail) from error
-    with SYSTEM_DISK.folder(parent) as folder:
+    with SYSTEM_DISK.folder(parent, create=True) as folder:
         publish(folder, path.name, data, overwrite=overwrite)
     with reported("set the permissions of", path):
         path.chmod(PUBLIC_MODE)

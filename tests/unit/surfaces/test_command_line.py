@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 
 from docket import __version__
 from docket.errors import (
@@ -82,3 +83,28 @@ def test_the_reference_page_holds_the_table():
 def test_completion_scripts_call_docket(shell, capsys):
     assert main(["completion", shell]) == 0
     assert "_DOCKET_COMPLETE" in capsys.readouterr().out
+
+
+def test_no_command_at_all_prints_the_help_as_it_is(capsys):
+    assert main([]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("Usage: docket [OPTIONS] COMMAND")
+    assert "Error" not in told.err
+    assert "\\x0a" not in told.err
+    assert "\n  verify " in told.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["run", "--agent", "c"], ["claude-code", "codex"]),
+        (["init", "--from", "ai"], ["aider"]),
+        (["report", "--mark"], ["--markdown"]),
+        (["rec"], ["recover"]),
+    ],
+)
+def test_the_shell_is_offered_names(typed, offered):
+    *before, begun = typed
+    found = ShellComplete(root.root, {}, "docket", "_DOCKET_COMPLETE").get_completions(before, begun)
+    assert [item.value for item in found] == offered

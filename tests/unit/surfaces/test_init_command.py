@@ -28,7 +28,7 @@ def test_it_writes_a_policy_and_says_how_to_go_on(folder, capsys):
     assert policy.caps.max_usd == Usd(500_000)
     out = capsys.readouterr().out
     assert "wrote docket.toml" in out
-    assert "docket run -- codex exec" in out
+    assert "docket run --policy docket.toml -- codex exec" in out
 
 
 def test_the_default_is_five_dollars_for_any_program(folder):
@@ -41,6 +41,12 @@ def test_the_default_is_five_dollars_for_any_program(folder):
 def test_path_and_name_are_taken(folder):
     assert main(["init", "--path", "p.toml", "--name", "nightly run"]) == 0
     assert read(folder / "p.toml").name == "nightly run"
+
+
+def test_a_missing_folder_is_made_and_the_next_command_names_the_file(folder, capsys):
+    assert main(["init", "--path", "my config/docket/policy.toml"]) == 0
+    assert read(folder / "my config" / "docket" / "policy.toml").name == "generic"
+    assert "docket run --policy 'my config/docket/policy.toml' -- ./my-agent" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("force", [False, True])
@@ -87,8 +93,9 @@ def test_what_makes_no_sense_is_a_usage_error_and_writes_nothing(folder, capsys,
 
 @pytest.mark.parametrize("extra", [[], ["--force"]])
 def test_a_place_that_cannot_be_written_is_told(folder, capsys, extra):
-    assert main(["init", "--path", "missing/docket.toml", *extra]) == 75
-    assert "missing/docket.toml cannot be written" in capsys.readouterr().err
+    (folder / "file").write_bytes(b"")
+    assert main(["init", "--path", "file/docket.toml", *extra]) == 75
+    assert "file/docket.toml cannot be written" in capsys.readouterr().err
 
 
 def test_by_force_a_folder_in_its_place_is_told_and_nothing_is_left(folder, capsys):

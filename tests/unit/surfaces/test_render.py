@@ -44,7 +44,7 @@ def test_figures_are_words_a_person_reads():
 
 def test_figures_of_an_empty_document_raise_nothing():
     assert figures.ending({}) == "no recorded end"
-    assert figures.spend({}) == "$0.00, no cap in dollars"
+    assert figures.spend({}) == "$0.00 (no cap in dollars)"
     assert figures.calls({"model_calls": []}) == "0 calls"
     assert figures.rows({"totals": {"by_model": "x"}}, "totals", "by_model") == ()
 
@@ -73,3 +73,21 @@ def test_markdown_escapes_names_and_keeps_code_whole():
     assert "- `` a`b ``" in shown
     assert "- `\\x1b[31mx`" in shown
     assert shown.startswith("## DKT\\-20260131\\-0A1B2C: stopped by the cap max\\_usd, exit 42\n")
+
+
+def test_a_path_of_another_kind_is_counted_in_words():
+    files = {"changed": 1, "added": 0, "modified": 0, "removed": 0, "retyped": 1, "violations": 0}
+    assert figures.files({"files": files}) == "1 path changed (1 retyped)"
+
+
+def test_more_paths_than_the_receipt_names_are_told():
+    many = {**RECEIPT, "files": {**RECEIPT["files"], "changed": 50, "top_paths": [f"f{n}" for n in range(25)]}}
+    assert "  f24\n  and 25 more: the ledger names every one" in text.rendered(many, colour=False)
+    assert "- `f24`\n- and 25 more: the ledger names every one" in markdown.report(many)
+
+
+def test_a_report_for_a_file_has_no_spaces_at_its_line_ends_and_breaks_no_command():
+    long = {**RECEIPT, "session": {**RECEIPT["session"], "argv": ["claude", "-p", "word " * 60]}}
+    lines = text.rendered(long, colour=False).splitlines()
+    assert all(line == line.rstrip() for line in lines)
+    assert figures.command_line(long) in lines

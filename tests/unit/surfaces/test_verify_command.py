@@ -137,3 +137,19 @@ def test_text_of_a_document_cannot_drive_the_terminal(evidence: Path, capsys: py
 )
 def test_every_verdict_is_put_in_words(verdict: Verdict, words: str) -> None:
     assert words in established(verdict, None)
+
+
+def test_a_docket_number_or_nothing_means_a_run_of_this_project(
+    evidence: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    project = tmp_path_factory.mktemp("project")
+    evidence.rename(project / ".docket")
+    (project / ".docket" / "latest").write_text("DKT-20261001-00C0DE\n")
+    monkeypatch.chdir(project)
+    monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path_factory.mktemp("state")))
+    for named in ([], ["DKT-20261001-00C0DE"], ["dkt-20261001-00c0de"]):
+        assert run(["verify", *named]) == 0
+        assert "DKT-20261001-00C0DE  consistent, checked with the ledger" in capsys.readouterr().out
+    assert run(["verify", "DKT-20261001-FFFFFF"]) == 75
+    assert "there is no receipt DKT-20261001-FFFFFF" in capsys.readouterr().err

@@ -10,6 +10,7 @@ Rules:
 from __future__ import annotations
 
 import json
+import shlex
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy import NAME_KEY, SECTIONS, Key, Section
 from docket.formats.run.policy_toml import parse_policy
 from docket.rules.agents.registry import ALIASES, did_you_mean
+from docket.rules.policy.order import TREE_POLICY
 
 DEFAULT_PRESET = "generic"
 _WIDTH = 100
@@ -27,13 +29,17 @@ _WIDTH = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preset:
-    """A start for one agent: `command` shows how to run it, `remarks` what a person should know about it."""
+    """A start for one agent: `agent` is its own command line, `remarks` what a person should know about it."""
 
     name: str
     title: str
-    command: str
+    agent: str
     remarks: tuple[str, ...] = ()
     examples: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, policy: str) -> str:
+        """Return how to run the agent by the policy file `policy`, as one could type it."""
+        return f"docket run --policy {shlex.quote(policy)} -- {self.agent}"
 
 
 _LIST_PRICES = (
@@ -47,7 +53,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         name="claude-code",
         title="Claude Code",
-        command='docket run -- claude -p "fix the failing test"',
+        agent='claude -p "fix the failing test"',
         remarks=(
             "docket hands claude a settings file of the run. Your own stays untouched; an address in it is kept.",
             _LIST_PRICES.format("a subscription"),
@@ -57,7 +63,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         name="codex",
         title="Codex",
-        command='docket run -- codex exec "add a changelog entry"',
+        agent='codex exec "add a changelog entry"',
         remarks=(
             "docket hands codex an address by -c. Your config.toml stays untouched; an address in it is kept.",
             _LIST_PRICES.format("a ChatGPT"),
@@ -67,7 +73,7 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         name="aider",
         title="aider",
-        command='docket run -- aider --model openai/gpt-4o --message "rename Foo to Bar" foo.py',
+        agent='aider --model openai/gpt-4o --message "rename Foo to Bar" foo.py',
         remarks=(
             "aider ends with exit code 0 on every error of a provider; the receipt says what really ended the run.",
             "An address in a .env file or .aider.conf.yml of the project is not followed; name it with --upstream.",
@@ -77,14 +83,14 @@ PRESETS: tuple[Preset, ...] = (
     Preset(
         name="mini-swe-agent",
         title="mini-swe-agent",
-        command='docket run -- mini -m openai/gpt-4o -t "fix the failing test" -y --exit-immediately',
+        agent='mini -m openai/gpt-4o -t "fix the failing test" -y --exit-immediately',
         remarks=("Models reached through its openrouter, portkey or requesty classes do not pass through docket.",),
         examples={"models.allow": '["gpt-*", "claude-*"]', "models.deny": '["*opus*"]'},
     ),
     Preset(
         name="generic",
         title="any program",
-        command="docket run -- ./my-agent",
+        agent="./my-agent",
         remarks=(
             "The program is reached by variables such as OPENAI_BASE_URL; one that reads none of them is not metered.",
         ),
@@ -141,7 +147,7 @@ def policy_text(start: Preset, *, name: str, max_usd: Usd) -> str:
 
 def _opening(start: Preset) -> list[str]:
     lines = _comment(f"docket policy for {start.title}. Run it with:")
-    lines += [f"#   {start.command}", "#"]
+    lines += [f"#   {start.command(TREE_POLICY)}", "#"]
     lines += _comment(
         "As docket.toml in a project this file may only tighten what you allow yourself; named with --policy it is "
         "the policy. Flags have the last word. A key that is not known is an error, never ignored."

@@ -130,6 +130,8 @@ def _flush() -> None:
 
 
 def _told(error: click.ClickException) -> str:
+    if isinstance(error, click.UsageError) and error.ctx is not None and error.message == error.ctx.get_help():
+        return error.message  # no command was named: click's error is the help itself, and no name is in it
     usage = ""
     if isinstance(error, click.UsageError) and error.ctx is not None:
         asked = f"{error.ctx.command_path} {error.ctx.help_option_names[-1]}"

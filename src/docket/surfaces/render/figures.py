@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from docket.formats.canonical import JsonObject, JsonValue
 
+ALL_PATHS = "the ledger names every one (fs.change)"
+
 
 def part(document: JsonObject, *names: str) -> JsonValue:
     """Return a nested member, or None where a level is missing or of another shape."""
@@ -74,7 +76,7 @@ def ending(document: JsonObject) -> str:
     if code is None:
         return "no recorded end"
     source = part(document, "session", "exit_source")
-    whose = {"agent": "the agent's own", "docket": "docket's", "signal": "a signal's"}.get(str(source), "")
+    whose = {"agent": "the agent's own", "docket": "docket's own", "signal": "by a signal"}.get(str(source), "")
     return f"exit {code}" + (f" ({whose})" if whose and code != 0 else "")
 
 
@@ -90,7 +92,7 @@ def spend(document: JsonObject) -> str:
     cap = part(document, "policy", "document", "caps", "max_usd")
     admission = part(document, "policy", "document", "budget", "admission")
     if cap is None:
-        return f"{cost}, no cap in dollars"
+        return f"{cost} (no cap in dollars)"
     return f"{cost} of ${cap}" + (f" ({admission})" if admission else "")
 
 
@@ -112,12 +114,18 @@ def files(document: JsonObject) -> str:
         return "no file changed"
     kinds = [
         f"{count(document, 'files', kind)} {kind}"
-        for kind in ("added", "modified", "removed")
+        for kind in ("added", "modified", "removed", "retyped")
         if count(document, "files", kind)
     ]
     line = f"{plural(changed, 'path')} changed ({', '.join(kinds)})"
     violations = count(document, "files", "violations")
     return line + (f", {plural(violations, 'policy violation')}" if violations else "")
+
+
+def changed_paths(document: JsonObject, shown: int) -> tuple[tuple[str, ...], int]:
+    """Return the first `shown` of the changed paths, and how many more there are."""
+    paths = texts(document, "files", "top_paths")[:shown]
+    return tuple(paths), max(0, count(document, "files", "changed") - len(paths)) if paths else 0
 
 
 def plural(number: int, noun: str) -> str:

@@ -34,9 +34,10 @@ def report(document: JsonObject) -> str:
         lines += [f"| {' | '.join(figures.MODEL_HEADINGS)} |", "|---|--:|--:|--:|--:|--:|"]
         lines += [f"| {' | '.join(map(escaped, figures.model_cells(row)))} |" for row in by_model]
         lines.append("")
-    paths = figures.texts(document, "files", "top_paths")
+    paths, more = figures.changed_paths(document, PATHS_SHOWN)
     if paths:
-        lines += ["Changed paths:", "", *(f"- {code(path)}" for path in paths[:PATHS_SHOWN]), ""]
+        rest = [f"- and {more:,} more: {figures.ALL_PATHS}"] * bool(more)
+        lines += ["Changed paths:", "", *(f"- {code(path)}" for path in paths), *rest, ""]
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from docket.formats.canonical import JsonObject
+from docket.formats.run.receipt import TOP_PATHS
 from docket.surfaces.cli.console import plain
 from docket.surfaces.render import figures
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-PATHS_SHOWN = 20
+PATHS_SHOWN = TOP_PATHS
 
 
 def summary(document: JsonObject) -> tuple[str, ...]:
@@ -33,27 +34,30 @@ def rendered(document: JsonObject, *, colour: bool) -> str:
 
     out = io.StringIO()
     report(document, Console(file=out, force_terminal=colour, no_color=not colour, highlight=False))
-    return out.getvalue().removesuffix("\n")
+    # A table fills its columns up with spaces, which a file or a pipe has no use for.
+    return "\n".join(line.rstrip(" ") for line in out.getvalue().removesuffix("\n").split("\n"))
 
 
 def report(document: JsonObject, console: Console) -> None:
     """Print the whole report."""
     number, ending = figures.text(document, "docket_number"), figures.ending(document)
     console.print(_styled(number, "bold").append(f"  {plain(ending)}", "not bold"))
-    console.print(_styled(figures.command_line(document), "dim"))
-    console.print(_styled(f"in {figures.text(document, 'session', 'cwd')}", "dim"))
+    console.print(_styled(figures.command_line(document), "dim"), soft_wrap=True)
+    console.print(_styled(f"in {figures.text(document, 'session', 'cwd')}", "dim"), soft_wrap=True)
     console.print()
     console.print(_facts(document))
     by_model = figures.rows(document, "totals", "by_model")
     if by_model:
         console.print()
         console.print(_by_model(by_model))
-    paths = figures.texts(document, "files", "top_paths")
+    paths, more = figures.changed_paths(document, PATHS_SHOWN)
     if paths:
         console.print()
         console.print(_styled("Changed paths", "bold"))
-        for path in paths[:PATHS_SHOWN]:
+        for path in paths:
             console.print(_styled(f"  {path}"), soft_wrap=True)
+        if more:
+            console.print(_styled(f"  and {more:,} more: {figures.ALL_PATHS}", "dim"), soft_wrap=True)
     console.print()
     console.print(_styled(_closing(document), "dim"), soft_wrap=True)
 

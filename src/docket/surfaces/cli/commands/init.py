@@ -17,12 +17,18 @@ from docket.surfaces.cli.options import dollars
 from docket.surfaces.cli.presets import DEFAULT_PRESET, PRESETS, policy_text, preset
 
 
+def presets_like(_context: click.Context, _option: click.Parameter, begun: str) -> list[str]:
+    """Return the presets whose names begin so, for the shell's completion."""
+    return [entry.name for entry in PRESETS if entry.name.startswith(begun)]
+
+
 @click.command()
 @click.option("--path", type=click.Path(path_type=Path), default=TREE_POLICY, show_default=True, help="File to write.")
 @click.option("--name", help="Name of the policy; the preset's by default.")
 @click.option("--max-usd", metavar="AMOUNT", default="5.00", show_default=True, help="Dollars a run may spend.")
 @click.option(
     "--from", "start", metavar="PRESET", default=DEFAULT_PRESET, show_default=True,
+    shell_complete=presets_like,
     help=f"Agent to start from: {', '.join(entry.name for entry in PRESETS)}.",
 )  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace a file that stands there.")
@@ -41,7 +47,7 @@ def init(path: Path, name: str | None, max_usd: str, start: str, *, force: bool)
     text = policy_text(chosen, name=_name(name, chosen.name), max_usd=dollars("--max-usd", max_usd))
     _write(path, text.encode("utf-8"), force=force)
     console.result(f"wrote {console.plain(str(path))}")
-    console.result(f"next: {chosen.command}")
+    console.result(f"next: {console.plain(chosen.command(str(path)))}")
     return exits.OK
 
 

@@ -25,6 +25,12 @@ def _upstreams(_: click.Context, __: click.Parameter, values: Sequence[str]) -> 
     return named
 
 
+def _recipes_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    from docket.rules.agents.registry import names  # noqa: PLC0415 - only the shell's completion asks
+
+    return [name for name in names() if name.startswith(begun)]
+
+
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- AGENT [ARGS]...")
 @click.option("-p", "--policy", type=click.Path(path_type=Path), help="Policy file (see docket init).")
@@ -41,7 +47,8 @@ def _upstreams(_: click.Context, __: click.Parameter, values: Sequence[str]) -> 
 @click.option("--budget-mode", type=click.Choice(["usd", "quota"]), help="quota counts without dollars.")
 @click.option("--allow-model", multiple=True, metavar="PATTERN", help="Allow only these models. May be repeated.")
 @click.option("--deny-model", multiple=True, metavar="PATTERN", help="Refuse these models. May be repeated.")
-@click.option("--agent", metavar="NAME", help="Launch recipe to use, or none; by default the program decides.")
+@click.option("--agent", metavar="NAME", shell_complete=_recipes_like,
+              help="Launch recipe to use, or none; by default the program decides.")  # fmt: skip
 @click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", callback=_upstreams,
               help="Send a provider's calls to URL. May be repeated.")  # fmt: skip
 @click.option("--prices", type=click.Path(path_type=Path), help="Price file in place of docket's own.")

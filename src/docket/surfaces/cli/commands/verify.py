@@ -13,13 +13,14 @@ from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, v
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Word
-from docket.stores.receipts import ledger_beside
+from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 from docket.surfaces.render.verdict import established, lines
 
 
 @click.command()
-@click.argument("receipt", type=click.Path(path_type=Path))
+@click.argument("receipt", type=click.Path(path_type=Path), required=False)
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path),
@@ -33,16 +34,20 @@ from docket.surfaces.render.verdict import established, lines
     show_default=True,
     help="What exit code 0 asks for.",
 )
-def verify(receipt: Path, *, ledger: Path | None, as_json: bool, require: str) -> int:
+def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require: str) -> int:
     """Check a receipt offline.
+
+    RECEIPT is a file or a docket number of this project; without it, the newest run of this project.
 
     Every figure is recomputed. With the ledger, every member of the receipt is made again and compared.
 
     \b
     Examples:
       docket verify .docket/latest.receipt.json
+      docket verify DKT-20260131-0A1B2C
       docket verify receipt.json --ledger run.jsonl --json
     """
+    receipt = _located(receipt)
     data = read_receipt(receipt)
     if ledger is not None and not os.path.lexists(ledger):
         raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
@@ -61,6 +66,15 @@ def verify(receipt: Path, *, ledger: Path | None, as_json: bool, require: str) -
     )
     console.result(established(verdict, chosen))
     return exits.OK if verdict.ok else exits.FAILED
+
+
+def _located(receipt: Path | None) -> Path:
+    """Return the file that was named, or the receipt in this project's evidence that its number names."""
+    if receipt is not None and (os.path.lexists(receipt) or not DOCKET_NUMBER.fullmatch(str(receipt).upper())):
+        return receipt
+    if receipt is None:
+        warn_of_newest(layout_at(current_folder(), None))
+    return locate_receipt(None if receipt is None else str(receipt), None)
 
 
 def _ledger_of(receipt: Path, data: bytes) -> Path | None:

@@ -97,6 +97,27 @@ def test_content_that_can_no_longer_be_read_is_not_called_equal():
     assert changes([link(b"a")], [omitted(b"a", Reason.UNREADABLE, Kind.SYMLINK, 0o777)]) == [(b"a", Change.MODIFIED)]
 
 
+@pytest.mark.parametrize(
+    ("record", "unsettled", "change"),
+    [
+        (file(b"a"), (Kind.FILE, 0o644, 1), None),
+        (file(b"a"), (None, None, None), None),
+        (file(b"a"), (Kind.FILE, 0o644, 2), Change.MODIFIED),
+        (file(b"a"), (Kind.FILE, 0o600, 1), Change.MODIFIED),
+        (file(b"a"), (Kind.DIRECTORY, 0o755, None), Change.RETYPED),
+        (folder(b"a"), (Kind.DIRECTORY, 0o755, None), None),
+        (folder(b"a"), (Kind.DIRECTORY, 0o700, None), Change.MODIFIED),
+        (link(b"a"), (Kind.SYMLINK, 0o777, None), None),
+    ],
+)
+def test_of_what_changed_while_it_was_read_nothing_is_said_but_what_was_seen(record, unsettled, change):
+    omission = omitted(b"a", Reason.CHANGED_WHILE_READ, *unsettled)
+    expected = [] if change is None else [(b"a", change)]
+    assert changes([record], [omission]) == changes([omission], [record]) == expected
+    assert changes([], [omission]) == [(b"a", Change.ADDED)]
+    assert changes([omission], []) == [(b"a", Change.REMOVED)]
+
+
 def test_omissions_are_compared_by_what_was_seen_of_them():
     fifo = omitted(b"a", Reason.SPECIAL_FILE, Kind.FIFO, 0o600)
     assert changes([fifo], [omitted(b"a", Reason.SPECIAL_FILE, Kind.FIFO, 0o644)]) == [(b"a", Change.MODIFIED)]

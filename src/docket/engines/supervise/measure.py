@@ -10,7 +10,8 @@ from docket.engines.supervise.request import RunWorld
 from docket.engines.supervise.session import OpenRun
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.payloads import FsSnapshot, Omissions, OmittedPath, Phase, PolicyViolation
-from docket.formats.tree.listing import Listing
+from docket.formats.reason import Reason
+from docket.formats.tree.listing import Kind, Listing
 from docket.rules.selectors import Selector, compile_patterns
 from docket.rules.tree.diff import Difference, diff
 from docket.rules.tree.watch import watched_surface
@@ -83,19 +84,31 @@ def _pass_payloads(listing: Listing, roots: Sequence[str], phase: Phase) -> Iter
 
 
 def compare(run: OpenRun, before: Listing, after: Listing) -> tuple[Difference, ...]:
-    """Record every path that differs, and every change the policy forbids."""
+    """Record every path that differs, and every change the policy forbids or that cannot be ruled out."""
     request, session = run.request, run.session
     differences = diff(before, after)
-    if not differences:
-        return ()
-    forbidden = compile_patterns((*request.policy.files.deny_write, *request.protected))
     for difference in differences:
         session.ledger.append(difference.payload())
-    for difference in differences:
-        if _forbidden(forbidden, difference):
-            detail = f"a path that must not change was {difference.change}"
-            session.ledger.append(PolicyViolation(rule="files.deny_write", path=difference.path, detail=detail))
+    for violation in violations((*request.policy.files.deny_write, *request.protected), differences, after):
+        session.ledger.append(violation)
     return differences
+
+
+def violations(patterns: Sequence[str], differences: Sequence[Difference], after: Listing) -> list[PolicyViolation]:
+    """Return what `patterns` forbid of the differences, and of what the later pass could not tell."""
+    unsettled = [omission for omission in after.omissions if omission.reason is Reason.CHANGED_WHILE_READ]
+    if not differences and not unsettled:
+        return []
+    forbidden = compile_patterns(patterns)
+    found = {
+        difference.path: f"a path that must not change was {difference.change}"
+        for difference in differences
+        if _forbidden(forbidden, difference)
+    }
+    for omission in unsettled:
+        if forbidden.matches(omission.path, is_directory=omission.kind is Kind.DIRECTORY):
+            found.setdefault(omission.path, "a path that must not change changed while it was read: it is not known")
+    return [PolicyViolation(rule="files.deny_write", path=path, detail=detail) for path, detail in found.items()]
 
 
 def _forbidden(selector: Selector, difference: Difference) -> bool:

@@ -6,7 +6,8 @@ Rules (spec/tree.md, Differences):
 2. A path is absent from a listing only if no omission covers it: below a directory that could not be looked at,
    nothing is known and nothing is said.
 3. An omission is compared by what was seen of it. Content that was read before and could not be read after is
-   reported as `modified`: what cannot be shown to be equal is not called equal.
+   reported as `modified`: what cannot be shown to be equal is not called equal. Only of what changed while it was read
+   nothing is said, unless what was seen of it differs: the omission says that it is not known.
 4. What the surface excludes is not compared; that a watched path became an excluded one, or the reverse, is.
 
 It does not look at the tree (engines.observe).
@@ -60,10 +61,17 @@ def _altered(path: RelPath, was: Record, now: Record) -> Difference | None:
 
 
 def _differ(was: Record, now: Record, before: EntryState, after: EntryState) -> bool:
+    if Reason.CHANGED_WHILE_READ in (_reason(was), _reason(now)):
+        return _was_seen_to_differ(was, now)
     omitted = isinstance(was, Omission), isinstance(now, Omission)
     if all(omitted) or (any(omitted) and before.kind == after.kind == Kind.DIRECTORY.value):
         return (before.mode, before.size) != (after.mode, after.size)
     return True
+
+
+def _was_seen_to_differ(was: Record, now: Record) -> bool:
+    pairs = [(getattr(was, name, None), getattr(now, name, None)) for name in ("mode", "size")]
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
 
 
 def _reason(record: Record) -> Reason | None:

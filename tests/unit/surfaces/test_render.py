@@ -91,3 +91,10 @@ def test_a_report_for_a_file_has_no_spaces_at_its_line_ends_and_breaks_no_comman
     lines = text.rendered(long, colour=False).splitlines()
     assert all(line == line.rstrip() for line in lines)
     assert figures.command_line(long) in lines
+
+
+def test_a_quota_is_counted_in_tokens():
+    quota = {"caps": {"max_tokens": 2000000}, "budget": {"mode": "quota"}}
+    run = {"policy": {"document": quota}, "totals": {"total_tokens": 9110, "cost_usd": "0.00"}}
+    assert figures.spend(run) == "9,110 of 2,000,000 tokens (quota)"
+    assert figures.spend({**run, "policy": {"document": {"budget": {"mode": "quota"}}}}) == "9,110 tokens (quota)"

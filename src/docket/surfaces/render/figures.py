@@ -87,7 +87,11 @@ def duration(document: JsonObject) -> str:
 
 
 def spend(document: JsonObject) -> str:
-    """Return spend against its cap."""
+    """Return spend against its cap; in quota mode that is tokens."""
+    if part(document, "policy", "document", "budget", "mode") == "quota":
+        most = part(document, "policy", "document", "caps", "max_tokens")
+        limit = f" of {most:,}" if isinstance(most, int) else ""
+        return f"{count(document, 'totals', 'total_tokens'):,}{limit} tokens (quota)"
     cost = f"${text(document, 'totals', 'cost_usd', default='0.00')}"
     cap = part(document, "policy", "document", "caps", "max_usd")
     admission = part(document, "policy", "document", "budget", "admission")

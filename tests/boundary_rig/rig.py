@@ -6,15 +6,16 @@ import contextlib
 import http.client
 import pathlib
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import docket
-from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryWorld, Breach, start
+from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryWorld, start
 from docket.formats.ledger.event import Event
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import CapsPolicy
 from docket.host.clock import SystemClock
+from docket.rules.boundary.protocol import Breach
 from docket.rules.providers.registry import with_upstream
 from docket.rules.spending.price_book import PriceBook
 from docket.stores.ledger import LedgerWriter, read_ledger
@@ -80,12 +81,13 @@ def boundary(
     policy: Policy | None = None,
     environ: Mapping[str, str] | None = None,
     name: str = "anthropic",
+    recorder: Callable[[LedgerWriter], Any] = lambda ledger: ledger,
     **request: Any,
 ) -> Iterator[Rig]:
     ledger = LedgerWriter.create(tmp_path / "ledger.jsonl", clock=SystemClock())
     breaches: list[Breach] = []
     world = BoundaryWorld(
-        ledger=ledger, clock=SystemClock(), book=BOOK, environ=environ or {}, on_breach=breaches.append
+        ledger=recorder(ledger), clock=SystemClock(), book=BOOK, environ=environ or {}, on_breach=breaches.append
     )
     members = {
         "policy": policy or Policy(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import socket
 import threading
@@ -54,7 +55,7 @@ def test_of_32_concurrent_calls_under_a_cap_of_one_exactly_one_is_forwarded(tmp_
         assert len(upstream.requests) == 1
         exceeded = rig.data("cap.exceeded")
         denied = rig.data("model.denied")
-        assert rig.boundary.breached.is_set()
+        assert rig.boundary.snapshot().breach is not None
     assert sorted(statuses) == [200] + [400] * 31
     assert len(exceeded) == 1
     assert (exceeded[0]["cap"], exceeded[0]["limit"], exceeded[0]["action"]) == ("max_model_calls", "1", "kill")
@@ -358,8 +359,8 @@ class FailingLedger:
 
 @pytest.mark.parametrize(("good", "sent"), [(0, 0), (1, 1)])
 def test_without_a_record_nothing_is_admitted(tmp_path, good, sent):
-    with RawUpstream(ok) as upstream, boundary(tmp_path, upstream.url) as rig:
-        rig.boundary._room.ledger = FailingLedger(rig.ledger, good)
+    recorder = functools.partial(FailingLedger, good=good)
+    with RawUpstream(ok) as upstream, boundary(tmp_path, upstream.url, recorder=recorder) as rig:
         if sent:
             with rig.raw() as sock:
                 body = messages_request()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from docket.engines.boundary import Breach
 from docket.engines.supervise.ending import Ending, ending_of, exit_payload
 from docket.engines.supervise.watch import Breached, Cause, Watched
 from docket.formats.ledger.payloads import ExitSource
 from docket.formats.reason import Reason
 from docket.formats.run.policy import OnBreach
 from docket.host.process import AgentExit
+from docket.rules.boundary.protocol import Breach
 
 
 def left(code=None, number=None, failure=None):

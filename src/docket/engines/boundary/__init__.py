@@ -1,10 +1,7 @@
 """The boundary between an agent and its model providers, as an engine: `start(request, world)`."""
 
-from docket.engines.boundary.drive import Ledger
-from docket.engines.boundary.run import Boundary, BoundaryEnd, BoundaryRequest, BoundaryWorld, start
-from docket.rules.boundary.admission import BoundaryState
-from docket.rules.boundary.protocol import Breach
+from docket.engines.boundary.front import Boundary, start
+from docket.engines.boundary.request import BoundaryEnd, BoundaryRequest, BoundaryWorld, Ledger
+from docket.rules.boundary.state import BoundaryState
 
-__all__ = [
-    "Boundary", "BoundaryEnd", "BoundaryRequest", "BoundaryState", "BoundaryWorld", "Breach", "Ledger", "start",
-]  # fmt: skip
+__all__ = ["Boundary", "BoundaryEnd", "BoundaryRequest", "BoundaryState", "BoundaryWorld", "Ledger", "start"]

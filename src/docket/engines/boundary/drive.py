@@ -17,13 +17,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from docket.engines.boundary.client import ClientConnection
 from docket.engines.boundary.pool import Pool
+from docket.engines.boundary.request import Ledger
 from docket.engines.boundary.upstream import UpstreamConnection
 from docket.errors import DocketError, InvalidDocumentError
-from docket.formats.ledger.payload_codec import Payload
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
 from docket.rules.boundary.access import TurnawayCounter
@@ -58,18 +57,6 @@ from docket.rules.boundary.protocol import (
 from docket.stores.appended import DURABLE, FAILED, WRITTEN, Appended
 
 _NS = 1_000_000_000
-
-
-class Ledger(Protocol):
-    """What the boundary asks of the record."""
-
-    def append(self, payload: Payload) -> Appended:
-        """Queue an event."""
-        ...
-
-    def listen(self, listener: Callable[[], None] | None) -> None:
-        """Have `listener` called, from any thread, whenever events have reached a stage."""
-        ...
 
 
 class LedgerBell:

@@ -1,7 +1,7 @@
-"""A boundary's life: its thread and loop, its listening socket, its end.
+"""A serving boundary's life: its thread and loop, the socket it takes over, its end.
 
 Rules:
-1. It listens on 127.0.0.1 alone, in a thread of its own; nothing of it runs before `start` or after `stop`.
+1. It serves in a thread of its own; nothing of it runs before `begin` or after `stop`.
 2. `stop` settles what is in flight with an event each, then records what is left to say: turned-away requests and
    how the budget held. It waits for news, never by the clock, and for at most `_STOP_SECONDS`.
 3. A breach is told to the supervisor once what was sent to the agent has left; `refuse_further` stops admission at
@@ -12,87 +12,41 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import TypeVar
 
 from docket.engines.boundary.client import ClientConnection
-from docket.engines.boundary.drive import Ledger, LedgerBell, Room
+from docket.engines.boundary.drive import LedgerBell, Room
 from docket.engines.boundary.pool import Pool
+from docket.engines.boundary.request import BACKLOG, BoundaryEnd, BoundaryRequest, BoundaryWorld
 from docket.engines.boundary.serving import Serving
 from docket.errors import DocketError, UnavailableError
-from docket.formats.ledger.payloads import Budget
 from docket.formats.reason import Reason
-from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import OnBreach
-from docket.host.clock import Clock
-from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import TurnawayCounter
-from docket.rules.boundary.admission import BoundaryState, Desk
+from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Prices
 from docket.rules.boundary.exchange import Terms
 from docket.rules.boundary.protocol import Breach
-from docket.rules.providers.registry import Provider
-from docket.rules.spending.price_book import PriceBook
+from docket.rules.boundary.state import BoundaryState
 
-BACKLOG = 1024
 _READ_BYTES = 256 * 1024
 _STOP_SECONDS = 10.0
 _ALLOCATIONS_BEFORE_COLLECTION = 50_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryRequest:
-    """What a boundary is to do.
+class Server:
+    """A boundary that serves; every method may be called from any thread but its own."""
 
-    `token` stands in the first path segment of every request. `providers` are the ones that can be reached, each
-    with its upstream's address. `port` 0 lets the system choose. `refusal` is how the agent is told no.
-    """
-
-    policy: Policy
-    token: str
-    docket_number: str
-    providers: tuple[Provider, ...]
-    refusal: RefusalStyle = field(default_factory=RefusalStyle)
-    tolerates_usage_injection: bool = False
-    port: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryWorld:
-    """What a boundary needs: the record, the clock, the price book, and the person's environment for proxies and CAs.
-
-    `on_breach` is called once, on the boundary's thread, when a cap is to end the run; it must return soon.
-    """
-
-    ledger: Ledger
-    clock: Clock
-    book: PriceBook
-    environ: Mapping[str, str] = field(default_factory=dict)
-    on_breach: Callable[[Breach], None] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryEnd:
-    """How a boundary ended: its last figures, and how the budget held (recorded too)."""
-
-    state: BoundaryState
-    budget: Budget
-    turned_away: int
-
-
-class Boundary:
-    """A running boundary; every method may be called from any thread but its own."""
-
-    def __init__(self, request: BoundaryRequest, world: BoundaryWorld) -> None:
-        """Prepare it; `start` begins."""
-        self.breached = threading.Event()
-        self.port = 0
-        self._request, self._world = request, world
+    def __init__(self, request: BoundaryRequest, world: BoundaryWorld, listening: socket.socket) -> None:
+        """Prepare it; `begin` takes the socket over and serves."""
+        self._request, self._world, self._listening = request, world, listening
+        self._closed: tuple[Reason, str] | None = None
         self._started: Future[None] = Future()
         self._ended: BoundaryEnd | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -101,11 +55,6 @@ class Boundary:
         self._serving: set[Serving] = set()
         self._empty: asyncio.Event | None = None
         self._thread = threading.Thread(target=self._main, name="docket-boundary", daemon=True)
-
-    @property
-    def base_url(self) -> str:
-        """The address agents are given, without a slash at its end; providers stand below it."""
-        return f"http://127.0.0.1:{self.port}/{self._request.token}"
 
     def refuse_further(self, reason: Reason, detail: str) -> None:
         """Admit no more calls; those in flight go on. Returns when it holds."""
@@ -131,16 +80,11 @@ class Boundary:
             raise UnavailableError(Reason.IO_ERROR, "the boundary ended without settling its calls")
         return self._ended
 
-    def begin(self) -> None:
-        """Start the thread and return when it listens; UnavailableError if it cannot."""
+    def begin(self, closed: tuple[Reason, str] | None) -> None:
+        """Start the thread and return when it serves; `closed` says why admission is closed already, if it is."""
+        self._closed = closed
         self._thread.start()
-        try:
-            self._started.result()
-        except OSError as error:
-            self._thread.join()
-            raise UnavailableError(
-                Reason.IO_ERROR, f"cannot listen on 127.0.0.1 port {self._request.port}: {error.strerror}"
-            ) from error
+        self._started.result()
 
     def _here(self) -> Room:
         assert self._room is not None  # noqa: S101 - begin() returns only once it is there
@@ -184,10 +128,11 @@ class Boundary:
         self._loop, self._stop = loop, asyncio.Event()
         room = memoryview(bytearray(_READ_BYTES))
         self._room = self._furnish(loop, room)
+        if self._closed is not None:
+            self._room.desk.close(*self._closed)
         server = await loop.create_server(
-            lambda: ClientConnection(self._arrived, room), "127.0.0.1", self._request.port, backlog=BACKLOG
+            lambda: ClientConnection(self._arrived, room), sock=self._listening, backlog=BACKLOG
         )
-        self.port = server.sockets[0].getsockname()[1]
         self._started.set_result(None)
         await self._stop.wait()
         server.close()
@@ -219,7 +164,6 @@ class Boundary:
         )
 
     def _breach(self, breach: Breach) -> None:
-        self.breached.set()
         if breach.action is OnBreach.KILL and self._world.on_breach is not None:
             self._world.on_breach(breach)
 
@@ -250,10 +194,3 @@ class Boundary:
                 room.ledger.append(event)
             room.ledger.append(budget)
         self._ended = BoundaryEnd(state=room.desk.state(), budget=budget, turned_away=room.door.total)
-
-
-def start(request: BoundaryRequest, world: BoundaryWorld) -> Boundary:
-    """Start a boundary and return it once it listens; UnavailableError if it cannot."""
-    boundary = Boundary(request, world)
-    boundary.begin()
-    return boundary

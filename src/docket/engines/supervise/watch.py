@@ -7,13 +7,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from docket.engines.boundary import Breach
 from docket.engines.supervise.request import RunWorld
 from docket.engines.supervise.session import OpenRun
 from docket.formats.reason import Reason
 from docket.formats.run.policy import OnBreach
 from docket.host.process import Agent, AgentExit, StopPlan
+
+if TYPE_CHECKING:
+    from docket.rules.boundary.protocol import Breach
 
 
 class Cause(StrEnum):

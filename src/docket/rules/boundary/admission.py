@@ -23,6 +23,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission, OnBreach
 from docket.rules.boundary.protocol import Breach
+from docket.rules.boundary.state import BoundaryState
 from docket.rules.spending.caps import Caps, Tally, amount_text
 from docket.rules.spending.meter import Calibration
 from docket.rules.spending.reservation import Account, Admit, Claim, Deny, Hold, Wait
@@ -70,22 +71,6 @@ class Effects:
 
     events: tuple[Payload, ...] = ()
     breach: Breach | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BoundaryState:
-    """Figures of a running boundary; `spent` is exact, `in_flight` counts calls that were sent and not settled.
-
-    `calls` are the billed ones, `admitted` all that were let through, those that failed too.
-    """
-
-    calls: int
-    spent: Usd
-    tokens: int
-    denied: int
-    in_flight: int
-    breach: Breach | None
-    admitted: int = 0
 
 
 def caps_of(policy: Policy) -> Caps:

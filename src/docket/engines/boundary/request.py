@@ -1,0 +1,77 @@
+"""What a boundary is asked to be, the world it runs in, and how it ended.
+
+Light on purpose: these values are needed before the first connection, what serves it only with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payloads import Budget
+from docket.formats.run.policy import Policy
+from docket.host.clock import Clock
+from docket.rules.agents.interface import RefusalStyle
+from docket.rules.boundary.state import BoundaryState
+
+if TYPE_CHECKING:
+    from docket.rules.boundary.protocol import Breach
+    from docket.rules.providers.registry import Provider
+    from docket.rules.spending.price_book import PriceBook
+    from docket.stores.appended import Appended
+
+BACKLOG = 1024
+
+
+class Ledger(Protocol):
+    """What the boundary needs of the record."""
+
+    def append(self, payload: Payload, *, control: bool = False) -> Appended:
+        """Queue an event."""
+        ...
+
+    def listen(self, listener: Callable[[], None] | None) -> None:
+        """Be told when what was appended has become safer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryRequest:
+    """What a boundary is to do.
+
+    `token` stands in the first path segment of every request. `providers` are the ones that can be reached, each
+    with its upstream's address. `port` 0 lets the system choose. `refusal` is how the agent is told no.
+    """
+
+    policy: Policy
+    token: str
+    docket_number: str
+    providers: tuple[Provider, ...]
+    refusal: RefusalStyle = field(default_factory=RefusalStyle)
+    tolerates_usage_injection: bool = False
+    port: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryWorld:
+    """What a boundary needs: the record, the clock, the price book, and the person's environment for proxies and CAs.
+
+    `on_breach` is called once, on the boundary's thread, when a cap is to end the run; it must return soon.
+    """
+
+    ledger: Ledger
+    clock: Clock
+    book: PriceBook
+    environ: Mapping[str, str] = field(default_factory=dict)
+    on_breach: Callable[[Breach], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BoundaryEnd:
+    """How a boundary ended: its last figures, and how the budget held (recorded too)."""
+
+    state: BoundaryState
+    budget: Budget
+    turned_away: int

@@ -2,8 +2,8 @@
 
 Rules:
 1. It decides nothing: each method is one system call, or the few that a portable one takes.
-2. A file is 0600 and a folder 0700 from its creation; no name is followed if it is a symbolic link; descriptors
-   close on exec; a FIFO, socket or device is refused without blocking.
+2. A file is 0600 and a folder 0700 from its creation, whatever the umask takes away; no name is followed if it is a
+   symbolic link; descriptors close on exec; a FIFO, socket or device is refused without blocking.
 3. Names are resolved inside an open folder, so a folder that is swapped for a link afterwards redirects nothing.
 4. Every OSError leaves as UnavailableError with a reason that names its cause.
 
@@ -172,6 +172,7 @@ class SystemFolder(_Descriptor):
                 except FileExistsError:
                     pass  # made by another run at the same moment; opening it says what it is
                 else:
+                    _open_up(name, self._descriptor)
                     self.sync()
         return SystemFolder(_open_folder(name, path, self._descriptor), path)
 
@@ -180,7 +181,7 @@ class SystemFolder(_Descriptor):
         path = self._path / _component(name)
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
         with reported("create", path):
-            return SystemFile(os.open(name, flags, FILE_MODE, dir_fd=self._descriptor), path)
+            return SystemFile(create_file(name, flags, self._descriptor), path)
 
     def open(self, name: str, *, writable: bool = False) -> SystemFile:
         """openat without following and without waiting for a FIFO's other end."""
@@ -271,6 +272,33 @@ def _open_file(name: str, path: Path, dir_fd: int, *, writable: bool) -> SystemF
         opened.close()
         raise UnavailableError(Reason.NOT_A_FILE, f"cannot open {path}: it is not a regular file")
     return opened
+
+
+def create_file(name: str | Path, flags: int, dir_fd: int | None = None) -> int:
+    """Open a file that may be new and return its descriptor; a new one is 0600, whatever the umask. May raise OSError.
+
+    A file that its owner cannot open again would be lost as evidence.
+    """
+    descriptor = os.open(name, flags, FILE_MODE, dir_fd=dir_fd)
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid == os.geteuid() and status.st_mode & FILE_MODE != FILE_MODE:
+            os.fchmod(descriptor, FILE_MODE)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _open_up(name: str, dir_fd: int) -> None:
+    """Give a folder that was just made the bits that the umask took, without following its name."""
+    # Only a descriptor of this kind is to be had for a folder without any bits, and it changes them by its own path.
+    descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=dir_fd)
+    try:
+        if os.fstat(descriptor).st_mode & FOLDER_MODE != FOLDER_MODE:
+            os.chmod(f"/proc/self/fd/{descriptor}", FOLDER_MODE)  # noqa: PTH101 - no Path leads there
+    finally:
+        os.close(descriptor)
 
 
 @cache

@@ -22,7 +22,7 @@ from typing import Self
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.host.clock import Clock, SystemClock
-from docket.host.disk import FILE_MODE, reported
+from docket.host.disk import create_file, reported
 
 _PAUSE_SECONDS = 0.01
 _START_TIME_FIELD = 19  # field 22 of proc(5) stat, counted after the command's closing parenthesis
@@ -99,7 +99,7 @@ def is_held(path: Path) -> bool:
 def _try(path: Path) -> int | None:
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     with reported("lock", path):
-        descriptor = os.open(path, flags, FILE_MODE)
+        descriptor = create_file(path, flags)
         held = False
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.host.disk import SYSTEM_DISK
+from docket.host.durable import publish
 from docket.stores.layout import (
     Layout,
     ledger_name,
@@ -186,19 +188,55 @@ def test_a_chosen_folder_that_is_a_link_is_refused(tree, tmp_path):
     assert resolved(tree, tmp_path / "state", tmp_path / "link" / "x").state == tree / "x"
 
 
-def test_folders_are_made_private(tree, tmp_path):
+@pytest.mark.parametrize("mask", [0, 0o022, 0o177, 0o777])
+def test_folders_are_made_private_and_usable_whatever_the_umask(tree, tmp_path, mask):
     layout = resolved(tree, tmp_path / "state")
-    old = os.umask(0)
+    old = os.umask(mask)
     try:
         prepare_state(layout)
     finally:
         os.umask(old)
+    assert mode(layout.state / "project.json") == 0o600
     assert {mode(path) for path in (layout.state.parent, layout.state, *layout.state.iterdir()) if path.is_dir()} == {
         0o700
     }
     assert sorted(path.name for path in layout.state.iterdir()) == ["project.json", "receipts", "runs"]
     assert (layout.state / "project.json").read_text() == f'{{\n  "path": "{tree}"\n}}\n'
     assert list(tree.iterdir()) == [], "the tree stays as it is until the end"
+
+
+@pytest.fixture
+def open_place():
+    """A folder that any user may reach and write to."""
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        place.chmod(0o777)
+        if any(not above.stat().st_mode & stat.S_IXOTH for above in place.parents):
+            pytest.skip("the folder for temporary files is closed to others")
+        yield place
+
+
+def test_a_umask_that_takes_everything_keeps_nothing_from_its_owner(open_place):
+    (open_place / "tree").mkdir()
+    layout = resolved(open_place / "tree", open_place / "state")
+    child = os.fork()
+    if child == 0:
+        # As root no bit is missed; the copy becomes somebody who needs them.
+        done = 1
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            os.umask(0o777)
+            for _ in range(2):
+                prepare_state(layout)
+                with SYSTEM_DISK.folder(layout.state) as state, state.folder("made", create=True) as made:
+                    publish(made, "file", b"x")
+                    done = int(made.open("file").read(0, 9) != b"x")
+        finally:
+            os._exit(done)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_preparing_twice_changes_nothing_and_tightens(tree, tmp_path):

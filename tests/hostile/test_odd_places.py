@@ -46,7 +46,9 @@ def test_a_tree_that_is_not_there_any_more_is_not_told_as_unchanged(lab, end):
     assert sorted(os.listdir(lab.root / "tree.other")) == ["strange"]
 
 
-@pytest.mark.parametrize("command", [("report",), ("doctor",), ("run", "--", "true"), ("init",), ("verify", "x")])
+@pytest.mark.parametrize(
+    "command", [("report",), ("doctor",), ("run", "--", "true"), ("init",), ("verify", "x"), ("recover",)]
+)
 def test_a_current_folder_that_is_gone(lab, command):
     script = f"cd gone && rmdir ../gone && exec {shlex.quote(sys.executable)} -m docket {shlex.join(command)}"
     (lab.tree / "gone").mkdir()
@@ -70,6 +72,9 @@ TOO_LONG = [
     (("report", LONG), 75),
     (("report", "--docket-dir", LONG), 75),
     (("verify", LONG), 1),
+    (("recover", LONG), 75),
+    (("recover", "../../etc"), 75),
+    (("recover", "--docket-dir", LONG), 75),
     (("doctor", "--docket-dir", LONG), 1),
     (("run", "--docket-dir", LONG, "--", "true"), 75),
     (("run", "--cwd", LONG, "--", "true"), 2),

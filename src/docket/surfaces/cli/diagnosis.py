@@ -24,7 +24,7 @@ from docket.surfaces.cli.project import layout_at
 
 LOW_SPACE_BYTES = 64 * 1024 * 1024
 LEDGERS_LOOKED_AT = 50
-RECOVER_HINT = "docket recover writes the receipts that are missing and removes what killed runs left"
+RECOVER_HINT = "docket recover writes each receipt that its ledger still gives, and removes what killed runs left"
 AGENT_PROGRAMS = ("claude", "codex", "aider", "mini")
 
 

@@ -15,7 +15,7 @@ def completion(shell: str) -> None:
 
     \b
     Examples:
-      docket completion bash > ~/.local/share/bash-completion/completions/docket
+      docket completion bash >> ~/.bashrc
       docket completion zsh  > "${fpath[1]}/_docket"
       docket completion fish > ~/.config/fish/completions/docket.fish
     """

@@ -71,7 +71,7 @@ def parse_policy(text: bytes, source: str) -> Policy:
     raise InvalidDocumentError(
         Reason.POLICY_INVALID,
         f"{source}: {problems[0]}" if one else f"{source} has {len(problems)} errors:",
-        hint="nothing was started; every key is described in the policy reference",
+        hint="nothing was started; docket init --path FILE writes a policy with every key explained",
         points=() if one else problems,
     )
 

@@ -187,8 +187,9 @@ except urllib.error.HTTPError as error:
 )
 def test_an_agent_that_is_being_stopped_makes_no_further_call(lab, provider, number, code, word):
     flags = ["--max-minutes", "0.02"] if number is None else []
-    waiting = "import pathlib, signal\nsignal.signal(signal.SIGINT, lambda *_: None)\n"
-    waiting += "pathlib.Path('ready').touch()\nsignal.pause()\n"
+    # Blocked before anybody knows of it: a signal between `ready` and the wait is kept, not lost.
+    waiting = "import pathlib, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
+    waiting += "pathlib.Path('ready').touch()\nsignal.sigwait({signal.SIGINT})\n"
     agent = [sys.executable, "-c", waiting + CALL, "1"]
     process = lab.start("run", *flags, "--upstream", f"anthropic={provider.url}", "--", *agent)
     if number is not None:

@@ -197,9 +197,12 @@ def test_guard_and_launcher_are_killed_and_docket_adopts(supervise, first):
     run = supervise(adopt=True)
     run.await_tree()
     second = {"guard": "launcher", "launcher": "guard"}[first]
-    for pid in run.victims((first, second)):
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    victims = run.victims((first, second))
+    # Held still first: whoever is left for a moment would reap the agent and take what it knows to its own grave.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in victims:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
     code, number, failure, _ = run.last_word()
     assert (code, number, failure) == ("None", "9", "launcher-lost")
     assert run.running() == []

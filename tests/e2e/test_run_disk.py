@@ -22,8 +22,8 @@ while True:
         urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=20).read()
     except urllib.error.HTTPError as error:
         print(error.code, json.load(error)["error"]["message"]); sys.exit(7)
-    except OSError as error:
-        print(error); sys.exit(8)
+    except Exception as error:  # a reply that breaks off is no OSError
+        print(repr(error)); sys.exit(8)
 """
 
 

@@ -127,6 +127,10 @@ def test_upstreams_that_are_refused(name: str, url: str) -> None:
     assert "secret" not in caught.value.detail
 
 
+def test_the_known_providers() -> None:
+    assert registry.names() == ("anthropic", "openai", "deepseek", "gemini", "groq", "mistral", "openrouter")
+
+
 def test_an_unknown_provider() -> None:
     with pytest.raises(UsageError, match="known: anthropic, deepseek"):
         registry.provider("antropic")

@@ -27,6 +27,15 @@ def test_a_connection_ends_the_wait_and_is_kept(listening):
             assert address == client.getsockname()
 
 
+def test_small_chunks_are_not_held_back(listening):
+    with socket.create_connection(("127.0.0.1", listening.port), timeout=10):
+        assert listening.wait_for_connection()
+        accepted, _ = listening.socket.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
+
+
 def test_the_wait_can_be_ended_from_another_thread(listening):
     ended = []
     waiter = threading.Thread(target=lambda: ended.append(listening.wait_for_connection()))

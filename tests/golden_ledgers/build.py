@@ -75,7 +75,7 @@ def start(**changes: object) -> SessionStart:
         "docket_number": "DKT-20261001-00C0DE",
         "label": "golden",
         "argv": ("agent", "--fast"),
-        "cwd": "/work/tree",
+        "cwd": "/home/dev/tree",
         "tool": "docket",
         "version": "0.1.0",
         "fold": FOLD,
@@ -112,7 +112,7 @@ def spawn() -> ProcSpawn:
     """The agent's start."""
     return ProcSpawn(
         argv=("agent", "--fast"),
-        cwd="/work/tree",
+        cwd="/home/dev/tree",
         env_set=("ANTHROPIC_BASE_URL",),
         isolation=("subreaper", "pdeathsig", "pidfd"),
     )

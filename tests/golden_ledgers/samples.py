@@ -261,7 +261,7 @@ def zero() -> LedgerBuilder:
 
 def odd_names() -> LedgerBuilder:
     """File names that are not UTF-8, hold a newline, and a command line that is not Unicode."""
-    ledger = opened(argv=("agent", "caf\\xe9"), argv_b64=("YWdlbnQ=", "Y2Fm6Q=="), cwd="/work/tr\u00e9e")
+    ledger = opened(argv=("agent", "caf\\xe9"), argv_b64=("YWdlbnQ=", "Y2Fm6Q=="), cwd="/home/dev/tr\u00e9e")
     return closed(ledger, "0.00", (b"caf\xe9.txt", b"two\nlines", "\u65e5\u672c".encode()))
 
 
@@ -279,7 +279,7 @@ def busy() -> LedgerBuilder:
     ledger.add(OtherExchange(provider="openai", method="GET", path="/v1/models", status=200, response_bytes=50))
     ledger.add(NetDenied(reason="bad_token", kind="door", count=3))
     ledger.add(NetDenied(reason="egress", kind="tunnel", count=2))
-    ledger.add_raw("net.allowed", {"host": "pypi.org:443", "kind": "tunnel"})
+    ledger.add_raw("net.allowed", {"host": "downloads.example.com:443", "kind": "tunnel"})
     ledger.add(request(1, "openai", "gpt-5", "openai-chat"))
     ledger.add(
         ModelError(

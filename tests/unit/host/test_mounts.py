@@ -10,19 +10,19 @@ from docket.host.mounts import mount_points, mounts_below
 TABLE = rb"""22 28 0:21 / /sys rw,nosuid - sysfs sysfs rw
 28 1 254:0 / / rw - ext4 /dev/vda rw
 30 28 0:26 / /work rw - tmpfs tmpfs rw
-31 30 0:27 / /work/tree rw shared:1 - tmpfs tmpfs rw
-32 31 254:0 /x /work/tree/bound rw - ext4 /dev/vda rw
-33 31 254:0 /y /work/tree/a\040b\011c\134d\012e rw - ext4 /dev/vda rw
-34 31 254:0 /z /work/tree/deep/file.txt rw - ext4 /dev/vda rw
-35 31 0:28 / /work/tree2 rw - tmpfs tmpfs rw
+31 30 0:27 / /home/dev/tree rw shared:1 - tmpfs tmpfs rw
+32 31 254:0 /x /home/dev/tree/bound rw - ext4 /dev/vda rw
+33 31 254:0 /y /home/dev/tree/a\040b\011c\134d\012e rw - ext4 /dev/vda rw
+34 31 254:0 /z /home/dev/tree/deep/file.txt rw - ext4 /dev/vda rw
+35 31 0:28 / /home/dev/tree2 rw - tmpfs tmpfs rw
 
 short line
 """.split(b"\n")
 
 
 def test_mounts_below_a_root_are_relative_to_it():
-    assert mount_points(TABLE, b"/work/tree") == {b"bound", b"a b\tc\\d\ne", b"deep/file.txt"}
-    assert mount_points(TABLE, b"/work/tree/deep") == {b"file.txt"}
+    assert mount_points(TABLE, b"/home/dev/tree") == {b"bound", b"a b\tc\\d\ne", b"deep/file.txt"}
+    assert mount_points(TABLE, b"/home/dev/tree/deep") == {b"file.txt"}
     assert mount_points(TABLE, b"/nowhere") == frozenset()
 
 

@@ -105,7 +105,7 @@ _EXAMPLES: Mapping[str, str] = {
     "caps.max_wall_seconds": "1800",
     "models.allow": '["claude-*", "gpt-*"]',
     "models.deny": '["*opus*"]',
-    "egress.allow": '["pypi.org", ".npmjs.org"]',
+    "egress.allow": '["downloads.example.com", ".example.org"]',
     "files.ignore": '["node_modules/", "*.log"]',
     "files.deny_write": '[".env", "secrets/"]',
     "resilience.max_calls_per_minute": "60",

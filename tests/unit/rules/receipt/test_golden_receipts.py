@@ -56,7 +56,7 @@ def test_every_member_of_a_run_with_cache_writes_and_a_search() -> None:
     assert receipt["session"] == {
         "id": "0123456789ab",
         "argv": ["agent", "--fast"],
-        "cwd": "/work/tree",
+        "cwd": "/home/dev/tree",
         "agent": "generic",
         "started_at": "2026-10-01T12:00:00.250Z",
         "exit_code": 0,
@@ -301,7 +301,7 @@ def test_names_that_are_not_utf8_stand_escaped_with_their_bytes_in_the_ledger() 
     assert receipt["files"]["top_paths"] == ["caf\\xe9.txt", "two\nlines", "日本"]
     assert receipt["session"]["argv"] == ["agent", "caf\\xe9"]
     assert receipt["session"]["argv_b64"] == ["YWdlbnQ=", "Y2Fm6Q=="]
-    assert receipt["session"]["cwd"] == "/work/trée"
+    assert receipt["session"]["cwd"] == "/home/dev/trée"
 
 
 def test_a_ledger_without_an_end_gives_an_incomplete_receipt() -> None:

@@ -41,7 +41,7 @@ def supervise(request: RunRequest, world: RunWorld) -> RunResult:
     reachable(request.upstreams)  # a typed address that is none is a matter of usage, not of policy
     upstreams = {**rehearsed.upstreams, **request.policy.upstreams.mapping(), **request.upstreams}
     try:
-        reachable(upstreams)
+        providers = reachable(upstreams)
     except UsageError as error:
         raise RefusedBeforeStartError(error.reason, error.detail, hint=error.hint) from error
     run = OpenRun(request=request, world=world, session=open_session(request, world))
@@ -49,7 +49,7 @@ def supervise(request: RunRequest, world: RunWorld) -> RunResult:
     try:
         world.watcher.started(run.session.docket_number)
         announce(run, upstreams)
-        _between(run, rehearsed, upstreams, course)
+        _between(run, rehearsed, providers, course)
     except measuring.PassInterruptedError as interrupted:
         course.ending = ends.interrupted_ending(interrupted.number)
     except DocketError as error:
@@ -79,11 +79,11 @@ class _Course:
             self.ending = ends.Ending(exit_code=exit_code, exit_source=ExitSource.DOCKET)
 
 
-def _between(run: OpenRun, rehearsed: LaunchPlan, upstreams: Mapping[str, str], course: _Course) -> None:
+def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...], course: _Course) -> None:
     """The phases between the announcement and the record's last events."""
     breached = Breached(run.world.signals.wake)
     with ExitStack() as stack:
-        boundary = _start_boundary(run, rehearsed, upstreams, breached)
+        boundary = _start_boundary(run, rehearsed, providers, breached)
         stack.callback(_settle, boundary, course)
         before = measuring.measure(run, Phase.BEFORE)
         watched = _agents_time(run, boundary, breached, stack)
@@ -123,12 +123,14 @@ def _settle(boundary: Boundary, course: _Course) -> None:
     course.settled = boundary.stop()
 
 
-def _start_boundary(run: OpenRun, rehearsed: LaunchPlan, upstreams: Mapping[str, str], breached: Breached) -> Boundary:
+def _start_boundary(
+    run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...], breached: Breached
+) -> Boundary:
     asked = BoundaryRequest(
         policy=run.request.policy,
         token=run.world.ids.token(),
         docket_number=run.session.docket_number,
-        providers=reachable(upstreams),
+        providers=providers,
         refusal=rehearsed.refusal,
         tolerates_usage_injection=rehearsed.tolerates_usage_injection,
         port=run.request.port,

@@ -13,7 +13,6 @@ Rules:
 
 from __future__ import annotations
 
-from base64 import b64encode
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +22,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import BudgetMode, UnknownModels
 from docket.formats.run.usage import Usage, UsageSource
+from docket.formats.visible import base64_text
 from docket.rules.boundary.admission import Refused
 from docket.rules.providers.estimate import BYTES_PER_TOKEN, settle
 from docket.rules.providers.interface import Hidden, Meter, Reading, RequestFacts, Wire
@@ -313,4 +313,4 @@ def calibration_key(provider: Provider, model: str) -> str:
 
 def base64_of(raw: bytes | None) -> str | None:
     """Return exact bytes for a `_b64` member, None for none."""
-    return None if raw is None else b64encode(raw).decode("ascii")
+    return None if raw is None else base64_text(raw)

@@ -12,7 +12,6 @@ Turning a usage into components is `rules.spending.pricing`.
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import Any
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document
+from docket.formats.nearest import nearest as nearest_names
 from docket.formats.reason import Reason
 from docket.formats.run.price_table import SCHEMA as TABLE_SCHEMA
 from docket.formats.run.price_table import PriceTable, alternatives, read_price_table
@@ -131,7 +131,7 @@ class PriceBook:
         """Return priced names that a model without a price might have meant, the nearest first."""
         if self.table is not None:
             patterns = (name for family in self.table.families for name in alternatives(family.pattern))
-            return _close(model.lower(), [name for name in patterns if "+" not in name])
+            return nearest_names(model.lower(), [name for name in patterns if "+" not in name], most=3)
         found = self.find(provider, model)
         return found.nearest if isinstance(found, UnknownModel) else ()
 
@@ -159,11 +159,7 @@ class PriceBook:
     def _nearest(self, provider: str, name: str) -> tuple[str, ...]:
         section = provider if provider in self._lines else next(iter(self._lines), provider)
         known = [str(entry["id"]) for entry in self.section(section).get("models", ())]
-        return _close(name, known)
-
-
-def _close(name: str, known: Sequence[str]) -> tuple[str, ...]:
-    return tuple(difflib.get_close_matches(name, known, n=3, cutoff=0.6))
+        return nearest_names(name, known, most=3)
 
 
 def _spellings(model: str) -> tuple[str, ...]:

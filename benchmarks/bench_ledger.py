@@ -23,7 +23,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from docket.formats.digest import sha256
-from docket.formats.ledger.payloads import ModelRequest
+from docket.formats.ledger.model_events import ModelRequest
 from docket.host.clock import SystemClock
 from docket.stores.appended import DURABLE, Appended
 from docket.stores.ledger import LedgerWriter

@@ -9,7 +9,7 @@ from disks.faulty_disk import FaultyDisk
 from disks.memory_disk import MemoryDisk, MemoryFolder, refuse
 from docket.engines.recover import RecoverRequest, RecoverWorld, Recovery, recover
 from docket.errors import UnavailableError
-from docket.formats.ledger.payloads import Phase
+from docket.formats.ledger.tree_events import Phase
 from docket.formats.reason import Reason
 from docket.stores.layout import Layout, prepare_state
 from golden_ledgers import build

@@ -11,14 +11,14 @@ import pytest
 
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
-from docket.formats.ledger.payloads import Note
+from docket.formats.ledger.session_events import Note
 from docket.host.clock import SystemClock
 from docket.stores.ledger import LedgerWriter, quarantine_torn_tail, read_ledger
 
 # Eight threads append for ever; each tells an event's number and hash once the stage asked for is reached.
 WRITER = """
 import pathlib, sys, threading
-from docket.formats.ledger.payloads import Note
+from docket.formats.ledger.session_events import Note
 from docket.host.clock import SystemClock
 from docket.stores.ledger import LedgerWriter
 

@@ -17,7 +17,7 @@ from disks.memory_disk import EVERYTHING_LEFT, NOTHING_LEFT, MemoryDisk, MemoryL
 from docket.errors import UnavailableError
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
-from docket.formats.ledger.payloads import Note
+from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
 from docket.stores.layout import Layout, prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter, quarantine_torn_tail, read_ledger

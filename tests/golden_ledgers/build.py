@@ -8,27 +8,19 @@ from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest, digest_of
 from docket.formats.ledger.event import GENESIS, Event, draft, seal
+from docket.formats.ledger.model_events import Component, ModelRequest, ModelResponse, Outcome, PriceRow
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import (
+from docket.formats.ledger.session_events import (
     FOLD,
-    Budget,
-    Change,
-    Component,
-    EntryState,
     ExitSource,
-    FsChange,
-    FsSnapshot,
-    ModelRequest,
-    ModelResponse,
-    Outcome,
-    Phase,
     PolicyApplied,
-    PriceRow,
     ProcExit,
     ProcSpawn,
     SessionEnd,
     SessionStart,
 )
+from docket.formats.ledger.spending_events import Budget
+from docket.formats.ledger.tree_events import Change, EntryState, FsChange, FsSnapshot, Phase
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage, UsageSource
 

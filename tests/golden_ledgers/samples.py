@@ -5,25 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import (
-    CapExceeded,
-    CapWarning,
-    Change,
-    EntryState,
-    EvidenceGap,
-    ExitSource,
-    FsChange,
-    ModelDenied,
-    ModelError,
-    NetDenied,
-    Note,
-    Omissions,
-    OmittedPath,
-    OtherExchange,
-    Outcome,
-    Phase,
-    PolicyViolation,
-)
+from docket.formats.ledger.model_events import ModelDenied, ModelError, Outcome
+from docket.formats.ledger.network_events import NetDenied, OtherExchange
+from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, PolicyViolation
+from docket.formats.ledger.spending_events import CapExceeded, CapWarning
+from docket.formats.ledger.tree_events import Change, EntryState, FsChange, Omissions, OmittedPath, Phase
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from golden_ledgers.build import (

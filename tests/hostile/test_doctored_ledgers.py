@@ -12,7 +12,7 @@ import pytest
 from docket.engines.verify import VerifyRequest, verify_receipt
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import encode, encode_document
-from docket.formats.ledger.payloads import read_payload
+from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.run.verdict import Verdict, Word
 from golden_ledgers import mutate, samples
 from golden_ledgers.build import LedgerBuilder

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from docket.formats.ledger.payloads import EvidenceGap, Note
+from docket.formats.ledger.session_events import EvidenceGap, Note
 from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
 from docket.stores.layout import Layout, prepare_state
@@ -119,7 +119,7 @@ def test_a_read_only_docket_folder(small, tmp_path):
 
 LIMITED = """
 import json, pathlib, resource, sys
-from docket.formats.ledger.payloads import Note
+from docket.formats.ledger.session_events import Note
 from docket.host.clock import SystemClock
 from docket.stores.ledger import LedgerWriter
 

@@ -18,7 +18,7 @@ import pytest
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.errors import UnavailableError
 from docket.formats.ledger.payload_codec import from_members
-from docket.formats.ledger.payloads import Change, Omissions, OmittedPath, Phase
+from docket.formats.ledger.tree_events import Change, Omissions, OmittedPath, Phase
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_PATH_BYTES, RelPath
 from docket.formats.tree.listing import FileEntry, Kind, Omission, SymlinkEntry, decode_listing

@@ -11,7 +11,7 @@ import pytest
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.ledger.event import GENESIS, MAX_LINE_BYTES, Event, draft, seal
 from docket.formats.ledger.lines import TornTail
-from docket.formats.ledger.payloads import Note
+from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
 from docket.stores.ledger import LedgerWriter, quarantine_torn_tail, read_ledger

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from boundary_rig.playbook import Stage
 from boundary_rig.replies import messages_events, messages_json, messages_request
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import ModelError, ModelRequest, ModelResponse
+from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPolicy, OnBreach

@@ -22,7 +22,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.event import GENESIS, draft, seal
 from docket.formats.ledger.lines import encode_line, follow
 from docket.formats.ledger.payload_codec import from_members
-from docket.formats.ledger.payloads import PAYLOADS
+from docket.formats.ledger.vocabulary import PAYLOADS
 from docket.formats.merkle import MerkleTree, root_from_path
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage

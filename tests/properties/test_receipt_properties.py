@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import Component, ModelError
+from docket.formats.ledger.model_events import Component, ModelError
 from docket.formats.run.usage import Usage, UsageSource
 from docket.formats.run.verdict import Word
 from docket.rules.receipt.assemble import receipt_from_ledger

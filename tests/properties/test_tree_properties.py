@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.errors import InvalidDocumentError
-from docket.formats.ledger.payloads import Change
+from docket.formats.ledger.tree_events import Change
 from docket.formats.relpath import RelPath
 from docket.formats.tree.changes import state_of
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, SymlinkEntry, decode_listing, listing_of

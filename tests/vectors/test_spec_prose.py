@@ -17,7 +17,7 @@ import pytest
 from docket.formats.canonical import JsonValue, decode_document, encode
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import follow
-from docket.formats.ledger.payloads import PAYLOADS
+from docket.formats.ledger.vocabulary import PAYLOADS
 from docket.formats.merkle import MerkleTree
 from docket.formats.relpath import RelPath
 

@@ -29,7 +29,8 @@ from docket.formats.canonical import JsonObject
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import Draft, Event, draft
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import CapExceeded, CapWarning, EvidenceGap, PolicyViolation, ProcExit, SessionEnd
+from docket.formats.ledger.session_events import EvidenceGap, PolicyViolation, ProcExit, SessionEnd
+from docket.formats.ledger.spending_events import CapExceeded, CapWarning
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
 from docket.host.disk import Folder

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
-from docket.formats.ledger.payloads import SessionEnd
+from docket.formats.ledger.session_events import SessionEnd
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
 from docket.host.durable import temporary_name

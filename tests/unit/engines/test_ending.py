@@ -6,7 +6,7 @@ import pytest
 
 from docket.engines.supervise.ending import Ending, ending_of, exit_payload
 from docket.engines.supervise.watch import Breached, Cause, Watched
-from docket.formats.ledger.payloads import ExitSource
+from docket.formats.ledger.session_events import ExitSource
 from docket.formats.reason import Reason
 from docket.formats.run.policy import OnBreach
 from docket.host.process import AgentExit

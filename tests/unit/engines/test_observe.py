@@ -12,7 +12,7 @@ import pytest
 
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.errors import UnavailableError
-from docket.formats.ledger.payloads import Change
+from docket.formats.ledger.tree_events import Change
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, SymlinkEntry, decode_listing

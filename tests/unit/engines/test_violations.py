@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from docket.engines.supervise.measure import violations
 from docket.formats.digest import Digest
-from docket.formats.ledger.payloads import PolicyViolation
+from docket.formats.ledger.session_events import PolicyViolation
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import FileEntry, Kind, Omission, listing_of

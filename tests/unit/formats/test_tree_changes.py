@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from docket.formats.digest import Digest
-from docket.formats.ledger.payloads import Change, EntryState, FsChange
+from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.changes import Difference, state_of

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import PriceRow
+from docket.formats.ledger.model_events import PriceRow
 from docket.formats.run.price_table import Family, cost_row, embedded
 from docket.formats.run.usage import Usage, UsagePart
 from docket.rules.spending.price_book import PriceBook

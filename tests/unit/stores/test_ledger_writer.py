@@ -20,7 +20,7 @@ from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.amount import ZERO
 from docket.formats.ledger.event import GENESIS, Event
 from docket.formats.ledger.lines import TornTail
-from docket.formats.ledger.payloads import EvidenceGap, ExitSource, Note, SessionEnd
+from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, SessionEnd
 from docket.formats.merkle import MerkleTree
 from docket.formats.reason import Reason
 from docket.stores.appended import DURABLE, FAILED, QUEUED, WRITTEN

@@ -11,7 +11,7 @@ import pytest
 from disks.faulty_disk import FaultyDisk, fail
 from disks.memory_disk import MemoryDisk, MemoryLocks
 from docket.errors import UnavailableError
-from docket.formats.ledger.payloads import Note
+from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
 from docket.stores.layout import Layout, prepare_state, resolve_layout
 from docket.stores.ledger import LedgerOptions, LedgerWriter

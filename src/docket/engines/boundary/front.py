@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from docket.engines.boundary.request import BACKLOG, BoundaryEnd, BoundaryRequest, BoundaryWorld
 from docket.errors import DocketError
 from docket.formats.amount import ZERO
-from docket.formats.ledger.payloads import Budget
+from docket.formats.ledger.spending_events import Budget
 from docket.formats.reason import Reason
 from docket.host.listening import Listening
 from docket.rules.boundary.state import BoundaryState

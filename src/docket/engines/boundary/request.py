@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import Budget
+from docket.formats.ledger.spending_events import Budget
 from docket.formats.run.policy import Policy
 from docket.host.clock import Clock
 from docket.rules.agents.interface import RefusalStyle

@@ -16,7 +16,7 @@ from contextlib import suppress
 from docket.engines.boundary.client import ClientConnection
 from docket.engines.boundary.drive import Drive, Room
 from docket.errors import DocketError, InvalidDocumentError
-from docket.formats.ledger.payloads import Note
+from docket.formats.ledger.session_events import Note
 from docket.rules.boundary.access import Door
 from docket.rules.boundary.protocol import BodyChunk, BodyEnded
 from docket.rules.boundary.refusing import plain_text

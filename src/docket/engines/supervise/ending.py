@@ -15,7 +15,7 @@ from docket.errors import DocketError, UnavailableError
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
+from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
 from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
 from docket.host.disk import SYSTEM_DISK

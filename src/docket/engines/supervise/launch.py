@@ -8,7 +8,7 @@ from pathlib import Path
 
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.engines.supervise.session import OpenRun, Session, argv_members
-from docket.formats.ledger.payloads import Note, ProcSpawn
+from docket.formats.ledger.session_events import Note, ProcSpawn
 from docket.formats.visible import shown_and_coded
 from docket.host.isolation import detect
 from docket.host.process import Agent, SpawnRequest

@@ -9,7 +9,8 @@ from docket.engines.observe import ObserveRequest
 from docket.engines.supervise.request import RunWorld
 from docket.engines.supervise.session import OpenRun
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import FsSnapshot, Omissions, OmittedPath, Phase, PolicyViolation
+from docket.formats.ledger.session_events import PolicyViolation
+from docket.formats.ledger.tree_events import FsSnapshot, Omissions, OmittedPath, Phase
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Kind, Listing
 from docket.rules.selectors import Selector, compile_patterns

@@ -14,7 +14,7 @@ from typing import Protocol
 from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
 from docket.engines.observe import ObserveRequest
 from docket.formats.canonical import JsonObject, JsonValue
-from docket.formats.ledger.payloads import ExitSource
+from docket.formats.ledger.session_events import ExitSource
 from docket.formats.run.policy import Policy
 from docket.formats.tree.listing import Listing
 from docket.host.clock import Clock

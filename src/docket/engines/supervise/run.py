@@ -22,7 +22,9 @@ from docket.engines.supervise.session import OpenRun, announce, open_session
 from docket.engines.supervise.watch import Breached, Watched, watch
 from docket.errors import DocketError, RefusedBeforeStartError, UsageError
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import CapExceeded, ExitSource, Note, Phase
+from docket.formats.ledger.session_events import ExitSource, Note
+from docket.formats.ledger.spending_events import CapExceeded
+from docket.formats.ledger.tree_events import Phase
 from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
 from docket.host.process import Agent, StopPlan

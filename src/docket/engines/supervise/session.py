@@ -12,7 +12,7 @@ from pathlib import Path
 from docket import __version__
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.formats.canonical import JsonValue
-from docket.formats.ledger.payloads import FOLD, Note, PolicyApplied, SessionStart
+from docket.formats.ledger.session_events import FOLD, Note, PolicyApplied, SessionStart
 from docket.formats.visible import base64_text, shown_and_coded, visible
 from docket.host.locks import FileLock
 from docket.stores.layout import prepare_state

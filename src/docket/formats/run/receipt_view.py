@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.digest import Digest, is_digest
-from docket.formats.ledger.payloads import FOLD
+from docket.formats.ledger.session_events import FOLD
 from docket.formats.merkle import Sibling, Side
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

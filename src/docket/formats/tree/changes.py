@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from docket.formats.ledger.payloads import Change, EntryState, FsChange
+from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Record, SymlinkEntry
 from docket.formats.visible import shown_and_coded

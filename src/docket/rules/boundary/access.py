@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from docket.formats.ledger.payloads import NetDenied
+from docket.formats.ledger.network_events import NetDenied
 from docket.formats.reason import Reason
 from docket.rules.boundary.http1 import RequestHead, values
 

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from docket.formats.amount import Usd
+from docket.formats.ledger.model_events import PriceRow
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import Budget, CapExceeded, CapWarning, PriceRow
+from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission, OnBreach

@@ -17,7 +17,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import Component, PriceRow
+from docket.formats.ledger.model_events import Component, PriceRow
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import BudgetMode, UnknownModels

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import ModelRequest, OtherExchange, Outcome
+from docket.formats.ledger.model_events import ModelRequest, Outcome
+from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import UnknownEndpoints

@@ -15,7 +15,7 @@ import hashlib
 from dataclasses import dataclass, replace
 
 from docket.formats.digest import Digest
-from docket.formats.ledger.payloads import ModelRequest, Outcome
+from docket.formats.ledger.model_events import ModelRequest, Outcome
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
 from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead

@@ -9,7 +9,8 @@ Rules:
 
 from __future__ import annotations
 
-from docket.formats.ledger.payloads import OtherExchange, Outcome
+from docket.formats.ledger.model_events import Outcome
+from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.reason import Reason
 from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.admission import Refused

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from docket.formats.ledger.payloads import ModelDenied
+from docket.formats.ledger.model_events import ModelDenied
 from docket.formats.reason import Reason
 from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.admission import Refused, advice

@@ -18,7 +18,8 @@ import hashlib
 
 from docket.formats.amount import Usd
 from docket.formats.digest import Digest
-from docket.formats.ledger.payloads import ModelError, ModelResponse, Note, Outcome
+from docket.formats.ledger.model_events import ModelError, ModelResponse, Outcome
+from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.admission import Desk, Effects

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from docket.formats.amount import ZERO
 from docket.formats.ledger.event import Event
+from docket.formats.ledger.model_events import Component, ModelResponse, PriceRow
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import Component, ModelResponse, PriceRow
 from docket.formats.run.price_table import Family, family_name, specific_first
 from docket.formats.run.usage import Usage
 from docket.formats.shown import shown

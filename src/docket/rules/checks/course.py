@@ -21,23 +21,18 @@ from dataclasses import dataclass, field
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonObject
 from docket.formats.ledger.event import Event
+from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import (
-    Budget,
-    CapExceeded,
-    CapWarning,
+from docket.formats.ledger.session_events import (
     EvidenceGap,
-    FsSnapshot,
-    ModelError,
-    ModelRequest,
-    ModelResponse,
-    Phase,
     PolicyApplied,
     ProcExit,
     ProcSpawn,
     SessionEnd,
     SessionStart,
 )
+from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning
+from docket.formats.ledger.tree_events import FsSnapshot, Phase
 from docket.formats.shown import shown
 
 

@@ -17,7 +17,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import FOLD
+from docket.formats.ledger.session_events import FOLD
 from docket.formats.merkle import MerkleTree
 from docket.rules.checks.arithmetic import Arithmetic
 from docket.rules.checks.course import CapLimits, EventOrder, SessionShape

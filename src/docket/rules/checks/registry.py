@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
-from docket.formats.ledger.payloads import FOLD
+from docket.formats.ledger.session_events import FOLD
 from docket.formats.run.receipt import FORMAT
 from docket.formats.run.receipt_view import is_ours, view
 from docket.formats.run.verdict import Check, Status, Verdict, Word

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, fields
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
-from docket.formats.ledger.payloads import ModelDenied, ModelError, ModelRequest, ModelResponse, OtherExchange
+from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse
+from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.run.receipt import UsageRow
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.receipt.latency import summary

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
-from docket.formats.ledger.payloads import (
-    Budget,
+from docket.formats.ledger.network_events import NetDenied
+from docket.formats.ledger.session_events import (
     EvidenceGap,
-    NetDenied,
     Note,
     PolicyApplied,
     ProcExit,
@@ -18,6 +17,7 @@ from docket.formats.ledger.payloads import (
     SessionEnd,
     SessionStart,
 )
+from docket.formats.ledger.spending_events import Budget
 
 _TUNNEL = "tunnel"
 

@@ -15,28 +15,22 @@ from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.disclosure import disclosure
 from docket.formats.ledger.event import Event
+from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
+from docket.formats.ledger.network_events import NetDenied, OtherExchange
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.payloads import (
-    Budget,
+from docket.formats.ledger.session_events import (
     EvidenceGap,
-    FsChange,
-    FsSnapshot,
-    ModelDenied,
-    ModelError,
-    ModelRequest,
-    ModelResponse,
-    NetDenied,
     Note,
-    OtherExchange,
     PolicyApplied,
     PolicyViolation,
-    PriceRow,
     ProcExit,
     ProcSpawn,
     SessionEnd,
     SessionStart,
-    read_payload,
 )
+from docket.formats.ledger.spending_events import Budget
+from docket.formats.ledger.tree_events import FsChange, FsSnapshot
+from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
 from docket.rules.receipt.calls import CallsFold

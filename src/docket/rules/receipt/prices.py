@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.digest import digest_of
-from docket.formats.ledger.payloads import PriceRow
+from docket.formats.ledger.model_events import PriceRow
 from docket.formats.run.price_table import SCHEMA, Family, embedded
 
 # A v1 reader may refuse a table without a family; this one names no model and prices nothing.

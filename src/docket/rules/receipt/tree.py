@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonValue
-from docket.formats.ledger.payloads import Change, FsChange, FsSnapshot, Phase, PolicyViolation
+from docket.formats.ledger.session_events import PolicyViolation
+from docket.formats.ledger.tree_events import Change, FsChange, FsSnapshot, Phase
 from docket.formats.run.receipt import TOP_PATHS
 
 

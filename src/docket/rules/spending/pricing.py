@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import Component, PriceRow
+from docket.formats.ledger.model_events import Component, PriceRow
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, cost_row, literal_pattern, spell_price
 from docket.formats.run.usage import Usage, UsagePart
 from docket.rules.spending.components import AUDIO, BASE, FILE_SEARCH, WEB_SEARCH, Share, split

@@ -15,7 +15,7 @@ It does not look at the tree (engines.observe).
 
 from __future__ import annotations
 
-from docket.formats.ledger.payloads import Change, EntryState
+from docket.formats.ledger.tree_events import Change, EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.changes import Difference, state_of

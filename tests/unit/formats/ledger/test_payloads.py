@@ -9,25 +9,10 @@ from docket.formats.amount import Usd
 from docket.formats.canonical import encode
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import GENESIS, draft, seal
-from docket.formats.ledger.payloads import (
-    PAYLOADS,
-    Change,
-    Component,
-    EntryState,
-    EvidenceGap,
-    ExitSource,
-    FsChange,
-    ModelRequest,
-    ModelResponse,
-    Note,
-    Omissions,
-    OmittedPath,
-    Outcome,
-    Phase,
-    ProcExit,
-    SessionEnd,
-    read_payload,
-)  # fmt: skip
+from docket.formats.ledger.model_events import Component, ModelRequest, ModelResponse, Outcome
+from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
+from docket.formats.ledger.tree_events import Change, EntryState, FsChange, Omissions, OmittedPath, Phase
+from docket.formats.ledger.vocabulary import PAYLOADS, read_payload  # fmt: skip
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage, UsageSource

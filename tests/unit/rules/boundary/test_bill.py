@@ -8,7 +8,7 @@ from boundary_rig.playbook import Stage
 from boundary_rig.replies import messages_request
 from boundary_rig.rig import caps
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import ModelResponse, Outcome
+from docket.formats.ledger.model_events import ModelResponse, Outcome
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.protocol import ClientGone, UpstreamChunk
 

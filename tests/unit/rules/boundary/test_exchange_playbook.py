@@ -11,15 +11,9 @@ from boundary_rig.playbook import Stage, names
 from boundary_rig.replies import SONNET, messages_events, messages_json, messages_request
 from boundary_rig.rig import caps
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import (
-    CapExceeded,
-    ModelDenied,
-    ModelError,
-    ModelRequest,
-    ModelResponse,
-    OtherExchange,
-    Outcome,
-)
+from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, Outcome
+from docket.formats.ledger.network_events import OtherExchange
+from docket.formats.ledger.spending_events import CapExceeded
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_reach import ModelsPolicy

@@ -8,7 +8,8 @@ from boundary_rig.playbook import Play, Stage, names
 from boundary_rig.replies import messages_json, messages_request
 from boundary_rig.rig import caps
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import CapExceeded, ModelDenied, ModelResponse
+from docket.formats.ledger.model_events import ModelDenied, ModelResponse
+from docket.formats.ledger.spending_events import CapExceeded
 from docket.formats.run.policy_spending import OnBreach
 from docket.formats.run.usage import UsageSource
 from docket.rules.boundary.protocol import UpstreamChunk, UpstreamEnded

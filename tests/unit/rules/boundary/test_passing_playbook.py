@@ -9,7 +9,8 @@ import pytest
 from boundary_rig.playbook import Stage, names
 from boundary_rig.rig import TOKEN, caps
 from docket.formats.amount import Usd
-from docket.formats.ledger.payloads import ModelDenied, ModelRequest, ModelResponse, NetDenied, OtherExchange, Outcome
+from docket.formats.ledger.model_events import ModelDenied, ModelRequest, ModelResponse, Outcome
+from docket.formats.ledger.network_events import NetDenied, OtherExchange
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.rules.boundary.http1 import RequestHead

@@ -1,0 +1,83 @@
+"""The payloads of passes over the watched tree (spec/ledger.md, Vocabulary)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar
+
+from docket.formats.digest import Digest
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.relpath import RelPath
+
+
+class Phase(StrEnum):
+    """When a pass over the tree was made."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FsSnapshot(Payload):
+    """A digest pass over the watched tree; `tree_sha256` is the digest of its listing, omissions included."""
+
+    TYPE: ClassVar[str] = "fs.snapshot"
+    phase: Phase
+    roots: tuple[str, ...]
+    files: int
+    directories: int
+    symlinks: int
+    omissions: int
+    bytes_watched: int
+    tree_sha256: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmittedPath:
+    """A path the pass could not or would not observe."""
+
+    path: RelPath
+    reason: str
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omissions(Payload):
+    """Paths a pass did not observe; a long list spans several events."""
+
+    TYPE: ClassVar[str] = "x-docket.omissions"
+    phase: Phase
+    omissions: tuple[OmittedPath, ...]
+
+
+class Change(StrEnum):
+    """How a path differs between two listings."""
+
+    ADDED = "added"
+    MODIFIED = "modified"
+    REMOVED = "removed"
+    RETYPED = "retyped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryState:
+    """What stood at a path: kind is file, directory or symlink; size, sha256, target where the kind has them."""
+
+    kind: str
+    mode: int
+    size: int | None = None
+    sha256: Digest | None = None
+    target: str | None = None
+    target_b64: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FsChange(Payload):
+    """One path that differs between the pass before and the pass after."""
+
+    TYPE: ClassVar[str] = "fs.change"
+    path: RelPath
+    change: Change
+    before: EntryState | None = None
+    after: EntryState | None = None

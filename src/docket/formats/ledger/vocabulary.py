@@ -1,0 +1,41 @@
+"""Which typed payload an event's type stands for (spec/ledger.md, Vocabulary).
+
+Unknown types are preserved: `read_payload` returns None for them and for documents of other writers whose known
+types carry other members. Names of types are append-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from docket.formats.ledger.event import Event
+from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
+from docket.formats.ledger.network_events import NetDenied, OtherExchange
+from docket.formats.ledger.payload_codec import Payload, from_members
+from docket.formats.ledger.session_events import (
+    EvidenceGap,
+    Note,
+    PolicyApplied,
+    PolicyViolation,
+    ProcExit,
+    ProcSpawn,
+    SessionEnd,
+    SessionStart,
+)
+from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning
+from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Omissions
+
+PAYLOADS: Mapping[str, type[Payload]] = {
+    cls.TYPE: cls
+    for cls in (
+        SessionStart, PolicyApplied, PolicyViolation, Note, FsSnapshot, Omissions, FsChange, ProcSpawn, ProcExit,
+        ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CapWarning, CapExceeded,
+        Budget, NetDenied, EvidenceGap, SessionEnd,
+    )
+}  # fmt: skip
+
+
+def read_payload(event: Event) -> Payload | None:
+    """Return the typed payload, None for a type this version does not know; InvalidDocumentError if mistyped."""
+    cls = PAYLOADS.get(event.type)
+    return None if cls is None else from_members(cls, event.data, event.type)

@@ -21,7 +21,7 @@ from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
 from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead
 from docket.rules.boundary.protocol import Breach, Command, Record
 from docket.rules.boundary.reply import ModelReply
-from docket.rules.providers.interface import RequestFacts, Wire
+from docket.rules.providers.interface import NO_TARGET, RequestFacts, RequestTarget, Wire
 from docket.rules.providers.registry import ANY_WIRE, Provider
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.meter import InputEstimate
@@ -35,7 +35,10 @@ _NO_HOLD = Hold(firm=_ONE_CALL, held=_ONE_CALL, worst=_ONE_CALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unweighed:
-    """A request that passes though it may be billed; `path` is the recorded one, `at` the instant it came."""
+    """A request that passes though it may be billed.
+
+    `path` is the recorded one, `target` what was asked for, `at` the instant it came.
+    """
 
     provider: Provider
     wire: Wire
@@ -43,6 +46,7 @@ class Unweighed:
     head: RequestHead
     path: str
     at: str
+    target: RequestTarget = NO_TARGET
 
 
 class LateBooking:
@@ -67,7 +71,7 @@ class LateBooking:
 
     def begin(self, head: ResponseHead, framing: Framing, now_ns: int) -> None:
         """Take the reply's head."""
-        self._facts = self._request.wire.read_request(bytes(self._kept))
+        self._facts = self._request.wire.read_request(bytes(self._kept), self._request.target)
         call = Call(
             number=0,
             provider=self._request.provider,

@@ -15,6 +15,7 @@ It is a part of `exchange`, which owns what comes before the reply.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 
 from docket.formats.amount import Usd
 from docket.formats.digest import Digest
@@ -25,6 +26,7 @@ from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.admission import Desk, Effects
 from docket.rules.boundary.billing import Call, Seen, bill
 from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length
+from docket.rules.boundary.gates import Ended
 from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined, values
 from docket.rules.boundary.protocol import (
     Await,
@@ -55,11 +57,15 @@ _MS = 1_000_000
 class ModelReply:
     """One call from the moment it is sent to its settlement."""
 
-    def __init__(self, call: Call, desk: Desk, sent_at_ns: int) -> None:
+    def __init__(
+        self, call: Call, desk: Desk, sent_at_ns: int, told: Callable[[Ended, int], list[Command]] | None = None
+    ) -> None:
+        """Begin at `sent_at_ns`; `told` takes how the call ended and says what else is to be recorded."""
         self.settled = False
         self.call = call
         self.id_place = ""
         self._desk = desk
+        self._told = told
         self._sent_at_ns = sent_at_ns
         self._head: ResponseHead | None = None
         self._framing: Framing = UNTIL_CLOSE
@@ -90,7 +96,7 @@ class ModelReply:
         """Take the reply's head."""
         self._head, self._framing = head, framing
         content_type = joined(head.headers, b"content-type")
-        meter = self.call.wire.meter(content_type, streaming=self.call.facts.streaming)
+        meter = self.call.wire.meter(content_type, streaming=self.call.facts.streaming, headers=head.headers)
         self._meter = decoding(meter, joined(head.headers, b"content-encoding"))
         if self._plain is not None and head.status in _OBJECTIONS:
             self._suspect = bytearray()
@@ -177,13 +183,15 @@ class ModelReply:
         else:
             self._desk.release(self.call.number)
         self.settled = True
-        return [Released(), Record(self._error(reason, detail, status, now_ns))]
+        told = self._tell(Ended(status=None, outcome=None, reason=reason, sent=sent), now_ns)
+        return [Released(), Record(self._error(reason, detail, status, now_ns)), *told]
 
     def unrecorded(self, now_ns: int) -> list[Command]:
         """Take the news that the ledger takes nothing more, before anything of the reply has passed."""
         if self._head is None:
             self.settled = True
             self._desk.release(self.call.number)
+            self._tell(Ended(status=None, outcome=None, reason=Reason.EVIDENCE_FAILED), now_ns)
             return []
         self.settle(Outcome.CUT, now_ns)
         return [CloseUpstream()]
@@ -261,12 +269,20 @@ class ModelReply:
         """Book the call as it ended; return what is recorded, and the breach that follows."""
         self.settled = True
         seen = self._seen()
+        fault = reason if outcome is Outcome.UPSTREAM_BROKEN else None
+        told = self._tell(
+            Ended(status=None if self._head is None else seen.status, outcome=outcome, reason=fault), now_ns
+        )
         refused = self._refusal_of(seen)
         if refused is None:
-            return self._booked(outcome, seen, now_ns)
+            commands, breach = self._booked(outcome, seen, now_ns)
+            return [*commands, *told], breach
         self._desk.release(self.call.number)
         why, text = (reason, detail) if outcome is Outcome.UPSTREAM_BROKEN else refused
-        return [Released(), Record(self._error(why, text, seen.status, now_ns))], []
+        return [Released(), Record(self._error(why, text, seen.status, now_ns)), *told], []
+
+    def _tell(self, ended: Ended, now_ns: int) -> list[Command]:
+        return [] if self._told is None else self._told(ended, now_ns)
 
     def _refusal_of(self, seen: Seen) -> tuple[Reason, str] | None:
         """Return why nothing is billed: an error status, or an error event before any output."""

@@ -18,7 +18,7 @@ from docket.rules.boundary.forwarding import address_of, request_altered, reques
 from docket.rules.boundary.http1 import RequestHead, joined, request_framing
 from docket.rules.boundary.protocol import Connect
 from docket.rules.providers.encoding import decode_body
-from docket.rules.providers.interface import RequestFacts, Wire
+from docket.rules.providers.interface import RequestFacts, RequestTarget, Wire
 from docket.rules.providers.registry import Provider
 from docket.rules.providers.usage_chunk import ALTERATION, inject_usage
 
@@ -59,7 +59,8 @@ class Weighed:
             self.unreadable = f"the request body's encoding {coding[:40]!r} cannot be read"
             plain = b""
         self.body_bytes = max(len(plain), len(body))
-        self.facts = self.wire.read_request(plain)
+        target = RequestTarget(path=self.entered.rest, headers=self.head.headers)
+        self.facts = self.wire.read_request(plain, target)
 
     def forwarded(self, *, ask_for_usage: bool) -> Forwarded:
         """Return what goes to the upstream; `ask_for_usage` where the agent tolerates the chunk that answers."""

@@ -14,11 +14,14 @@ from docket.rules.providers.anthropic_request import read_request
 from docket.rules.providers.anthropic_usage import AnthropicUsage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
 from docket.rules.providers.interface import (
+    NO_TARGET,
+    Fields,
     Meter,
     Reading,
     Refusal,
     RefusalReply,
     RequestFacts,
+    RequestTarget,
     StreamError,
     model_members,
 )
@@ -45,11 +48,11 @@ class AnthropicMessages:
 
     name = "anthropic-messages"
 
-    def read_request(self, body: bytes) -> RequestFacts:
+    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:  # noqa: ARG002 - the body says all
         """Read a decoded request body."""
         return read_request(body)
 
-    def meter(self, content_type: str, *, streaming: bool) -> Meter:  # noqa: ARG002 - the first byte tells
+    def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:  # noqa: ARG002 - the first byte tells
         """Return a meter for one reply."""
         return OpaqueMeter() if is_opaque(content_type) else BodyMeter(MessagesState(), events=EVENTS, body=_BODY)
 

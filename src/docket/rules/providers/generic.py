@@ -6,11 +6,24 @@ compaction, and whatever providers add.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from docket.rules.providers import anthropic, openai_chat, openai_responses
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
-from docket.rules.providers.interface import Meter, Reading, Refusal, RefusalReply, RequestFacts
+from docket.rules.providers.interface import (
+    NO_TARGET,
+    Fields,
+    Meter,
+    Reading,
+    Refusal,
+    RefusalReply,
+    RequestFacts,
+    RequestTarget,
+    model_members,
+)
 from docket.rules.providers.json_scan import JsonMap, as_map
 from docket.rules.providers.openai_request import read_chat_request
+from docket.rules.providers.path_model import model_in_path
 from docket.rules.providers.refusal import openai_refusal
 
 _BODY = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.BODY, ("type",))))
@@ -23,11 +36,15 @@ class AnyWire:
 
     name = "unknown"
 
-    def read_request(self, body: bytes) -> RequestFacts:
-        """Read a decoded request body as far as all formats agree."""
-        return read_chat_request(body)
+    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:
+        """Read a decoded request body as far as all formats agree; a model it does not name the path may."""
+        facts = read_chat_request(body)
+        if facts.model is not None:
+            return facts
+        model, raw = model_members(model_in_path(target.path))
+        return facts if model is None else replace(facts, model=model, model_raw=raw)
 
-    def meter(self, content_type: str, *, streaming: bool) -> Meter:  # noqa: ARG002 - the first byte tells
+    def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:  # noqa: ARG002 - the first byte tells
         """Return a meter for one reply."""
         return OpaqueMeter() if is_opaque(content_type) else BodyMeter(AnyState(), events=_EVENTS, body=_BODY)
 

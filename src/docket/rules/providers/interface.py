@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from docket.formats.reason import Reason
 from docket.formats.run.usage import Usage, UsagePart
 
+Fields = tuple[tuple[bytes, bytes], ...]
 MAX_MODEL_CHARACTERS = 256
 MAX_COUNT = 10**12
 
@@ -45,8 +46,32 @@ class Hidden(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestTarget:
+    """What of a request's head a wire format may read: some name the model in the path and the tier in a header.
+
+    `path` is what follows the provider's name, from its slash, with its escapes and its query; it may hold a key and
+    is never recorded as it is. `headers` are the field lines as they came.
+    """
+
+    path: str = ""
+    headers: Fields = ()
+
+    @property
+    def bare_path(self) -> str:
+        """The path without its query."""
+        return self.path.partition("?")[0]
+
+    def field(self, name: bytes) -> str:
+        """Return the first header of this name (in lower case), empty where there is none."""
+        return field_of(self.headers, name)
+
+
+NO_TARGET = RequestTarget()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFacts:
-    """What a request asks for, as far as its body can be read.
+    """What a request asks for, as far as its body and its target can be read.
 
     `model` is fit for a record (`model_text`); `model_raw` holds the exact UTF-8 bytes where they differ from it.
     `max_output_tokens` bounds the whole output, thinking included; None where the request sets no bound.
@@ -150,12 +175,15 @@ class Wire(Protocol):
         """The name a record uses."""
         ...
 
-    def read_request(self, body: bytes) -> RequestFacts:
-        """Read a decoded request body."""
+    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:
+        """Read a decoded request body, and what the request's target says beside it."""
         ...
 
-    def meter(self, content_type: str, *, streaming: bool) -> Meter:
-        """Return a meter for a reply of this content type; `streaming` is what the request asked for."""
+    def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:
+        """Return a meter for a reply of this content type; `streaming` is what the request asked for.
+
+        `headers` are the reply's field lines, for formats that say there what was served.
+        """
         ...
 
     def refusal(self, refusal: Refusal) -> RefusalReply:
@@ -169,6 +197,11 @@ class Endpoint:
 
     kind: EndpointKind
     wire: Wire | None = field(default=None)
+
+
+def field_of(headers: Fields, name: bytes) -> str:
+    """Return the first field of this name (in lower case) among field lines, empty where there is none."""
+    return next((value.decode("latin-1") for key, value in headers if key.lower() == name), "")
 
 
 def model_text(name: str) -> str:

@@ -13,11 +13,14 @@ from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
 from docket.rules.providers.counts import Counts
 from docket.rules.providers.interface import (
+    NO_TARGET,
+    Fields,
     Meter,
     Reading,
     Refusal,
     RefusalReply,
     RequestFacts,
+    RequestTarget,
     StreamError,
     model_members,
 )
@@ -38,11 +41,11 @@ class OpenAiChat:
 
     name = "openai-chat"
 
-    def read_request(self, body: bytes) -> RequestFacts:
+    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:  # noqa: ARG002 - the body says all
         """Read a decoded request body."""
         return read_chat_request(body)
 
-    def meter(self, content_type: str, *, streaming: bool) -> Meter:  # noqa: ARG002 - the first byte tells
+    def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:  # noqa: ARG002 - the first byte tells
         """Return a meter for one reply."""
         return OpaqueMeter() if is_opaque(content_type) else BodyMeter(ChatState(), events=MEMBERS, body=MEMBERS)
 

@@ -11,7 +11,8 @@ from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Prices
-from docket.rules.boundary.exchange import Exchange, Terms
+from docket.rules.boundary.exchange import Exchange
+from docket.rules.boundary.gates import Gate
 from docket.rules.boundary.http1 import ResponseHead, parse_request, response_framing
 from docket.rules.boundary.protocol import (
     Await,
@@ -24,6 +25,7 @@ from docket.rules.boundary.protocol import (
     SendClient,
     UpstreamHead,
 )
+from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.providers.registry import with_upstream
 
 AT = "2026-11-29T12:00:00.000Z"
@@ -47,10 +49,12 @@ def names(commands: list[Command]) -> list[str]:
 class Stage:
     """The desk and terms that exchanges share."""
 
-    def __init__(self, policy: Policy | None = None, *, provider: str = "anthropic", **terms: Any) -> None:
+    def __init__(
+        self, policy: Policy | None = None, *, provider: str = "anthropic", gates: tuple[Gate, ...] = (), **terms: Any
+    ) -> None:
         self.policy = policy or Policy()
-        self.desk = Desk(self.policy)
-        self.door = TurnawayCounter()
+        self.shared = Shared(desk=Desk(self.policy), door=TurnawayCounter(), gates=gates)
+        self.desk = self.shared.desk
         self.terms = Terms(
             **{
                 "policy": self.policy,
@@ -72,7 +76,7 @@ class Play:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.exchange = Exchange(stage.terms, stage.desk, stage.door)
+        self.exchange = Exchange(stage.terms, stage.shared)
         self.clock = 0
         self.all: list[Command] = []
 

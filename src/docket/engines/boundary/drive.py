@@ -25,9 +25,7 @@ from docket.engines.boundary.upstream import UpstreamConnection
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
-from docket.rules.boundary.access import TurnawayCounter
-from docket.rules.boundary.admission import Desk
-from docket.rules.boundary.exchange import Exchange, Terms
+from docket.rules.boundary.exchange import Exchange
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.protocol import (
     Await,
@@ -54,6 +52,7 @@ from docket.rules.boundary.protocol import (
     Tick,
     UpstreamFailed,
 )
+from docket.rules.boundary.terms import Shared, Terms
 from docket.stores.appended import DURABLE, FAILED, WRITTEN, Appended
 
 _NS = 1_000_000_000
@@ -97,8 +96,7 @@ class Room:
     """What all exchanges of a boundary share."""
 
     terms: Terms
-    desk: Desk
-    door: TurnawayCounter
+    shared: Shared
     ledger: Ledger
     clock: Clock
     pool: Pool
@@ -120,7 +118,7 @@ class Drive:
     def __init__(self, client: ClientConnection, room: Room) -> None:
         self._client = client
         self._room = room
-        self._exchange = Exchange(room.terms, room.desk, room.door)
+        self._exchange = Exchange(room.terms, room.shared)
         self._commands: deque[Command] = deque()
         self._upstream: UpstreamConnection | None = None
         self._origin = ("", "", 0)
@@ -128,7 +126,8 @@ class Drive:
         self._wake = client.wake
         self._opening: asyncio.Task[UpstreamConnection] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._queued = self._retry = self._told_gone = False
+        self._until_ns: int | None = None
+        self._retry = self._told_gone = False
 
     def begin(self, head: RequestHead) -> None:
         """Take the request's head; `step` goes on from it."""
@@ -209,18 +208,19 @@ class Drive:
     def _queue(self) -> None:
         """Stand in the line for admission while that is what is waited for, with a timer for its end."""
         waits = self._exchange.needs.release and not self._exchange.done
-        if waits == self._queued:
+        deadline = (self._exchange.deadline_ns or 0) if waits else None
+        if deadline == self._until_ns:
             return
-        self._queued = waits
-        if waits:
+        if self._until_ns is None:
             self._room.waiting.append(self)
-            deadline = self._exchange.deadline_ns or 0
+        elif deadline is None:
+            self._room.waiting.remove(self)
+        self._until_ns = deadline
+        if self._timer is not None:
+            self._timer.cancel()
+        if deadline is not None:
             left = max(0, deadline - self._room.clock.monotonic_ns())
             self._timer = self._room.loop.call_later(left / _NS, self._client.wake)
-        else:
-            self._room.waiting.remove(self)
-            if self._timer is not None:
-                self._timer.cancel()
 
     # ---- commands
 

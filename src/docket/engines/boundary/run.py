@@ -30,9 +30,9 @@ from docket.formats.run.policy_spending import OnBreach
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Prices
-from docket.rules.boundary.exchange import Terms
 from docket.rules.boundary.protocol import Breach
 from docket.rules.boundary.state import BoundaryState
+from docket.rules.boundary.terms import Shared, Terms
 
 _READ_BYTES = 256 * 1024
 _STOP_SECONDS = 10.0
@@ -61,14 +61,14 @@ class Server:
 
         def close() -> None:
             room = self._here()
-            room.desk.close(reason, detail)
+            room.shared.desk.close(reason, detail)
             room.release()
 
         self._on_loop(close)
 
     def snapshot(self) -> BoundaryState:
         """Return the figures of the moment."""
-        return self._here().desk.state()
+        return self._here().shared.desk.state()
 
     def stop(self) -> BoundaryEnd:
         """End it and return how it ended; a second call returns the same."""
@@ -129,7 +129,7 @@ class Server:
         room = memoryview(bytearray(_READ_BYTES))
         self._room = self._furnish(loop, room)
         if self._closed is not None:
-            self._room.desk.close(*self._closed)
+            self._room.shared.desk.close(*self._closed)
         server = await loop.create_server(
             lambda: ClientConnection(self._arrived, room), sock=self._listening, backlog=BACKLOG
         )
@@ -153,8 +153,7 @@ class Server:
         world.ledger.listen(bell.ring)
         return Room(
             terms=terms,
-            desk=Desk(request.policy),
-            door=TurnawayCounter(),
+            shared=Shared(desk=Desk(request.policy), door=TurnawayCounter()),
             ledger=world.ledger,
             clock=world.clock,
             pool=Pool(world.environ, room),
@@ -180,7 +179,7 @@ class Server:
     async def _settle(self, room: Room) -> None:
         self._empty = asyncio.Event()
         room.stopping = True
-        room.desk.close(Reason.RUN_ENDING, "the run is ending")
+        room.shared.desk.close(Reason.RUN_ENDING, "the run is ending")
         for serving in tuple(self._serving):
             serving.step()
         if self._serving:
@@ -188,9 +187,9 @@ class Server:
                 await asyncio.wait_for(self._empty.wait(), _STOP_SECONDS)
         room.pool.close()
         room.ledger.listen(None)
-        budget = room.desk.budget()
+        budget = room.shared.desk.budget()
         with suppress(DocketError):
-            for event in room.door.rest():
+            for event in room.shared.door.rest():
                 room.ledger.append(event)
             room.ledger.append(budget)
-        self._ended = BoundaryEnd(state=room.desk.state(), budget=budget, turned_away=room.door.total)
+        self._ended = BoundaryEnd(state=room.shared.desk.state(), budget=budget, turned_away=room.shared.door.total)

@@ -104,7 +104,7 @@ class Serving:
 
     def _turn_away(self, error: InvalidDocumentError) -> None:
         if self._drop_until is None:
-            event = self._room.door.count(Door.MALFORMED, self._room.clock.monotonic_ns())
+            event = self._room.shared.door.count(Door.MALFORMED, self._room.clock.monotonic_ns())
             if event is not None:
                 with suppress(DocketError):
                     self._room.ledger.append(event)

@@ -15,28 +15,18 @@ What happens once a call is sent is `reply`'s; a request that is not billed is `
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
-
 from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import ModelRequest, Outcome
-from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.reason import Reason
-from docket.formats.run.policy import Policy
-from docket.formats.run.policy_spending import UnknownEndpoints
-from docket.rules.agents.interface import RefusalStyle
-from docket.rules.boundary.access import Door, Entered, TurnawayCounter, TurnedAway, knock
-from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, model_refused
-from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
+from docket.rules.boundary.admission import Admitted, Held, Refused, model_refused
+from docket.rules.boundary.arrival import Answered, Closed, Denied, Metered, PassedOn, arrive
+from docket.rules.boundary.billing import Call, Quote, base64_of
 from docket.rules.boundary.forwarding import (
     address_of,
-    asks_for_upgrade,
-    has_dot_segment,
-    overrides_its_method,
     request_upstream,
 )
-from docket.rules.boundary.http1 import NO_BODY, RequestHead, joined, request_framing
+from docket.rules.boundary.gates import Answer, Ended, Go, Pause
+from docket.rules.boundary.http1 import RequestHead, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
 from docket.rules.boundary.passing import Passing
 from docket.rules.boundary.protocol import (
@@ -65,43 +55,27 @@ from docket.rules.boundary.protocol import (
     UpstreamFailed,
     UpstreamHead,
 )
-from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
+from docket.rules.boundary.refusing import Asked, refuse
 from docket.rules.boundary.reply import ModelReply
+from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.boundary.weighed import Weighed
-from docket.rules.providers.interface import Endpoint, EndpointKind, RequestFacts, Wire
-from docket.rules.providers.registry import ANY_WIRE, Provider
+from docket.rules.providers.interface import RequestFacts, RequestTarget
 
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 _ENDS: frozenset[type[Command]] = frozenset((Finish, Reset))
-_TURNED_AWAY = {
-    Door.CONNECT: "docket's boundary is no proxy: point the agent's base URL at it instead\n",
-    Door.ABSOLUTE_FORM: "docket's boundary is no proxy: send requests to the base URL it was given\n",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What holds for every exchange of a run."""
-
-    policy: Policy
-    docket_number: str
-    token: str
-    providers: Mapping[str, Provider]
-    prices: Prices
-    refusal: RefusalStyle
-    tolerates_usage_injection: bool = False
 
 
 class Exchange:
     """One request and its reply. `needs` and `deadline_ns` say what the driver waits for."""
 
-    def __init__(self, terms: Terms, desk: Desk, door: TurnawayCounter) -> None:
+    def __init__(self, terms: Terms, shared: Shared) -> None:
         self.needs = Needs()
         self.deadline_ns: int | None = None
         self.done = False
         self._terms = terms
-        self._desk = desk
-        self._door = door
+        self._shared = shared
+        self._desk = shared.desk
+        self._passed_gates = 0
         self._at = ""
         self._asked = Asked(provider="", path="")
         self._body = bytearray()
@@ -132,13 +106,11 @@ class Exchange:
                 self.needs = self._passing.needs
                 return commands
             case BodyChunk(data):
-                return self._collect(data)
+                return self._collect(data, now_ns)
             case BodyEnded():
                 return self._weigh(now_ns)
-            case Retry():
-                return self._ask(now_ns, last=False)
-            case Tick():
-                return self._ask(now_ns, last=True)
+            case Retry() | Tick():
+                return self._again(now_ns, last=isinstance(event, Tick))
             case ClientGone() | Stopping():
                 return self._left(Outcome.CLIENT_GONE if isinstance(event, ClientGone) else Outcome.CUT, now_ns)
             case _:
@@ -147,91 +119,48 @@ class Exchange:
     # ---- the door
 
     def _arrived(self, head: RequestHead, now_ns: int) -> list[Command]:
-        entered = knock(head, self._terms.token)
-        if isinstance(entered, TurnedAway):
-            return self._turned_away(entered, now_ns)
-        self._asked = Asked(provider=entered.provider, path=entered.recorded_path)
-        provider = self._terms.providers.get(entered.provider)
-        if provider is None:
-            return self._unknown_provider(head, entered)
-        if has_dot_segment(entered.path):
-            return self._refused(Refused(reason=Reason.MALFORMED_MESSAGE, detail="the path has a dot segment"))
-        endpoint = _endpoint(provider, head, entered)
-        self._asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
-        if asks_for_upgrade(head):
-            return self._no_upgrade(head)
-        if endpoint.kind is EndpointKind.BILLED and endpoint.wire is not None:
-            self._weighed = Weighed(provider=provider, wire=endpoint.wire, head=head, entered=entered)
-            self.needs = Needs(body=True)
-            return []
-        if endpoint.kind is EndpointKind.UNKNOWN and not self._may_pass(entered):
-            detail = f"{head.method} {entered.recorded_path} is no endpoint docket knows; it may bill unmetered"
-            return self._refused(Refused(reason=Reason.UNKNOWN_ENDPOINT, detail=detail))
-        return self._pass(head, provider, endpoint.wire or ANY_WIRE, entered)
+        arrival = arrive(head, self._terms)
+        if isinstance(arrival, Closed):
+            event = self._shared.door.count(arrival.kind, now_ns)
+            return [*([] if event is None else [Record(event)]), *arrival.commands]
+        self._asked = arrival.asked
+        match arrival:
+            case Denied(_, refused):
+                return self._refused(refused, now_ns)
+            case Answered(_, commands):
+                return list(commands)
+            case Metered(_, weighed):
+                self._weighed = weighed
+                self.needs = Needs(body=True)
+                return []
+            case PassedOn():
+                return self._pass(head, arrival)
 
-    def _pass(self, head: RequestHead, provider: Provider, wire: Wire, entered: Entered) -> list[Command]:
+    def _pass(self, head: RequestHead, arrival: PassedOn) -> list[Command]:
         unweighed = Unweighed(
-            provider=provider,
-            wire=wire,
+            provider=arrival.provider,
+            wire=arrival.wire,
             prices=self._terms.prices,
             head=head,
             path=self._asked.path,
+            target=RequestTarget(path=arrival.entered.rest, headers=head.headers),
             at=self._at,
         )
         late = LateBooking(unweighed, self._desk)
         self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)
         framing = request_framing(head)
-        address = address_of(provider, entered.rest)
+        address = address_of(arrival.provider, arrival.entered.rest)
         forwarded = request_upstream(head, address, framing)
         self.needs = self._passing.needs
         whole = b"" if framing.length == 0 else None
         return [Connect(address.origin, forwarded, whole, chunked=framing.chunked)]
 
-    def _turned_away(self, entered: TurnedAway, now_ns: int) -> list[Command]:
-        event = self._door.count(entered.kind, now_ns)
-        told: list[Command] = [] if event is None else [Record(event)]
-        text = _TURNED_AWAY.get(entered.kind)
-        return [*told, not_found() if text is None else plain_text(405, text), Finish()]
-
-    def _unknown_provider(self, head: RequestHead, entered: Entered) -> list[Command]:
-        if head.method in ("HEAD", "OPTIONS"):
-            return [not_found(), Finish()]
-        known = ", ".join(sorted(self._terms.providers))
-        detail = f"no provider is called {entered.provider[:64]!r} here; known: {known}"
-        return self._refused(Refused(reason=Reason.UNKNOWN_PROVIDER, detail=detail))
-
-    def _no_upgrade(self, head: RequestHead) -> list[Command]:
-        detail = f"no {joined(head.headers, b'upgrade')[:40]} here; use plain HTTP"
-        answer, _ = refuse(
-            Refused(reason=Reason.UPGRADE_REFUSED, detail=detail),
-            self._asked,
-            self._terms.refusal,
-            self._terms.docket_number,
-        )
-        other = OtherExchange(
-            provider=self._asked.provider,
-            method=head.method,
-            path=self._asked.path,
-            status=answer.head.status,
-            response_bytes=len(answer.body),
-        )
-        return [Record(other), answer, Finish()]
-
-    def _may_pass(self, entered: Entered) -> bool:
-        policy, budget = self._terms.policy, self._terms.policy.budget
-        bound = policy.caps.max_usd is not None or policy.caps.max_tokens is not None
-        ruled = bool(policy.models.allow or policy.models.deny)
-        if budget.unknown_endpoints is UnknownEndpoints.PASS or not (bound or ruled):
-            return True
-        named = entered.recorded_path.removeprefix("/").rstrip("/")
-        return any(fnmatchcase(named, pattern) for pattern in budget.pass_endpoints)
-
     # ---- a billed request before it is sent
 
-    def _collect(self, data: bytes) -> list[Command]:
+    def _collect(self, data: bytes, now_ns: int) -> list[Command]:
         if len(self._body) + len(data) > _MAX_BODY_BYTES:
             return self._refused(
-                Refused(reason=Reason.TOO_LARGE, detail=f"a model call's body is over {_MAX_BODY_BYTES} bytes")
+                Refused(reason=Reason.TOO_LARGE, detail=f"a model call's body is over {_MAX_BODY_BYTES} bytes"), now_ns
             )
         self._body += data
         return []
@@ -241,7 +170,7 @@ class Exchange:
         assert weighed is not None  # noqa: S101 - only a billed request has its body read here
         body, self._body = bytes(self._body), bytearray()
         weighed.read(body)
-        facts, policy = weighed.facts, self._terms.policy
+        facts = weighed.facts
         self._asked = Asked(
             provider=weighed.provider.name,
             path=self._asked.path,
@@ -251,15 +180,57 @@ class Exchange:
         )
         refusal = self._policy_refusal(facts, weighed.unreadable)
         if refusal is not None:
-            return self._refused(refusal)
+            return self._refused(refusal, now_ns)
+        return self._through_gates(weighed, now_ns)
+
+    def _through_gates(self, weighed: Weighed, now_ns: int) -> list[Command]:
+        gates = self._shared.gates
+        while self._passed_gates < len(gates):
+            answer = gates[self._passed_gates].ask(weighed, now_ns)
+            match answer:
+                case Go():
+                    self._passed_gates += 1
+                case Pause(until_ns):
+                    self.needs, self.deadline_ns = Needs(release=True), until_ns
+                    return []
+                case Refused():
+                    return self._refused(answer, now_ns)
+                case Answer(commands):
+                    self._withdraw(now_ns)
+                    return list(commands)
+        return self._quote(weighed, now_ns)
+
+    def _withdraw(self, now_ns: int) -> None:
+        """Tell the gates that let the call go that it is not sent."""
+        weighed, passed = self._weighed, self._passed_gates
+        self._passed_gates = 0
+        if weighed is not None:
+            for gate in self._shared.gates[:passed]:
+                gate.withdrawn(weighed, now_ns)
+
+    def _told(self, ended: Ended, now_ns: int) -> list[Command]:
+        """Tell the gates how the call ended; return what they want recorded."""
+        weighed, passed = self._weighed, self._passed_gates
+        self._passed_gates = 0
+        if weighed is None:
+            return []
+        gates = self._shared.gates[:passed]
+        return [Record(event) for gate in gates for event in gate.ended(weighed, ended, now_ns)]
+
+    def _quote(self, weighed: Weighed, now_ns: int) -> list[Command]:
         quote = self._terms.prices.quote(
-            weighed.provider, facts, body_bytes=weighed.body_bytes, at=self._at, calibration=self._desk.calibration
+            weighed.provider,
+            weighed.facts,
+            body_bytes=weighed.body_bytes,
+            at=self._at,
+            calibration=self._desk.calibration,
         )
         if isinstance(quote, Refused):
-            return self._refused(quote)
+            return self._refused(quote, now_ns)
         weighed.quote = quote
-        self.deadline_ns = now_ns + policy.caps.admission_wait_ms * 1_000_000
-        return self._ask(now_ns, last=policy.caps.admission_wait_ms == 0)
+        wait_ms = self._terms.policy.caps.admission_wait_ms
+        self.deadline_ns = now_ns + wait_ms * 1_000_000
+        return self._ask(now_ns, last=wait_ms == 0)
 
     def _policy_refusal(self, facts: RequestFacts, unreadable: str | None) -> Refused | None:
         models, caps = self._terms.policy.models, self._terms.policy.caps
@@ -273,6 +244,17 @@ class Exchange:
         reason = model_refused(facts.model or "unknown", self._terms.policy)
         return None if reason is None else Refused(reason=Reason.MODEL_POLICY, detail=reason)
 
+    def _again(self, now_ns: int, *, last: bool) -> list[Command]:
+        weighed = self._weighed
+        if weighed is None or self.deadline_ns is None:
+            return []
+        if weighed.quote is None:
+            if self._desk.closed is not None:
+                return self._refused(self._desk.closed, now_ns)
+            # A hold that was released is no news to a gate; the end of the pause it asked for is.
+            return self._through_gates(weighed, now_ns) if last else []
+        return self._ask(now_ns, last=last)
+
     def _ask(self, now_ns: int, *, last: bool) -> list[Command]:
         weighed = self._weighed
         if weighed is None or weighed.quote is None or self._admitted is not None:
@@ -283,7 +265,7 @@ class Exchange:
             return []
         self.deadline_ns = None
         if isinstance(answer, Refused):
-            return self._refused(answer)
+            return self._refused(answer, now_ns)
         return self._admit(weighed, weighed.quote, answer, now_ns)
 
     def _admit(self, weighed: Weighed, quote: Quote, admitted: Admitted, now_ns: int) -> list[Command]:
@@ -300,7 +282,7 @@ class Exchange:
             quote=quote,
             prices=self._terms.prices,
         )
-        self._reply = ModelReply(call, self._desk, now_ns)
+        self._reply = ModelReply(call, self._desk, now_ns, self._told)
         self.needs = Needs(upstream=True)
         objects = weighed.provider.name in self._desk.objects_to_usage
         forwarded = weighed.forwarded(ask_for_usage=self._terms.tolerates_usage_injection and not objects)
@@ -329,7 +311,8 @@ class Exchange:
             return None
         return Usd(self._desk.account.holds[call].held.micros)
 
-    def _refused(self, refused: Refused) -> list[Command]:
+    def _refused(self, refused: Refused, now_ns: int) -> list[Command]:
+        self._withdraw(now_ns)
         self._desk.denied += 1
         answer, event = refuse(refused, self._asked, self._terms.refusal, self._terms.docket_number)
         commands: list[Command] = [Record(event)]
@@ -368,6 +351,8 @@ class Exchange:
     def _left(self, outcome: Outcome, now_ns: int) -> list[Command]:
         if self._reply is not None and not self._reply.settled:
             return self._reply.abandoned(outcome, now_ns)
+        if self._reply is None:
+            self._withdraw(now_ns)
         return [Reset()]
 
     def _unrecorded(self, detail: str, now_ns: int) -> list[Command]:
@@ -380,6 +365,8 @@ class Exchange:
         self._failed = True
         if reply is not None and not reply.settled:
             closing = reply.unrecorded(now_ns)
+        if reply is None:
+            self._withdraw(now_ns)
         answer, _ = refuse(
             Refused(reason=Reason.EVIDENCE_FAILED, detail=sentence),
             self._asked,
@@ -387,13 +374,3 @@ class Exchange:
             self._terms.docket_number,
         )
         return [*closing, Released(), answer, Finish()]
-
-
-def _endpoint(provider: Provider, head: RequestHead, entered: Entered) -> Endpoint:
-    """Return what a request stands for; one that a server may serve as a billed one of another method is unknown."""
-    endpoint = provider.classify(head.method, entered.rest)
-    if endpoint.kind is not EndpointKind.FREE:
-        return endpoint
-    with_body = request_framing(head) != NO_BODY
-    as_billed = with_body and provider.classify("POST", entered.rest).kind is EndpointKind.BILLED
-    return Endpoint(EndpointKind.UNKNOWN, ANY_WIRE) if as_billed or overrides_its_method(head) else endpoint

@@ -1,7 +1,7 @@
 """Reading what a client asks of the scripted provider: which wire format, which model, streamed or not.
 
-A path counts by its end, so a base URL may carry any prefix. A body that is not JSON is a value, not an error:
-`InvalidAsk` says what to answer.
+A path counts by its end, so a base URL may carry any prefix; Gemini's says which model and whether to stream. A body
+that is not JSON is a value, not an error: `InvalidAsk` says what to answer.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+from urllib.parse import parse_qs, unquote
 
 
 class Wire(StrEnum):
@@ -18,20 +19,35 @@ class Wire(StrEnum):
     MESSAGES = "anthropic-messages"
     CHAT = "openai-chat"
     RESPONSES = "openai-responses"
+    GEMINI = "gemini"
 
 
-_BILLED = (("/messages", Wire.MESSAGES), ("/chat/completions", Wire.CHAT), ("/responses", Wire.RESPONSES))
+_STREAMING = ":streamGenerateContent"
+_CODE_ASSIST = "/v1internal:"
+_BILLED = (
+    ("/messages", Wire.MESSAGES),
+    ("/chat/completions", Wire.CHAT),
+    ("/responses", Wire.RESPONSES),
+    (":generateContent", Wire.GEMINI),
+    (_STREAMING, Wire.GEMINI),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """One model call as its body states it; `include_usage` is Chat's stream option."""
+    """One model call as it states itself.
+
+    `include_usage` is Chat's stream option; `as_array` and `wrapped` are Gemini's stream without `alt=sse` and
+    Code Assist's envelope.
+    """
 
     wire: Wire
     model: str = "scripted-model"
     streaming: bool = False
     include_usage: bool = False
     offers_tools: bool = False
+    as_array: bool = False
+    wrapped: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +65,16 @@ def wire_of(method: str, path: str) -> Wire | None:
     return next((wire for ending, wire in _BILLED if path.endswith(ending)), None)
 
 
-def read_ask(wire: Wire, body: bytes) -> Asked | InvalidAsk:
-    """Read a model call's body."""
+def read_ask(wire: Wire, body: bytes, target: str = "") -> Asked | InvalidAsk:
+    """Read a model call's body, and of Gemini's its target (path and query)."""
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
         return InvalidAsk(wire=wire, detail=f"the body is not JSON: {type(error).__name__}")
     if not isinstance(value, dict):
         return InvalidAsk(wire=wire, detail="the body is not an object")
+    if wire is Wire.GEMINI:
+        return _read_gemini(value, target)
     model = value.get("model")
     if not isinstance(model, str):
         return InvalidAsk(wire=wire, detail="the body names no model")
@@ -66,6 +84,24 @@ def read_ask(wire: Wire, body: bytes) -> Asked | InvalidAsk:
         streaming=value.get("stream") is True,
         include_usage=_includes_usage(value),
         offers_tools=_offers_tools(value),
+    )
+
+
+def _read_gemini(value: dict[str, Any], target: str) -> Asked | InvalidAsk:
+    path, _, query = target.partition("?")
+    wrapped = _CODE_ASSIST in path
+    named = value.get("model") if wrapped else unquote(path.rpartition("/")[2].rpartition(":")[0])
+    if not isinstance(named, str) or not named:
+        return InvalidAsk(wire=Wire.GEMINI, detail="neither the path nor the body names a model")
+    request = value.get("request") if wrapped else value
+    streaming = path.endswith(_STREAMING)
+    return Asked(
+        wire=Wire.GEMINI,
+        model=named,
+        streaming=streaming,
+        offers_tools=isinstance(request, dict) and bool(request.get("tools")),
+        as_array=streaming and parse_qs(query).get("alt") != ["sse"],
+        wrapped=wrapped,
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
-from docket.demo import chat, messages, responses
+from docket.demo import chat, gemini, messages, responses
 from docket.demo.answer import CREATED, NUMBER, Answer, json_answer
 from docket.demo.asked import Asked, InvalidAsk, Wire, read_ask, wire_of
 from docket.demo.http1 import Request
@@ -23,11 +23,14 @@ from docket.formats.canonical import JsonValue
 from docket.formats.digest import sha256
 
 CONTROL = "/_scripted/"
-_SECRET_HEADERS = frozenset({"authorization", "x-api-key", "cookie", "proxy-authorization", "api-key"})
+_SECRET_HEADERS = frozenset(
+    {"authorization", "x-api-key", "cookie", "proxy-authorization", "api-key", "x-goog-api-key"}
+)
 _ANSWERS: dict[Wire, Callable[[Turn, Asked], Answer]] = {
     Wire.MESSAGES: messages.answer,
     Wire.CHAT: chat.answer,
     Wire.RESPONSES: responses.answer,
+    Wire.GEMINI: gemini.answer,
 }
 
 
@@ -106,7 +109,7 @@ class Replies:
         wire = wire_of(request.method, request.path)
         if wire is None:
             return Reply(exchange=exchange, answer=_free(request))
-        asked = read_ask(wire, request.body)
+        asked = read_ask(wire, request.body, request.target)
         self.calls += 1
         exchange.call = self.calls
         if isinstance(asked, InvalidAsk):
@@ -175,6 +178,8 @@ def _free(request: Request) -> Answer:
         return json_answer(200, {"input_tokens": _rough_tokens(request)})
     if request.method == "POST" and path.endswith("/responses/input_tokens"):
         return json_answer(200, {"object": "response.input_tokens", "input_tokens": _rough_tokens(request)})
+    if request.method == "POST" and path.endswith(":countTokens"):
+        return json_answer(200, {"totalTokens": _rough_tokens(request)})
     if request.method in ("GET", "HEAD") and path.endswith("/models"):
         return json_answer(200, _model_list(anthropic=bool(request.header("anthropic-version"))))
     return _not_found(request)

@@ -5,7 +5,8 @@ Rules:
 2. Where `side` is set, a call that offers no tools gets it and does not move the list (agents ask for a title so).
 3. The JSON form has one member per field; a member left out keeps its default, an unknown one is refused.
 
-It says nothing about any wire format: `demo.messages`, `demo.chat` and `demo.responses` spell a turn out.
+It says nothing about any wire format: `demo.messages`, `demo.chat`, `demo.responses` and `demo.gemini` spell
+a turn out.
 """
 
 from __future__ import annotations

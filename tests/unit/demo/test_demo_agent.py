@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from docket.demo.agent import AgentOptions, main, read_options, run
+from docket.demo.agent import DEFAULT_MODELS, AgentOptions, main, read_options, run
 from docket.demo.asked import Wire
 from docket.demo.client import (
     Broken,
@@ -40,7 +40,7 @@ def options_for(provider, mode, wire=Wire.MESSAGES, count=1, streaming=True):
 
 
 @pytest.mark.parametrize("streaming", [True, False], ids=["stream", "json"])
-@pytest.mark.parametrize("wire", list(Wire))
+@pytest.mark.parametrize("wire", list(DEFAULT_MODELS))
 class TestOverEveryWire:
     def test_edit_works_until_the_model_is_done(self, tmp_path, capsys, wire, streaming):
         script = Script(turns=(Turn(text="On it.", tool_calls=(WRITE, APPEND)), Turn(text="Finished.")))
@@ -177,7 +177,7 @@ def test_a_refusal_that_is_not_json_shows_what_came(sent, message):
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"content": 1}', b"\xff", b'{"content":[{"type":"text"}]}'])
-@pytest.mark.parametrize("wire", list(Wire))
+@pytest.mark.parametrize("wire", list(DEFAULT_MODELS))
 def test_replies_that_cannot_be_read_are_broken(wire, data):
     assert isinstance(read_reply(wire, data, streaming=False), Broken)
 

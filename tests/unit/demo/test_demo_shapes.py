@@ -250,7 +250,7 @@ class TestResponses:
         assert body["usage"] is None
 
 
-@pytest.mark.parametrize("wire", list(Wire))
+@pytest.mark.parametrize("wire", list(WIRES))
 def test_filler_is_text_of_exactly_its_size_in_json(wire):
     answer = WIRES[wire](Turn(text="a", filler=Filler(total_bytes=100_001, delta_bytes=1000)), ask(wire))
     body = body_of(answer)
@@ -259,19 +259,19 @@ def test_filler_is_text_of_exactly_its_size_in_json(wire):
     assert json.loads(body)
 
 
-@pytest.mark.parametrize("wire", list(Wire))
+@pytest.mark.parametrize("wire", list(WIRES))
 def test_filler_is_streamed_in_deltas(wire):
     answer = WIRES[wire](Turn(filler=Filler(total_bytes=2500, delta_bytes=1000)), ask(wire, streaming=True))
     assert [piece.count(b"f" * 100) for piece in answer.pieces if b"fff" in piece] == [10, 10, 5]
 
 
-@pytest.mark.parametrize("wire", list(Wire))
+@pytest.mark.parametrize("wire", list(WIRES))
 def test_half_a_surrogate_pair_in_the_model_comes_back_as_its_escape(wire):
     body = body_of(WIRES[wire](Turn(text="x"), Asked(wire=wire, model="m\ud800")))
     assert b'"m\\ud800"' in body
 
 
-@pytest.mark.parametrize("wire", list(Wire))
+@pytest.mark.parametrize("wire", list(WIRES))
 def test_extra_usage_members_are_added(wire):
     body = json.loads(body_of(WIRES[wire](Turn(extra_usage={"speed": "fast"}), ask(wire))))
     assert body["usage"]["speed"] == "fast"

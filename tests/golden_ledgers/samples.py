@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from docket.formats.amount import Usd
+from docket.formats.ledger.asserted_events import AssertedCall, Reporter, ToolCall, ToolResult
 from docket.formats.ledger.model_events import ModelDenied, ModelError, Outcome
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
 from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, PolicyViolation
@@ -348,7 +349,56 @@ def gap() -> LedgerBuilder:
     return closed(ledger, "0.00", ())
 
 
+def asserted() -> LedgerBuilder:
+    """One call that was seen, beside what the agent says of itself: tools, a call past the boundary, remarks."""
+    ledger = opened()
+    ledger.add(price("gpt-5", "1.25", "0.125", "10.00"))
+    ledger.add(ToolCall(name="bash", id="t1", input_bytes=12, input_sha256=SOME_DIGEST, reported_by=Reporter.AGENT))
+    ledger.add(request(1, "openai", "gpt-5", "openai-chat"))
+    ledger.add(
+        response(
+            1,
+            "openai",
+            "gpt-5",
+            usage=Usage(input_tokens=400, output_tokens=100),
+            components=(component("gpt-5", 400, 0, 100, "0.001500"),),  # 400x1.25 + 100x10
+            cost="0.001500",
+            cumulative="0.001500",
+        )
+    )
+    ledger.add(
+        ToolResult(
+            name="bash", ok=False, id="t1", result_bytes=3, result_sha256=SOME_DIGEST, duration_ms=9, error="exit 1",
+            reported_by=Reporter.AGENT,
+        )
+    )  # fmt: skip
+    for tokens in (5000, 7000):
+        ledger.add(
+            AssertedCall(
+                provider="local", model="m", input_tokens=tokens, cached_input_tokens=1000, output_tokens=50,
+                latency_ms=20, reported_by=Reporter.AGENT,
+            )
+        )  # fmt: skip
+    ledger.add(Note(code="plan", message="two files to change", detail={"files": 2}, reported_by=Reporter.AGENT))
+    ledger.add(Note(code="recipe", message="docket's own remark"))
+    return closed(ledger, "0.001500")
+
+
 ALL = {
     item.__name__: item
-    for item in (anthropic, chat, responses, assumed, cut, parts, estimated, zero, odd_names, no_end, busy, gap)
+    for item in (
+        anthropic,
+        chat,
+        responses,
+        assumed,
+        cut,
+        parts,
+        estimated,
+        zero,
+        odd_names,
+        no_end,
+        busy,
+        gap,
+        asserted,
+    )
 }

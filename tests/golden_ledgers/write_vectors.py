@@ -75,6 +75,7 @@ def accepted() -> Iterator[Vector]:
         ("assumed", "a model priced by the fallback"),
         ("cut", "a stream cut at the cap, its usage estimated"),
         ("zero", "no call"),
+        ("asserted", "tools, calls and remarks on the agent's word, outside every total"),
         ("odd_names", "names and arguments that are not UTF-8"),
         ("busy", "refusals, errors, tools, tunnels, a cap, an event of an unknown type"),
     ):

@@ -23,7 +23,7 @@ from golden_ledgers.judging import bodies, chained, first_failure, judged, lines
 # that was printed, stored or signed elsewhere tells the two apart (spec/receipt.md, What only the ledger tells).
 LEDGER_ONLY: dict[str, set[str]] = {
     "proc.spawn": {"argv", "cwd", "env_set"},
-    "note": {"message"},
+    "note": {"message", "detail"},
     "x-docket.other": {"provider", "method", "path", "status", "response_bytes"},
     "x-docket.omissions": {"omissions"},
     "x-docket.from-later": {"*"},
@@ -40,8 +40,9 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "model.denied": {"provider", "model", "cap", "detail", "status", "path"},
     "cap.warning": {"threshold", "used_pct", "used"},
     "cap.exceeded": {"used", "cost_usd", "tokens", "calls", "action", "detail"},
-    "tool.call": {"*"},
-    "tool.result": {"*"},
+    "tool.call": {"id", "input_bytes", "input_sha256", "reported_by"},
+    "tool.result": {"name", "id", "result_bytes", "result_sha256", "duration_ms", "error", "reported_by"},
+    "x-docket.asserted-call": {"provider", "model", "latency_ms", "reported_by"},
     "fs.change": {"before", "after"},
     "policy.violation": {"path", "detail"},
 }  # fmt: skip
@@ -53,7 +54,7 @@ def is_ledger_only(type_: str, what: str) -> bool:
     return "*" in names or member in names
 
 
-@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut])
+@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut, samples.asserted])
 def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample: Callable[[], LedgerBuilder]) -> None:
     good = sample()
     receipt = receipt_of(good.data())
@@ -76,7 +77,7 @@ def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample:
 
 
 def test_what_is_read_as_a_payload_is_what_was_written() -> None:
-    for sample in (samples.busy, samples.anthropic, samples.odd_names):
+    for sample in (samples.busy, samples.anthropic, samples.odd_names, samples.asserted):
         for event in sample().events:
             for _, changed in mutate.mutations({"type": event.type, "ts": event.ts, "data": dict(event.data)}):
                 if not _is_event(changed):

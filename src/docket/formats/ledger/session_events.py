@@ -10,6 +10,7 @@ from typing import ClassVar
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
+from docket.formats.ledger.asserted_events import Reporter
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.relpath import RelPath
 
@@ -62,12 +63,13 @@ class PolicyViolation(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note(Payload):
-    """A remark for the reader of the record; `code` is stable, `message` is prose."""
+    """A remark for the reader of the record; `code` is stable, `message` is prose. The agent's own say so."""
 
     TYPE: ClassVar[str] = "note"
     code: str
     message: str
     detail: Mapping[str, JsonValue] | None = None
+    reported_by: Reporter | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
@@ -30,7 +31,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
     for cls in (
         SessionStart, PolicyApplied, PolicyViolation, Note, FsSnapshot, Omissions, FsChange, ProcSpawn, ProcExit,
         ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CapWarning, CapExceeded,
-        Budget, NetDenied, EvidenceGap, SessionEnd,
+        Budget, NetDenied, ToolCall, ToolResult, AssertedCall, EvidenceGap, SessionEnd,
     )
 }  # fmt: skip
 

@@ -56,6 +56,7 @@ _LATENCY = record(
         "p99_ms": count,
     }
 )
+_ASSERTED = record({"calls": count, **_TOKENS, "notes": _COUNTS})
 _PASS = record(
     {
         "roots": _TEXTS,
@@ -182,7 +183,7 @@ _OURS = record(
         "seal": nullable(mapping(anything)),
         "signature": nullable(mapping(anything)),
     },
-    {"latency": _LATENCY},
+    {"latency": _LATENCY, "asserted": _ASSERTED},
 )
 
 _V1 = record(

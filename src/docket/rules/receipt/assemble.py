@@ -61,8 +61,7 @@ def assemble(folded: Folded, figures: LedgerFigures) -> dict[str, JsonValue]:
         "findings": [],
         "limits_disclosure": derived["limits_disclosure"],
     }
-    if derived["latency"] is not None:
-        receipt["latency"] = derived["latency"]
+    receipt.update({name: derived[name] for name in _WHERE_PRESENT if derived[name] is not None})
     return receipt | {"seal": None, "signature": None}
 
 
@@ -70,6 +69,7 @@ _BEFORE_LEDGER = (
     "session", "policy", "boundary", "totals", "model_calls", "budget", "tools", "files", "network", "caps", "notes",
     "event_counts",
 )  # fmt: skip
+_WHERE_PRESENT = ("latency", "asserted")
 
 
 def receipt_from_ledger(chunks: Iterable[bytes]) -> JsonObject:

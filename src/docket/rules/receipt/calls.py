@@ -130,14 +130,14 @@ class CallsFold:
         errors = self.errors.total()
         return {
             "count": self.responses,
-            "by_provider": _counted(self.providers),
+            "by_provider": counted(self.providers),
             "denied": self.denials.total(),
             "errors": errors,
             "admitted": self.requests,
             "unsettled": self.requests - self.responses - errors,
-            "outcomes": _counted(self.outcomes),
-            "denied_by_reason": _counted(self.denials),
-            "errors_by_reason": _counted(self.errors),
+            "outcomes": counted(self.outcomes),
+            "denied_by_reason": counted(self.denials),
+            "errors_by_reason": counted(self.errors),
             "estimated": self.estimated_calls,
             "altered": self.altered,
             "other_exchanges": self.others,
@@ -168,5 +168,6 @@ def _model_sum(model: str, total: _ModelSum) -> dict[str, JsonValue]:
     }
 
 
-def _counted(counter: Counter[str]) -> dict[str, JsonValue]:
+def counted(counter: Counter[str]) -> dict[str, JsonValue]:
+    """Return a counter as a JSON object, its names sorted."""
     return {name: counter[name] for name in sorted(counter)}

@@ -1,4 +1,4 @@
-"""The fold over the course of a run: its start, policy, processes, end, gaps, caps, network, tools, remarks."""
+"""The fold over the course of a run: its start, policy, processes, end, gaps, caps, network, remarks."""
 
 from __future__ import annotations
 
@@ -37,8 +37,6 @@ class CourseFold:
     notes: Counter[str] = field(default_factory=Counter)
     turned_away: Counter[str] = field(default_factory=Counter)
     tunnels_allowed: int = 0
-    tool_names: set[str] = field(default_factory=set)
-    tool_failures: int = 0
 
     def begin(self, payload: SessionStart, at: str) -> None:
         """Take the start."""
@@ -55,16 +53,6 @@ class CourseFold:
     def net_allowed(self, event: Event) -> None:
         """Take a tunnel let through."""
         self.tunnels_allowed += event.data.get("kind") == _TUNNEL
-
-    def tool_call(self, event: Event) -> None:
-        """Take a tool use."""
-        name = event.data.get("name")
-        if isinstance(name, str):
-            self.tool_names.add(name)
-
-    def tool_result(self, event: Event) -> None:
-        """Take a tool's outcome."""
-        self.tool_failures += event.data.get("ok") is False
 
     def session(self, start: SessionStart) -> dict[str, JsonValue]:
         """Return the receipt member `session`; what only the end tells is null without one."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.disclosure import disclosure
+from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
@@ -33,6 +34,7 @@ from docket.formats.ledger.tree_events import FsChange, FsSnapshot
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
+from docket.rules.receipt.asserted import AssertedFold
 from docket.rules.receipt.calls import CallsFold
 from docket.rules.receipt.course import CourseFold
 from docket.rules.receipt.families import Families
@@ -72,14 +74,11 @@ class LedgerFold:
 
     def __init__(self) -> None:
         self.calls, self.prices, self.tree, self.course = CallsFold(), PricesFold(), TreeFold(), CourseFold()
+        self.asserted = AssertedFold()
         self._counts: Counter[str] = Counter()
         self._last_at = ""
         self._takers = self._by_payload()
-        self._untyped: dict[str, Callable[[Event], None]] = {
-            "net.allowed": self.course.net_allowed,
-            "tool.call": self.course.tool_call,
-            "tool.result": self.course.tool_result,
-        }
+        self._untyped: dict[str, Callable[[Event], None]] = {"net.allowed": self.course.net_allowed}
 
     def take(self, event: Event, payload: Payload | None) -> None:
         """Take the next event with its payload as `read_payload` gives it; InvalidDocumentError names the event."""
@@ -118,7 +117,10 @@ class LedgerFold:
             SessionEnd: lambda payload: setattr(course, "end", payload),
             Budget: lambda payload: setattr(course, "budget", payload),
             EvidenceGap: course.gaps.append,
-            Note: course.note,
+            Note: self._note,
+            ToolCall: self.asserted.tool_call,
+            ToolResult: self.asserted.tool_result,
+            AssertedCall: self.asserted.call,
             NetDenied: course.net_denied,
             ModelRequest: self.calls.request,
             ModelDenied: self.calls.denied,
@@ -146,11 +148,7 @@ class LedgerFold:
             "totals": calls.totals(fallback),
             "model_calls": calls.model_calls(),
             "budget": None if budget is None else budget.to_data(),
-            "tools": {
-                "calls": self._counts["tool.call"],
-                "names": sorted(course.tool_names),
-                "failures": course.tool_failures,
-            },
+            "tools": self.asserted.tools_member(),
             "files": self.tree.files(),
             "network": course.network(),
             "caps": {"exceeded": self._counts["cap.exceeded"], "warnings": self._counts["cap.warning"]},
@@ -161,7 +159,14 @@ class LedgerFold:
             "isolation": course.isolation(),
             "limits_disclosure": disclosure(applying(self._facts(start))),
             "latency": calls.latency(),
+            "asserted": self.asserted.member(),
         }
+
+    def _note(self, payload: Note) -> None:
+        if payload.reported_by is None:
+            self.course.note(payload)
+        else:
+            self.asserted.note(payload)
 
     def _facts(self, start: SessionStart) -> RunFacts:
         course = self.course

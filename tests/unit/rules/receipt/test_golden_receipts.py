@@ -8,7 +8,7 @@ import json
 import pytest
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import encode_document
+from docket.formats.canonical import JsonValue, encode_document
 from docket.formats.run.verdict import Word
 from docket.rules.receipt.assemble import receipt_from_ledger
 from docket.rules.receipt.fold import fold
@@ -352,12 +352,40 @@ def test_everything_that_can_happen_is_counted() -> None:
     assert {"omitted-paths", "upstream-overrides"} <= set(receipt["limits_disclosure"]["codes"])
 
 
-def test_a_tool_use_without_a_name_is_counted_and_not_named() -> None:
+@pytest.mark.parametrize(("data", "member"), [({"name": 7}, "name"), ({}, "name"), ({"name": "x", "ok": 1}, "ok")])
+def test_a_tool_use_of_another_form_names_its_event(data: dict[str, JsonValue], member: str) -> None:
     ledger = opened()
-    ledger.add_raw("tool.call", {"name": 7})
-    ledger.add_raw("tool.call", {})
+    ledger.add_raw("tool.call", data)
 
-    assert receipt_of(ledger.data())["tools"] == {"calls": 2, "names": [], "failures": 0}
+    with pytest.raises(InvalidDocumentError, match=rf"event 4: tool\.call.*{member}"):
+        receipt_of(ledger.data())
+
+
+def test_what_the_agent_asserts_stands_apart_and_moves_nothing() -> None:
+    receipt = receipt_of(samples.asserted().data())
+
+    assert receipt["asserted"] == {
+        "calls": 2,
+        "input_tokens": 12_000,
+        "cached_input_tokens": 2000,
+        "output_tokens": 100,
+        "notes": {"plan": 1},
+    }
+    assert receipt["tools"] == {"calls": 1, "names": ["bash"], "failures": 1}
+    assert receipt["notes"] == {"recipe": 1}
+    assert receipt["totals"]["cost_usd"] == "0.001500"
+    assert (receipt["totals"]["total_tokens"], receipt["totals"]["calls"]) == (500, 1)
+    assert (receipt["totals"]["asserted_calls"], len(receipt["appendix"]["usage"])) == (0, 1)
+    assert receipt["model_calls"]["count"] == 1
+
+
+def test_an_agent_that_asserts_nothing_but_tools_has_no_member_for_it() -> None:
+    ledger = opened()
+    ledger.add_raw("tool.call", {"name": "bash", "reported_by": "agent"})
+
+    receipt = receipt_of(closed(ledger, "0.00", ()).data())
+    assert "asserted" not in receipt
+    assert receipt["tools"] == {"calls": 1, "names": ["bash"], "failures": 0}
 
 
 def test_a_declared_gap_stands_in_the_evidence() -> None:

@@ -282,7 +282,9 @@ class ModelReply:
         return [Released(), Record(self._error(why, text, seen.status, now_ns)), *told], []
 
     def _tell(self, ended: Ended, now_ns: int) -> list[Command]:
-        return [] if self._told is None else self._told(ended, now_ns)
+        # Forgotten once told: a reply that held on to its exchange would keep both alive until a collection.
+        told, self._told = self._told, None
+        return [] if told is None else told(ended, now_ns)
 
     def _refusal_of(self, seen: Seen) -> tuple[Reason, str] | None:
         """Return why nothing is billed: an error status, or an error event before any output."""

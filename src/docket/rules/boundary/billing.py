@@ -7,7 +7,8 @@ Rules:
 2. While it runs: reported input, or the estimate until then; output as reported or counted, whichever is more.
 3. At the end: what was reported is billed and nothing else; what was reported only in part, or not at all, is
    completed by the estimate and marked so, and nothing unreported is billed as cached. A reported zero stays zero.
-4. The reply's model is priced, at the served tier; where the reply does not say, what was asked for.
+4. The reply's model is priced, at the served tier; where the reply does not say, or says less than the request did,
+   what was asked for.
 5. A model without a price is refused under a dollar cap, unless the policy lets its price be assumed.
 """
 
@@ -21,7 +22,7 @@ from docket.formats.ledger.model_events import Component, PriceRow
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import BudgetMode, UnknownModels
-from docket.formats.run.usage import Usage, UsageSource
+from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from docket.formats.visible import base64_text
 from docket.rules.boundary.admission import Refused
 from docket.rules.providers.estimate import BYTES_PER_TOKEN, settle
@@ -129,10 +130,10 @@ class Prices:
             CallFacts(
                 provider=provider.name,
                 section=provider.prices,
-                model=reading.model or requested,
+                model=served_model(facts, reading) or requested,
                 requested_model=requested,
                 usage=usage,
-                parts=reading.parts,
+                parts=tuple(_renamed(part, facts, reading) for part in reading.parts),
                 at=at,
                 service_tier=reading.service_tier or facts.service_tier,
                 speed=reading.speed or facts.speed,
@@ -293,17 +294,28 @@ def bill(call: Call, seen: Seen) -> Bill:
     if settled.parts != reading.parts:
         reading = replace(reading, parts=settled.parts)
     priced = call.prices.priced(call.provider, call.facts, settled.usage, reading, call.at)
+    model = served_model(call.facts, reading)
     return Bill(
         usage=settled.usage,
         source=settled.source,
         note=settled.note,
-        model=reading.model or call.model,
-        model_b64=base64_of(reading.model_raw if reading.model else call.facts.model_raw),
+        model=model or call.model,
+        model_b64=base64_of(reading.model_raw if model else call.facts.model_raw),
         components=priced.components,
         rows=priced.rows,
         cost=priced.cost,
         assumed=priced.assumed,
     )
+
+
+def served_model(facts: RequestFacts, reading: Reading) -> str | None:
+    """Return the model a reply names, None where it names none, or only a part of what the request named."""
+    return None if facts.model_is_exact else reading.model
+
+
+def _renamed(part: UsagePart, facts: RequestFacts, reading: Reading) -> UsagePart:
+    own = facts.model if facts.model_is_exact and part.model == reading.model else None
+    return part if own is None else replace(part, model=own)
 
 
 def calibration_key(provider: Provider, model: str) -> str:

@@ -26,7 +26,7 @@ from docket.rules.providers.openai_request import read_chat_request
 from docket.rules.providers.path_model import model_in_path
 from docket.rules.providers.refusal import openai_refusal
 
-_BODY = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.BODY, ("type",))))
+BODY_MEMBERS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.BODY, ("type",))))
 _EVENTS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.EVENTS, *anthropic.EVENTS)))
 _MESSAGES_ONLY = ("cache_creation_input_tokens", "cache_read_input_tokens", "server_tool_use")
 
@@ -46,7 +46,7 @@ class AnyWire:
 
     def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:  # noqa: ARG002 - the first byte tells
         """Return a meter for one reply."""
-        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(AnyState(), events=_EVENTS, body=_BODY)
+        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(AnyState(), events=_EVENTS, body=BODY_MEMBERS)
 
     def refusal(self, refusal: Refusal) -> RefusalReply:
         """Return an error object in the form most clients read."""
@@ -103,7 +103,7 @@ class AnyState:
         if self._chosen is not None:
             return
         usage = as_map(value.get("usage"))
-        if value.get("type") == "message_start" or any(name in usage for name in _MESSAGES_ONLY):
+        if value.get("type") in ("message_start", "message") or any(name in usage for name in _MESSAGES_ONLY):
             self._chosen = 2
         elif "input_tokens" in usage or "response" in value:
             self._chosen = 1

@@ -77,12 +77,14 @@ class RequestFacts:
     `max_output_tokens` bounds the whole output, thinking included; None where the request sets no bound.
     `hidden` holds members of `Hidden`. `choices` is how many answers were asked for, each with its own output bound.
     `web_search_limit` is the most searches the request allows, None where it allows any number or has no such tool.
+    `model_is_exact` says that the request names the model more exactly than the reply will: with the place of serving.
     `ambiguous` says in words why another reader could read the body differently; None where none could.
     `fingerprint` is 16 hexadecimal digits, equal for bodies that ask the same thing again.
     """
 
     model: str | None = None
     model_raw: bytes | None = None
+    model_is_exact: bool = False
     streaming: bool = False
     max_output_tokens: int | None = None
     thinking_tokens: int | None = None

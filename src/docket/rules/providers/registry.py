@@ -18,6 +18,7 @@ from urllib.parse import SplitResult, urlsplit
 from docket.errors import UsageError
 from docket.formats.reason import Reason
 from docket.rules.providers.anthropic import AnthropicMessages
+from docket.rules.providers.bedrock import BedrockConverse, BedrockInvoke
 from docket.rules.providers.generic import AnyWire
 from docket.rules.providers.interface import Endpoint, EndpointKind, Wire
 from docket.rules.providers.openai_chat import OpenAiChat
@@ -26,9 +27,14 @@ from docket.rules.providers.openai_responses import OpenAiResponses
 ANTHROPIC_MESSAGES: Wire = AnthropicMessages()
 OPENAI_CHAT: Wire = OpenAiChat()
 OPENAI_RESPONSES: Wire = OpenAiResponses()
+BEDROCK_CONVERSE: Wire = BedrockConverse()
+BEDROCK_INVOKE: Wire = BedrockInvoke()
 ANY_WIRE: Wire = AnyWire()
 
-WIRES: Mapping[str, Wire] = {wire.name: wire for wire in (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, ANY_WIRE)}
+WIRES: Mapping[str, Wire] = {
+    wire.name: wire
+    for wire in (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK_CONVERSE, BEDROCK_INVOKE, ANY_WIRE)
+}
 
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _BILLED: tuple[tuple[str, Wire], ...] = (
@@ -43,6 +49,12 @@ _FREE_ENDS = (
 )  # fmt: skip
 _FREE_INSIDE = ("/files/", "/uploads/", "/organizations/", "/organization/", "/event_logging/", "/conversations/")
 _FREE_BELOW_BILLED = ("/count_tokens", "/input_tokens", "/cancel")
+_BEDROCK = re.compile(r".*/model/[^/]+/(?:(converse)(?:-stream)?|invoke(?:-with-response-stream)?)")
+# An id may hold an escaped colon, and the slash of a profile's ARN.
+_BEDROCK_COUNT = re.compile(
+    r"/model/(?:arn(?:[A-Za-z0-9._:-]|%3[Aa])*(?:inference-profile|foundation-model)%2[Ff])?"
+    r"(?:[A-Za-z0-9._:-]|%3[Aa])+/count-tokens"
+)
 _PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
 _FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
 _VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
@@ -81,6 +93,9 @@ class Provider:
         for end, wire in _BILLED:
             if bare.endswith(end):
                 return Endpoint(EndpointKind.BILLED, wire)
+        bedrock = _BEDROCK.fullmatch(bare)
+        if bedrock is not None:
+            return Endpoint(EndpointKind.BILLED, BEDROCK_CONVERSE if bedrock[1] else BEDROCK_INVOKE)
         return _FREE if _is_free(bare) else _UNKNOWN
 
     def url(self, path: str) -> str:
@@ -98,6 +113,8 @@ class Provider:
 def _is_free(path: str) -> bool:
     # Free only where every server reads the path as the same endpoint: one that unescapes, cuts at a mark or routes
     # by the beginning could find a billed one in it.
+    if _BEDROCK_COUNT.fullmatch(path):
+        return True
     if not _PLAIN.fullmatch(path):
         return False
     if any(f"{end}/" in path for end, _ in _BILLED):
@@ -118,11 +135,17 @@ _KNOWN: Mapping[str, Provider] = {
     "anthropic": Provider(name="anthropic", upstream="https://api.anthropic.com", prices="anthropic", versioned=False),
     "openai": Provider(name="openai", upstream="https://api.openai.com/v1", prices="openai"),
     # OpenAI-compatible, at addresses that agents' own variables name; their other wires are not read yet.
+    "bedrock": Provider(
+        name="bedrock", upstream="https://bedrock-runtime.us-east-1.amazonaws.com", prices="aws", versioned=False
+    ),
     "deepseek": Provider(name="deepseek", upstream="https://api.deepseek.com/v1", prices="deepseek"),
+    "fireworks": Provider(name="fireworks", upstream="https://api.fireworks.ai/inference/v1", prices="fireworks"),
     "gemini": Provider(name="gemini", upstream="https://generativelanguage.googleapis.com", prices="google"),
     "groq": Provider(name="groq", upstream="https://api.groq.com/openai/v1", prices="groq"),
     "mistral": Provider(name="mistral", upstream="https://api.mistral.ai/v1", prices="mistral"),
     "openrouter": Provider(name="openrouter", upstream="https://openrouter.ai/api/v1", prices="openrouter"),
+    "together": Provider(name="together", upstream="https://api.together.xyz/v1", prices="together"),
+    "xai": Provider(name="xai", upstream="https://api.x.ai/v1", prices="x-ai"),
 }
 # Names that people give to providers whose section of the price book is called otherwise.
 _SECTIONS: Mapping[str, str] = {"xai": "x-ai", "gemini": "google", "bedrock": "aws", "moonshot": "moonshotai"}

@@ -69,7 +69,7 @@ def write(folder: Path, files: dict[str, str]) -> None:
         path.write_text(text)
 
 
-def launch(lab, server, argv, *, home=None, tree=None, header=None, **variables):
+def launch(lab, server, argv, *, home=None, tree=None, **variables):
     """Plan as docket does, write the plan's files, start the agent; return (plan, exit code, output, POSTs seen)."""
     write(lab.root / "home", home or {})
     write(lab.repository, tree or {})
@@ -80,9 +80,7 @@ def launch(lab, server, argv, *, home=None, tree=None, header=None, **variables)
     recipe = recognise(tuple(argv))
 
     def request(inputs):
-        return LaunchRequest(
-            argv=tuple(argv), environ=environ, base_url=base, run_dir=str(run_dir), inputs=inputs, token_header=header
-        )
+        return LaunchRequest(argv=tuple(argv), environ=environ, base_url=base, run_dir=str(run_dir), inputs=inputs)
 
     wanted = {name: lab.repository / name for name in recipe.wanted_files(request({}))}
     planned = recipe.plan(
@@ -158,7 +156,7 @@ STORED_KEY = {".codex/auth.json": '{"auth_mode": "apikey", "OPENAI_API_KEY": "sk
 @pytest.mark.parametrize(
     ("case", "key"),
     [("stored", "sk-stored"), ("variable", "sk-variable"), ("own provider", "sk-gw"), ("profile", "sk-gw"),
-     ("command line", "sk-gw"), ("tree", "sk-stored"), ("header", "sk-gw"), ("proxies", "sk-stored")],
+     ("command line", "sk-gw"), ("tree", "sk-stored"), ("project", "sk-stored"), ("proxies", "sk-stored")],
 )  # fmt: skip
 def test_codex(lab, case, key):
     codex = str(program("codex"))
@@ -166,7 +164,7 @@ def test_codex(lab, case, key):
     variables = {"GW_KEY": "sk-gw"}
     if case == "variable":
         home, variables = {}, {"OPENAI_API_KEY": "sk-variable"}
-    elif case in ("own provider", "header"):
+    elif case == "own provider":
         home[".codex/config.toml"] = CODEX_ELSEWHERE
     elif case == "profile":
         home[".codex/work.config.toml"] = CODEX_ELSEWHERE
@@ -179,17 +177,21 @@ def test_codex(lab, case, key):
         home[".codex/config.toml"] = f'[projects."{lab.repository}"]\ntrust_level = "trusted"\n'
     elif case == "proxies":
         variables |= PROXIES
-    header = "x-docket-token" if case == "header" else None
-    path = "/openai/v1/responses" if header else f"/{TOKEN}/openai/v1/responses"
+    elif case == "project":
+        variables["OPENAI_PROJECT"] = "proj_1"
     with refusing_server() as server:
-        outcome = launch(lab, server, argv, home=home, tree=tree, header=header, **variables)
-        assert_refused_once(server, outcome, path, with_code=True)
+        outcome = launch(lab, server, argv, home=home, tree=tree, **variables)
+        assert_refused_once(server, outcome, "/openai/v1/responses", with_code=True)
+        handshakes = [seen[2] for seen in server.seen if seen[0] == "GET"]
     headers = {name.lower(): value for name, value in outcome[3][0][2].items()}
     assert headers["authorization"] == f"Bearer {key}"
-    assert headers.get("x-docket-token") == (TOKEN if header else None)
-    expected = {"openai": f"{NOWHERE}/v1"} if case in ("own provider", "profile", "command line", "header") else {}
-    assert outcome[0].upstreams == expected
-    assert not any(TOKEN in word for word in outcome[0].argv) or header is None
+    chosen = case in ("own provider", "profile", "command line")
+    carried = f"docket {TOKEN} proj_1" if case == "project" else f"docket {TOKEN}"
+    for sent in (headers, *({name.lower(): value for name, value in seen.items()} for seen in handshakes)):
+        assert sent.get("x-docket-token") == (TOKEN if chosen else None)
+        assert sent.get("openai-project") == (None if chosen else carried)
+    assert outcome[0].upstreams == ({"openai": f"{NOWHERE}/v1"} if chosen else {})
+    assert not any(TOKEN in word for word in outcome[0].argv)
 
 
 DOTENV = "".join(

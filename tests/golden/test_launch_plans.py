@@ -39,7 +39,6 @@ def test_the_plan_is_the_one_on_file(path):
         base_url="http://127.0.0.1:45678/0123456789abcdef",
         run_dir="/state/live/S",
         inputs={name: None if text is None else text.encode() for name, text in asked["inputs"].items()},
-        token_header=asked.get("token_header"),
     )
     recipe = recognise(request.argv, asked.get("agent"))
     assert recipe.name == case["recipe"]

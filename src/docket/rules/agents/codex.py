@@ -1,27 +1,31 @@
 """The launch recipe of Codex. Tried on 0.171.0.
 
 What it must do (measured): `OPENAI_BASE_URL` is ignored, `-c openai_base_url` is not, for every kind of login; the
-WebSocket it tries first is given up at once when it is refused. A provider of the run's own would bound retries and
-keep the token out of the arguments, but Codex ties a session to its provider: one made without docket could not be
-resumed under it, nor the other way. A 400 ends it at the first answer anyway. A repository's `.codex/config.toml`
-cannot beat `-c`; a later `-c` can, so the person's own come first. A provider the person chose is kept and only its
-address replaced; there the token goes into a header from the environment, where the boundary takes one. The provider
-is named in any case, for a resumed session would else bring its own.
+WebSocket it tries first is given up at once when it is refused. A provider of the run's own would bound retries, but
+Codex ties a session to its provider: one made without docket could not be resumed under it, nor the other way. A 400
+ends it at the first answer anyway. A repository's `.codex/config.toml` cannot beat `-c`; a later `-c` can, so the
+person's own come first. A provider the person chose is kept and only its address replaced. The provider is named in
+any case, for a resumed session would else bring its own.
+
+The token comes from the environment: a chosen provider sends it in a header of its own, the built-in one before the
+value of `OPENAI_PROJECT`, which it sends with every request and every WebSocket.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.codex_config import CONFIG_OPTIONS, CodexFacts, CodexFiles, Login, read_facts
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.environment import ANTHROPIC, CORE, OPENAI, kept_upstream, local_address, no_proxy, pointing
-from docket.rules.agents.interface import LaunchPlan, LaunchRequest
+from docket.rules.agents.interface import CARRIED_TOKEN, TOKEN_HEADER, LaunchPlan, LaunchRequest
 
 TOKEN_VARIABLE = "DOCKET_BOUNDARY_TOKEN"  # noqa: S105 - a variable's name, not a secret
+CARRIER_VARIABLE = "OPENAI_PROJECT"
 CHATGPT = "https://chatgpt.com/backend-api/codex"
 
 _PROGRAM = Program(names=("codex",), packages=("@openai/codex",), script_parts=("/@openai/codex/",))
@@ -65,7 +69,7 @@ class CodexRecipe:
         return LaunchPlan(
             argv=(*request.argv[:at], *overrides, *request.argv[at:]),
             env_set={**pointed.variables, **no_proxy(request.environ), **address.variables, **_key(request, facts)},
-            notes=(*pointed.notes, *_notes(facts, address)),
+            notes=(*pointed.notes, *_notes(facts, custom=address.custom)),
             upstreams={**pointed.upstreams, **kept},
         )
 
@@ -74,20 +78,19 @@ class CodexRecipe:
 class _Address:
     base_url: str
     custom: bool
-    header: str | None = None
-    variables: dict[str, str] = field(default_factory=dict)
+    variables: Mapping[str, str]
 
     @classmethod
     def of(cls, request: LaunchRequest, upstream: str, *, custom: bool) -> _Address:
-        if request.token_header is None or not custom:
-            return cls(base_url=local_address(request.base_url, OPENAI, upstream), custom=custom)
-        origin, _, token = request.base_url.rpartition("/")
-        return cls(
-            base_url=local_address(origin, OPENAI, upstream),
-            custom=custom,
-            header=request.token_header,
-            variables={TOKEN_VARIABLE: token},
-        )
+        variables = {TOKEN_VARIABLE: request.token} if custom else {CARRIER_VARIABLE: _carried(request)}
+        return cls(base_url=local_address(request.origin, OPENAI, upstream), custom=custom, variables=variables)
+
+
+def _carried(request: LaunchRequest) -> str:
+    own = request.environ.get(CARRIER_VARIABLE, "").strip()
+    if own.startswith(f"{CARRIED_TOKEN} "):  # a run within a run: the outer token is not the provider's to see
+        own = own.split(" ", 2)[2] if own.count(" ") > 1 else ""
+    return f"{CARRIED_TOKEN} {request.token} {own}".rstrip()
 
 
 def _start(request: LaunchRequest) -> int:
@@ -133,10 +136,7 @@ def _address_settings(provider: str, address: _Address) -> tuple[str, ...]:
     if not address.custom:
         return (f'openai_base_url="{address.base_url}"',)
     at = f"model_providers.{provider}"
-    settings = [f'{at}.base_url="{address.base_url}"']
-    if address.header is not None:
-        settings.append(f'{at}.env_http_headers.{address.header}="{TOKEN_VARIABLE}"')
-    return tuple(settings)
+    return (f'{at}.base_url="{address.base_url}"', f'{at}.env_http_headers.{TOKEN_HEADER}="{TOKEN_VARIABLE}"')
 
 
 def _key(request: LaunchRequest, facts: CodexFacts) -> dict[str, str]:
@@ -158,20 +158,20 @@ def _quiet(request: LaunchRequest, start: int, facts: CodexFacts) -> tuple[str, 
     return tuple(settings)
 
 
-def _notes(facts: CodexFacts, address: _Address) -> tuple[str, ...]:
+def _notes(facts: CodexFacts, *, custom: bool) -> tuple[str, ...]:
     notes = []
-    if not address.custom and facts.login is Login.CHATGPT:
+    if custom:
+        return ()
+    if facts.login is Login.CHATGPT:
         notes.append(
             "codex is logged in with ChatGPT: its calls count against that plan, and dollars shown are list prices; "
             'budget.mode = "quota" counts without them'
         )
-    if not address.custom and facts.login is Login.UNKNOWN:
+    if facts.login is Login.UNKNOWN:
         notes.append(
             "docket cannot see how codex is logged in and takes it for an API key; "
             f"for a ChatGPT login held in a keyring add --upstream openai={CHATGPT}"
         )
-    if not address.custom and facts.login is Login.OPENAI_VARIABLE:
+    if facts.login is Login.OPENAI_VARIABLE:
         notes.append("codex does not read OPENAI_API_KEY by itself; docket hands it on as CODEX_API_KEY")
-    if address.header is None:
-        notes.append("the run's token stands in codex's arguments, which others on this machine can read")
     return tuple(notes)

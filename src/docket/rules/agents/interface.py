@@ -4,7 +4,8 @@ Rules (docs/reference/agents.md):
 1. A plan sets environment, arguments and files of the run alone; it never touches the person's own configuration.
 2. What the person had pointed the agent at becomes the upstream of the boundary, so that nothing is rerouted.
 3. An agent that cannot be made to reach the boundary is refused before it starts, with the reason.
-4. The run's token stands in an argument only where the agent offers no other way, and the plan says so.
+4. The run's token stands in a header where the agent sends one of its own configuration to the model alone, else in
+   the address; in an argument only where the agent offers no other way, and then the plan says so.
 
 A recipe reads no file and no clock: what it needs to know is handed in.
 """
@@ -16,6 +17,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+# The header that carries the run's token, and the one that may carry it before its own value (`docket TOKEN own`).
+TOKEN_HEADER = "x-docket-token"  # noqa: S105 - a header's name, not a secret
+CARRIER_HEADER = "openai-project"
+CARRIED_TOKEN = "docket"  # noqa: S105 - the word before it, not a secret
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRequest:
@@ -24,8 +30,7 @@ class LaunchRequest:
     `argv` and `environ` are the person's, surrogateescape text. `base_url` is `http://127.0.0.1:PORT/TOKEN` without
     a slash at its end; a provider stands below it (`{base_url}/anthropic`, `{base_url}/openai/v1`). `run_dir` is the
     absolute path of the folder in which the plan's files will be written. `inputs` holds the bytes of what
-    `Recipe.wanted_files` named, None for what does not exist or cannot be read. `token_header`, where the boundary
-    takes the token from a header, is that header's name.
+    `Recipe.wanted_files` named, None for what does not exist or cannot be read.
     """
 
     argv: tuple[str, ...]
@@ -33,7 +38,16 @@ class LaunchRequest:
     base_url: str
     run_dir: str
     inputs: Mapping[str, bytes | None] = field(default_factory=dict)
-    token_header: str | None = None
+
+    @property
+    def origin(self) -> str:
+        """The boundary's address without the token, for requests that carry it in a header."""
+        return self.base_url.rpartition("/")[0]
+
+    @property
+    def token(self) -> str:
+        """The run's token."""
+        return self.base_url.rpartition("/")[2]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

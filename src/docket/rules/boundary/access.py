@@ -1,10 +1,12 @@
-"""Who may use the boundary: the run's token in the first path segment, and a caller on this machine.
+"""Who may use the boundary: the run's token in a header or the first path segment, and a caller on this machine.
 
 Rules:
 1. The token is compared in constant time; without it every request gets the same 404, whatever it asks for.
 2. A Host or Origin that is not this machine's loopback is turned away too (DNS rebinding), before the token.
-3. The token is cut off the target here; nothing behind this module sees it.
-4. Turned-away requests are counted and told in few events: the first of each kind at once, then at most one a
+3. The token is cut off the target and taken out of the headers here; nothing behind this module sees it.
+4. Besides `x-docket-token` it may stand before a header's own value (`OpenAI-Project: docket TOKEN own`), for agents
+   that send no header of a person's choice; the value goes on as it was, an empty one not at all.
+5. Turned-away requests are counted and told in few events: the first of each kind at once, then at most one a
    minute and the rest at the end.
 """
 
@@ -12,15 +14,20 @@ from __future__ import annotations
 
 import hmac
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
 from docket.formats.ledger.network_events import NetDenied
 from docket.formats.reason import Reason
-from docket.rules.boundary.http1 import RequestHead, values
+from docket.rules.agents.interface import CARRIED_TOKEN, CARRIER_HEADER, TOKEN_HEADER
+from docket.rules.boundary.http1 import Headers, RequestHead, values
 
 TELL_EVERY_NS = 60_000_000_000
+_TOKEN = TOKEN_HEADER.encode("ascii")
+_CARRIER = CARRIER_HEADER.encode("ascii")
+_CARRIED = f"{CARRIED_TOKEN} ".encode("ascii")
 _LOOPBACK = re.compile(r"(127\.0\.0\.1|localhost|\[::1\])(:[0-9]{1,5})?", re.IGNORECASE)
 
 
@@ -75,11 +82,36 @@ def knock(head: RequestHead, token: str) -> Knock:
     if any(not _is_own(origin.decode("latin-1")) for origin in values(head.headers, b"origin")):
         return TurnedAway(Door.FOREIGN_ORIGIN)
     path, mark, query = head.target[1:].partition("?")
-    given, _, rest = path.partition("/")
-    if not hmac.compare_digest(given.encode("latin-1"), token.encode("ascii")):
-        return TurnedAway(Door.NO_TOKEN)
+    first, _, rest = path.partition("/")
+    wanted = token.encode("ascii")
+    if not hmac.compare_digest(first.encode("latin-1"), wanted):
+        if not any(hmac.compare_digest(given, wanted) for given in _tokens(head.headers)):
+            return TurnedAway(Door.NO_TOKEN)
+        rest = path
     provider, slash, rest = rest.lstrip("/").partition("/")
     return Entered(provider, "/" + rest.lstrip("/") + mark + query if slash else f"/{mark}{query}")
+
+
+def without_token(head: RequestHead) -> RequestHead:
+    """Return the head of a request that was let in, as its provider may see it: without the token in its headers."""
+    if not any(True for _ in _tokens(head.headers)):
+        return head
+    fields: list[tuple[bytes, bytes]] = []
+    for name, value in head.headers:
+        lower = name.lower()
+        if lower == _CARRIER and value.startswith(_CARRIED):
+            _, _, own = value.removeprefix(_CARRIED).partition(b" ")
+            fields += [(name, own)] if own else []
+        elif lower != _TOKEN:
+            fields.append((name, value))
+    return replace(head, headers=tuple(fields))
+
+
+def _tokens(headers: Headers) -> Iterator[bytes]:
+    yield from values(headers, _TOKEN)
+    for value in values(headers, _CARRIER):
+        if value.startswith(_CARRIED):
+            yield value.removeprefix(_CARRIED).partition(b" ")[0]
 
 
 def _is_own(origin: str) -> bool:

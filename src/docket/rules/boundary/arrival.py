@@ -19,7 +19,7 @@ from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import UnknownEndpoints
-from docket.rules.boundary.access import Door, Entered, TurnedAway, knock
+from docket.rules.boundary.access import Door, Entered, TurnedAway, knock, without_token
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.forwarding import asks_for_upgrade, has_dot_segment, overrides_its_method
 from docket.rules.boundary.http1 import NO_BODY, RequestHead, joined, request_framing
@@ -27,7 +27,8 @@ from docket.rules.boundary.protocol import Command, Finish, Record
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
 from docket.rules.boundary.terms import Terms
 from docket.rules.boundary.weighed import Weighed
-from docket.rules.providers.interface import Endpoint, EndpointKind, Wire
+from docket.rules.providers.bedrock import signed_for_host
+from docket.rules.providers.interface import Endpoint, EndpointKind, RequestTarget, Wire
 from docket.rules.providers.registry import ANY_WIRE, Provider
 
 _TURNED_AWAY = {
@@ -87,6 +88,7 @@ def arrive(head: RequestHead, terms: Terms) -> Arrival:
     if isinstance(entered, TurnedAway):
         text = _TURNED_AWAY.get(entered.kind)
         return Closed(entered.kind, (not_found() if text is None else plain_text(405, text), Finish()))
+    head = without_token(head)
     asked = Asked(provider=entered.provider, path=entered.recorded_path)
     provider = terms.providers.get(entered.provider)
     if provider is None:
@@ -97,6 +99,9 @@ def arrive(head: RequestHead, terms: Terms) -> Arrival:
     asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
     if asks_for_upgrade(head):
         return _no_upgrade(head, asked, terms)
+    signed = signed_for_host(RequestTarget(path=entered.rest, headers=head.headers))
+    if signed is not None:
+        return Denied(asked, Refused(reason=Reason.SIGNED_FOR_HOST, detail=signed))
     if endpoint.kind is EndpointKind.BILLED and endpoint.wire is not None:
         return Metered(asked, Weighed(provider=provider, wire=endpoint.wire, head=head, entered=entered))
     if endpoint.kind is EndpointKind.UNKNOWN and not _may_pass(entered, terms.policy):

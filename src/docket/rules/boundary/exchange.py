@@ -18,6 +18,7 @@ from __future__ import annotations
 from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import ModelRequest, Outcome
 from docket.formats.reason import Reason
+from docket.rules.boundary.access import without_token
 from docket.rules.boundary.admission import Admitted, Held, Refused, model_refused
 from docket.rules.boundary.arrival import Answered, Closed, Denied, Metered, PassedOn, arrive
 from docket.rules.boundary.billing import Call, Quote, base64_of
@@ -134,7 +135,7 @@ class Exchange:
                 self.needs = Needs(body=True)
                 return []
             case PassedOn():
-                return self._pass(head, arrival)
+                return self._pass(without_token(head), arrival)
 
     def _pass(self, head: RequestHead, arrival: PassedOn) -> list[Command]:
         unweighed = Unweighed(

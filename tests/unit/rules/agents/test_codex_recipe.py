@@ -17,17 +17,16 @@ BASE = "http://127.0.0.1:4000/tok"
 CONFIG, AUTH = "/h/.codex/config.toml", "/h/.codex/auth.json"
 KEY = json.dumps({"auth_mode": "apikey", "OPENAI_API_KEY": "sk"}).encode()
 CHAT = json.dumps({"auth_mode": "chatgpt", "OPENAI_API_KEY": None, "tokens": {"access_token": "t"}}).encode()
-IN_ARGUMENTS = "the run's token stands in codex's arguments, which others on this machine can read"
+ORIGIN = "http://127.0.0.1:4000"
 
 
-def request(*argv, environ=None, inputs=None, header=None):
+def request(*argv, environ=None, inputs=None):
     return LaunchRequest(
         argv=argv or ("codex", "exec", "hi"),
         environ={"HOME": "/h", **(environ or {})},
         base_url=BASE,
         run_dir="/run/d",
         inputs={AUTH: KEY} if inputs is None else inputs,
-        token_header=header,
     )
 
 
@@ -65,19 +64,35 @@ def test_the_built_in_provider_is_pointed_at_the_boundary():
     assert planned.argv[-2:] == ("exec", "hi")
     assert overrides(planned) == {
         "model_provider": "openai",
-        "openai_base_url": f"{BASE}/openai/v1",
+        "openai_base_url": f"{ORIGIN}/openai/v1",
         "features": {"plugins": False, "apps": False},
         "analytics": {"enabled": False},
     }
     assert planned.refusal.status == 400
     assert planned.upstreams == {}
     assert planned.files == ()
-    assert planned.notes == (IN_ARGUMENTS,)
+    assert planned.notes == ()
     assert planned.env_set["NO_PROXY"].endswith("::1")
     assert planned.env_set["OPENAI_BASE_URL"] == f"{BASE}/openai/v1"
     assert "CODEX_API_KEY" not in planned.env_set
-    # The built-in provider takes no header of ours.
-    assert plan(header="x-docket-token") == planned
+
+
+@pytest.mark.parametrize(
+    ("own", "carried"),
+    [
+        (None, "docket tok"),
+        ("", "docket tok"),
+        ("proj_1", "docket tok proj_1"),
+        ("docket outer", "docket tok"),
+        ("docket outer proj_1", "docket tok proj_1"),
+    ],
+)
+def test_the_token_goes_by_the_environment_and_never_by_an_argument(own, carried):
+    planned = plan(environ={} if own is None else {"OPENAI_PROJECT": own})
+    assert planned.env_set["OPENAI_PROJECT"] == carried
+    assert not any("tok" in word for word in planned.argv)
+    # What codex starts reads other variables, and finds the token in them.
+    assert planned.env_set["OPENAI_BASE_URL"] == f"{BASE}/openai/v1"
 
 
 @pytest.mark.parametrize(
@@ -115,7 +130,7 @@ def test_a_key_in_a_variable_that_codex_does_not_read_is_handed_on():
 def test_a_chatgpt_login_goes_to_its_own_upstream_and_is_said():
     planned = plan(inputs={AUTH: CHAT})
     assert planned.upstreams == {"openai": CHATGPT}
-    assert overrides(planned)["openai_base_url"] == f"{BASE}/openai"
+    assert overrides(planned)["openai_base_url"] == f"{ORIGIN}/openai"
     assert "ChatGPT" in planned.notes[0]
     assert "quota" in planned.notes[0]
     # Other programs of the run must not send their keys there.
@@ -124,7 +139,7 @@ def test_a_chatgpt_login_goes_to_its_own_upstream_and_is_said():
 
 
 def test_a_login_that_cannot_be_seen_is_said():
-    (note, _) = plan(inputs={}).notes
+    (note,) = plan(inputs={}).notes
     assert "--upstream openai=https://chatgpt.com" in note
 
 
@@ -137,21 +152,18 @@ env_key = "GW_KEY"
 """
 
 
-@pytest.mark.parametrize("header", [None, "x-docket-token"])
-def test_a_provider_the_person_chose_is_kept_and_its_address_replaced(header):
-    planned = plan(inputs={CONFIG: GATEWAY, AUTH: KEY}, header=header)
+def test_a_provider_the_person_chose_is_kept_and_its_address_replaced():
+    planned = plan(inputs={CONFIG: GATEWAY, AUTH: KEY})
     config = overrides(planned)
     assert config["model_provider"] == "gw"
     assert "openai_base_url" not in config
-    expected = {"base_url": f"{BASE}/openai/v1"}
-    if header is not None:
-        expected = {
-            "base_url": "http://127.0.0.1:4000/openai/v1",
-            "env_http_headers": {"x-docket-token": "DOCKET_BOUNDARY_TOKEN"},
-        }
-        assert planned.env_set["DOCKET_BOUNDARY_TOKEN"] == "tok"
-    assert any("/tok/" in word for word in planned.argv) == (header is None)
-    assert (IN_ARGUMENTS in planned.notes) == (header is None)
+    expected = {
+        "base_url": f"{ORIGIN}/openai/v1",
+        "env_http_headers": {"x-docket-token": "DOCKET_BOUNDARY_TOKEN"},
+    }
+    assert planned.env_set["DOCKET_BOUNDARY_TOKEN"] == "tok"
+    assert "OPENAI_PROJECT" not in planned.env_set
+    assert not any("tok" in word and "x-docket-token" not in word for word in planned.argv)
     assert config["model_providers"] == {"gw": expected}
     assert planned.upstreams == {"openai": "https://gw.example.com/x/v1"}
 
@@ -187,7 +199,7 @@ def test_the_persons_own_overrides_stand_before_the_runs():
     assert planned.argv[: len(argv) - 1] == argv[:-1]
     assert planned.argv[-1] == "hi"
     assert planned.upstreams == {"openai": "http://z"}
-    assert overrides(planned)["model_providers"]["zz"]["base_url"] == f"{BASE}/openai"
+    assert overrides(planned)["model_providers"]["zz"]["base_url"] == f"{ORIGIN}/openai"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from docket.rules.boundary.access import TELL_EVERY_NS, Door, Entered, TurnawayCounter, TurnedAway, knock
+from docket.rules.boundary.access import TELL_EVERY_NS, Door, Entered, TurnawayCounter, TurnedAway, knock, without_token
 from docket.rules.boundary.http1 import RequestHead
 
 HOST = (b"Host", b"127.0.0.1:8080")
@@ -23,6 +23,54 @@ def head(target: str, *headers: tuple[bytes, bytes], method: str = "POST") -> Re
 )
 def test_the_token_is_cut_off(target, provider, rest):
     assert knock(head(target), "tok") == Entered(provider, rest)
+
+
+TOKEN = (b"X-Docket-Token", b"tok")
+
+
+@pytest.mark.parametrize(
+    ("target", "fields", "provider", "rest"),
+    [
+        ("/anthropic/v1/messages?beta=true", [TOKEN], "anthropic", "/v1/messages?beta=true"),
+        ("/tok/anthropic/v1", [TOKEN], "anthropic", "/v1"),
+        ("/tok/anthropic/v1", [(b"X-Docket-Token", b"of another run")], "anthropic", "/v1"),
+        ("/openai/v1", [(b"x-docket-token", b"wrong"), TOKEN], "openai", "/v1"),
+        ("/openai/v1", [(b"OpenAI-Project", b"docket tok")], "openai", "/v1"),
+        ("/openai/v1", [(b"openai-project", b"docket tok proj_1")], "openai", "/v1"),
+        ("/", [TOKEN], "", "/"),
+    ],
+)
+def test_the_token_may_stand_in_a_header(target, fields, provider, rest):
+    assert knock(head(target, HOST, *fields), "tok") == Entered(provider, rest)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [(b"x-docket-token", b"tokk")],
+        [(b"x-docket-token", b"")],
+        [(b"x-docket-token", b"t\xf6k")],
+        [(b"x-docket-tokens", b"tok")],
+        [(b"openai-project", b"tok")],
+        [(b"openai-project", b"docket")],
+        [(b"openai-project", b"docket proj tok")],
+        [(b"openai-organization", b"docket tok")],
+    ],
+)
+def test_another_header_lets_nobody_in(fields):
+    assert knock(head("/openai/v1", HOST, *fields), "tok") == TurnedAway(Door.NO_TOKEN)
+
+
+def test_no_provider_sees_the_token():
+    own = (b"Authorization", b"Bearer k")
+    carried = (b"OpenAI-Project", b"docket tok proj_1")
+    assert without_token(head("/x", HOST, TOKEN, own, carried)).headers == (HOST, own, (b"OpenAI-Project", b"proj_1"))
+    assert without_token(head("/x", HOST, (b"openai-project", b"docket tok"))).headers == (HOST,)
+    # A run within a run: each boundary takes its own.
+    twice = (b"openai-project", b"docket tok docket outer proj_1")
+    assert without_token(head("/x", HOST, twice)).headers == (HOST, (b"openai-project", b"docket outer proj_1"))
+    plain = head("/x", HOST, own, (b"openai-project", b"proj_1"))
+    assert without_token(plain) is plain
 
 
 def test_a_record_shows_no_query():

@@ -2,7 +2,9 @@
 
 Rules:
 1. The fields are the key table: the parser, the document, the reference page and the tests read it from them.
-2. A section that exists is valid: its constructor checks every key and what must hold between keys.
+2. A key that is `later` than its section stands in the document only where it differs from its default, so that the
+   digest of a policy without it stays what it was.
+3. A section that exists is valid: its constructor checks every key and what must hold between keys.
 
 How a key is enforced is said by its sentence; the enforcing is done by the rooms that own it.
 """
@@ -27,6 +29,7 @@ class Key:
     kind: ValueKind
     default: object
     summary: str
+    later: bool = False
 
     @property
     def path(self) -> str:
@@ -62,19 +65,23 @@ class Section:
                 kind=item.metadata["kind"],
                 default=item.default,
                 summary=item.metadata["summary"],
+                later=item.metadata["later"],
             )
             for item in fields(cls)  # type: ignore[arg-type]
         )
 
     def document(self) -> dict[str, JsonValue]:
-        """Return the section as it is digested: every key, in the document's spelling."""
-        return {key.name: key.kind.to_json(getattr(self, key.name)) for key in self.table()}
+        """Return the section as it is digested: its keys in the document's spelling."""
+        values = ((key, getattr(self, key.name)) for key in self.table())
+        return {key.name: key.kind.to_json(value) for key, value in values if not (key.later and value == key.default)}
 
     @classmethod
     def from_document(cls, reader: Reader) -> Self:
         """Read what `document` writes; a missing, unknown or otherwise spelt member is refused."""
         values: dict[str, Any] = {}
         for key in cls.table():
+            if key.later and not reader.has(key.name):
+                continue
             try:
                 values[key.name] = key.kind.from_json(reader.any(key.name))
             except InvalidDocumentError as error:
@@ -83,5 +90,5 @@ class Section:
         return cls(**values)
 
 
-def key(kind: ValueKind, summary: str) -> dict[str, object]:
-    return {"kind": kind, "summary": summary}
+def key(kind: ValueKind, summary: str, *, later: bool = False) -> dict[str, object]:
+    return {"kind": kind, "summary": summary, "later": later}

@@ -7,9 +7,9 @@ import random
 
 import pytest
 
+from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, ANY_WIRE, OPENAI_CHAT, OPENAI_RESPONSES
 from docket.rules.providers.estimate import settle
 from docket.rules.providers.interface import Wire
-from docket.rules.providers.registry import ANTHROPIC_MESSAGES, ANY_WIRE, OPENAI_CHAT, OPENAI_RESPONSES
 from docket.rules.providers.usage_chunk import inject_usage
 
 WIRES = (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, ANY_WIRE)

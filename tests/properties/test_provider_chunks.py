@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, ANY_WIRE, OPENAI_CHAT, OPENAI_RESPONSES
 from docket.rules.providers.interface import Reading, Wire
 from docket.rules.providers.json_scan import MemberScan
-from docket.rules.providers.registry import ANTHROPIC_MESSAGES, ANY_WIRE, OPENAI_CHAT, OPENAI_RESPONSES
 from docket.rules.providers.sse import EventStream
 from docket.rules.providers.usage_chunk import UsageChunkFilter
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from docket.formats.run.usage import Usage
+from docket.rules.providers.endpoints import ANY_WIRE
 from docket.rules.providers.interface import Reading
-from docket.rules.providers.registry import ANY_WIRE
 
 
 def read(value: object, *, stream: bool = False) -> Reading:

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from docket.formats.reason import Reason
+from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, ANY_WIRE, OPENAI_CHAT, OPENAI_RESPONSES
 from docket.rules.providers.interface import Refusal, Wire
-from docket.rules.providers.registry import ANTHROPIC_MESSAGES, ANY_WIRE, OPENAI_CHAT, OPENAI_RESPONSES
 
 MESSAGE = 'docket stopped this run: $0.05 of "$0.05" is spent (DKT-20261129-ABCDEF)'
 REFUSAL = Refusal(reason=Reason.MAX_USD, message=MESSAGE, docket_number="DKT-20261129-ABCDEF")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from docket.errors import UsageError
-from docket.rules.providers import registry
+from docket.rules.providers import endpoints, registry
 from docket.rules.providers.interface import EndpointKind
 
 
@@ -170,5 +170,5 @@ def test_wires_by_name() -> None:
     expected = {
         "anthropic-messages", "openai-chat", "openai-responses", "bedrock-converse", "bedrock-invoke", "unknown",
     }  # fmt: skip
-    assert set(registry.WIRES) >= expected
-    assert all(wire.name == name for name, wire in registry.WIRES.items())
+    assert set(endpoints.WIRES) >= expected
+    assert all(wire.name == name for name, wire in endpoints.WIRES.items())

@@ -28,8 +28,9 @@ from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
 from docket.rules.boundary.terms import Terms
 from docket.rules.boundary.weighed import Weighed
 from docket.rules.providers.bedrock import signed_for_host
+from docket.rules.providers.endpoints import ANY_WIRE
 from docket.rules.providers.interface import Endpoint, EndpointKind, RequestTarget, Wire
-from docket.rules.providers.registry import ANY_WIRE, Provider
+from docket.rules.providers.registry import Provider
 
 _TURNED_AWAY = {
     Door.CONNECT: "docket's boundary is no proxy: point the agent's base URL at it instead\n",

@@ -21,8 +21,9 @@ from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
 from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead
 from docket.rules.boundary.protocol import Breach, Command, Record
 from docket.rules.boundary.reply import ModelReply
+from docket.rules.providers.endpoints import ANY_WIRE
 from docket.rules.providers.interface import NO_TARGET, RequestFacts, RequestTarget, Wire
-from docket.rules.providers.registry import ANY_WIRE, Provider
+from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.meter import InputEstimate
 from docket.rules.spending.reservation import Claim, Hold

@@ -1,9 +1,10 @@
-"""The meter of one reply: a body that is server-sent events or one JSON value, told apart by its first byte.
+"""The meter of one reply: server-sent events, one JSON value or a stream of them, told apart by the first byte.
 
 Rules:
 1. An upstream's content type is not believed where the body contradicts it: an error may come as JSON under
    `text/event-stream`, a stream under `application/json`.
-2. A JSON body is kept up to 1 MiB; a longer one is read member by member as it passes.
+2. A JSON body is kept up to 1 MiB; a longer one is read member by member as it passes. A format whose streams are
+   JSON values (an array in pieces, one value a line) says with which byte such a stream begins.
 3. What was sent but not ended (no blank line, no newline, no closing bracket) is read as far as it goes.
 
 What the events mean is a `ReplyState` of the wire format.
@@ -15,6 +16,7 @@ from typing import Protocol, Self
 
 from docket.rules.providers.interface import Reading
 from docket.rules.providers.json_scan import JsonMap, MemberScan, loads_lenient
+from docket.rules.providers.json_values import JsonValues
 from docket.rules.providers.sse import EventStream
 
 Paths = tuple[tuple[str, ...], ...]
@@ -55,16 +57,21 @@ class ReplyState(Protocol):
 
 
 class BodyMeter:
-    """A meter over a wire format's state; `wanted` are the members to keep of an event, of a body, too long to hold."""
+    """A meter over a wire format's state.
+
+    `events` and `body` are the members to keep of an event, of a body, too long to hold; `values` the bytes with
+    which a stream of JSON values begins (`[`, `{`), whose objects are taken as events.
+    """
 
     __slots__ = (
-        "_answer", "_bytes", "_event_members", "_events", "_held", "_scan", "_state", "_stream", "_wanted",
+        "_answer", "_bytes", "_event_members", "_events", "_held", "_scan", "_state", "_stream", "_values", "_wanted",
     )  # fmt: skip
 
-    def __init__(self, state: ReplyState, *, events: Paths, body: Paths) -> None:
+    def __init__(self, state: ReplyState, *, events: Paths, body: Paths = (), values: bytes = b"") -> None:
         self._state = state
         self._event_members = events
-        self._events: EventStream | None = None
+        self._values = values
+        self._events: EventStream | JsonValues | None = None
         self._wanted = body
         self._stream: bool | None = None
         self._held = bytearray()
@@ -78,9 +85,10 @@ class BodyMeter:
             data = data.lstrip(_BEFORE_FIRST)
             if not data:
                 return
-            self._stream = data[:1] not in b"{["
+            self._stream = data[:1] not in b"{[" or data[:1] in self._values
             if self._stream:
-                self._events = EventStream(self._event_members)
+                cutter = JsonValues if data[:1] in self._values else EventStream
+                self._events = cutter(self._event_members)
         self._answer = None
         self._bytes += len(data)
         if self._events is not None:

@@ -60,3 +60,29 @@ def response_failed(refusal: Refusal) -> RefusalReply:
     data = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
     body = b"event: response.failed\ndata: " + data + b"\n\n"
     return RefusalReply(200, headers(refusal, EVENT_TYPE), body)
+
+
+_GOOGLE_STATUSES = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}
+
+
+def google_refusal(refusal: Refusal) -> RefusalReply:
+    """Return an error object of Google's APIs (google.rpc.Status as JSON); its details hold docket's reason."""
+    details: list[dict[str, object]] = [
+        {
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            "reason": str(refusal.reason),
+            "domain": "docket",
+            "metadata": {"docket_number": refusal.docket_number},
+        }
+    ]
+    if refusal.retry_after_seconds is not None:
+        delay = f"{refusal.retry_after_seconds}s"
+        details.append({"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay})
+    status = _GOOGLE_STATUSES.get(refusal.status, "INTERNAL" if refusal.status >= 500 else "FAILED_PRECONDITION")
+    error = {"code": refusal.status, "message": refusal.message, "status": status, "details": details}
+    return reply(refusal, {"error": error, "docket": members(refusal)})
+
+
+def plain_refusal(refusal: Refusal) -> RefusalReply:
+    """Return an error whose object is its text, as Ollama answers."""
+    return reply(refusal, {"error": refusal.message, "docket": members(refusal)})

@@ -1,11 +1,11 @@
-"""Which providers docket knows, where they are, and what a method and a path of theirs stand for.
+"""Which providers docket knows, where they are and what they charge.
 
 Rules:
-1. The wire follows from the end of the path, so that gateways with prefixes of their own are read too.
-2. An endpoint is billed, free, or unknown; an unknown one is the policy's to allow, and is metered where it is.
-3. A provider of another name whose host is this machine is free by rule; a known name keeps its prices wherever
+1. A provider of another name whose host is this machine is free by rule; a known name keeps its prices wherever
    its upstream stands.
-4. A path is appended to the upstream as it came: its escapes, its query and its order stay.
+2. A path is appended to the upstream as it came: its escapes, its query and its order stay.
+
+What a method and a path stand for is `endpoints`'.
 """
 
 from __future__ import annotations
@@ -13,55 +13,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from docket.errors import UsageError
 from docket.formats.reason import Reason
-from docket.rules.providers.anthropic import AnthropicMessages
-from docket.rules.providers.bedrock import BedrockConverse, BedrockInvoke
-from docket.rules.providers.generic import AnyWire
-from docket.rules.providers.interface import Endpoint, EndpointKind, Wire
-from docket.rules.providers.openai_chat import OpenAiChat
-from docket.rules.providers.openai_responses import OpenAiResponses
 
-ANTHROPIC_MESSAGES: Wire = AnthropicMessages()
-OPENAI_CHAT: Wire = OpenAiChat()
-OPENAI_RESPONSES: Wire = OpenAiResponses()
-BEDROCK_CONVERSE: Wire = BedrockConverse()
-BEDROCK_INVOKE: Wire = BedrockInvoke()
-ANY_WIRE: Wire = AnyWire()
+if TYPE_CHECKING:  # the wire formats are loaded with the first request, not with a run's start
+    from docket.rules.providers.interface import Endpoint
 
-WIRES: Mapping[str, Wire] = {
-    wire.name: wire
-    for wire in (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK_CONVERSE, BEDROCK_INVOKE, ANY_WIRE)
-}
-
-_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
-_BILLED: tuple[tuple[str, Wire], ...] = (
-    ("/messages", ANTHROPIC_MESSAGES),
-    ("/chat/completions", OPENAI_CHAT),
-    ("/responses", OPENAI_RESPONSES),
-)
-# POST endpoints that providers do not bill, by the end of the path or by a part of it.
-_FREE_ENDS = (
-    "/count_tokens", "/input_tokens", "/files", "/uploads", "/moderations", "/conversations", "/cancel", "/tokenize",
-    "/detokenize",
-)  # fmt: skip
-_FREE_INSIDE = ("/files/", "/uploads/", "/organizations/", "/organization/", "/event_logging/", "/conversations/")
-_FREE_BELOW_BILLED = ("/count_tokens", "/input_tokens", "/cancel")
-_BEDROCK = re.compile(r".*/model/[^/]+/(?:(converse)(?:-stream)?|invoke(?:-with-response-stream)?)")
-# An id may hold an escaped colon, and the slash of a profile's ARN.
-_BEDROCK_COUNT = re.compile(
-    r"/model/(?:arn(?:[A-Za-z0-9._:-]|%3[Aa])*(?:inference-profile|foundation-model)%2[Ff])?"
-    r"(?:[A-Za-z0-9._:-]|%3[Aa])+/count-tokens"
-)
-_PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
-_FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
 _VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ADDRESS = re.compile(r"[!-~]+")
-_UNKNOWN = Endpoint(EndpointKind.UNKNOWN, ANY_WIRE)
-_FREE = Endpoint(EndpointKind.FREE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,23 +43,9 @@ class Provider:
 
     def classify(self, method: str, path: str) -> Endpoint:
         """Return what a request stands for; `path` may carry a query."""
-        bare = path.partition("?")[0].rstrip("/")
-        if method in _READING_METHODS:
-            fetched = method == "GET" and _FETCHED_RESPONSE.search(bare)
-            return Endpoint(EndpointKind.FREE, OPENAI_RESPONSES) if fetched else _FREE
-        if method == "DELETE":
-            return _FREE
-        if method != "POST":
-            return _UNKNOWN
-        if "/threads" in bare:
-            return _UNKNOWN
-        for end, wire in _BILLED:
-            if bare.endswith(end):
-                return Endpoint(EndpointKind.BILLED, wire)
-        bedrock = _BEDROCK.fullmatch(bare)
-        if bedrock is not None:
-            return Endpoint(EndpointKind.BILLED, BEDROCK_CONVERSE if bedrock[1] else BEDROCK_INVOKE)
-        return _FREE if _is_free(bare) else _UNKNOWN
+        from docket.rules.providers.endpoints import classify  # noqa: PLC0415 - see above
+
+        return classify(method, path)
 
     def url(self, path: str) -> str:
         """Return the upstream's URL for a path that came in after the provider's name."""
@@ -108,18 +57,6 @@ class Provider:
         if base.query:
             mark, query = "?", f"{base.query}&{query}" if query else base.query
         return f"{base.scheme}://{base.netloc}{prefix}{bare}{mark}{query}"
-
-
-def _is_free(path: str) -> bool:
-    # Free only where every server reads the path as the same endpoint: one that unescapes, cuts at a mark or routes
-    # by the beginning could find a billed one in it.
-    if _BEDROCK_COUNT.fullmatch(path):
-        return True
-    if not _PLAIN.fullmatch(path):
-        return False
-    if any(f"{end}/" in path for end, _ in _BILLED):
-        return path.endswith(_FREE_BELOW_BILLED)
-    return path.endswith(_FREE_ENDS) or any(part in path for part in _FREE_INSIDE)
 
 
 def _without_doubled_version(prefix: str, path: str, versioned: bool) -> str:  # noqa: FBT001 - a fact of the provider

@@ -52,10 +52,15 @@ class ParsedRequest(NamedTuple):
     ambiguous: str | None = None
 
 
-def parse_request(body: bytes) -> ParsedRequest | None:
-    """Return the object a request body holds, of a very large one its small members; None if it is no object."""
+def parse_request(
+    body: bytes, *, kept: tuple[tuple[str, ...], ...] = _LARGE_BODY_MEMBERS, read: frozenset[str] = _READ
+) -> ParsedRequest | None:
+    """Return the object a request body holds, of a very large one the members at `kept`; None if it is no object.
+
+    `read` are the names that a rule reads, for which another spelling's case would matter.
+    """
     if len(body) > MAX_PARSED_BYTES:
-        scan = MemberScan(_LARGE_BODY_MEMBERS)
+        scan = MemberScan(kept)
         scan.feed(body)
         return ParsedRequest(scan.result(), _twice(scan.repeated))
     value = loads_object(body)
@@ -64,9 +69,9 @@ def parse_request(body: bytes) -> ParsedRequest | None:
     members, repeated = value
     for name in members:
         # Decoders of one widespread language match names whatever their case.
-        if name not in _READ and (read := name.casefold()) in _READ:
+        if name not in read and (meant := name.casefold()) in read:
             return ParsedRequest(
-                members, f'the request names "{_shown(name)}", which some servers read as "{read}" and others do not'
+                members, f'the request names "{_shown(name)}", which some servers read as "{meant}" and others do not'
             )
     return ParsedRequest(members, _twice(repeated))
 

@@ -27,7 +27,7 @@ def error_of(value: object) -> StreamError:
     if isinstance(value, str):
         return StreamError(type="error", message=model_text(value[:MAX_MESSAGE_CHARACTERS]))
     members = as_map(value)
-    kind = next((members[name] for name in ("code", "type") if isinstance(members.get(name), str)), "error")
+    kind = next((members[name] for name in ("code", "type", "status") if isinstance(members.get(name), str)), "error")
     message = members.get("message")
     text = message if isinstance(message, str) else ""
     return StreamError(type=model_text(kind[:64]), message=model_text(text[:MAX_MESSAGE_CHARACTERS]))

@@ -10,8 +10,8 @@ from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPoli
 from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, advice, model_refused
 from docket.rules.boundary.refusing import Asked, answer_with, not_found, plain_text, refuse
+from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, OPENAI_RESPONSES
 from docket.rules.providers.interface import Refusal
-from docket.rules.providers.registry import ANTHROPIC_MESSAGES, OPENAI_RESPONSES
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.reservation import Claim
 

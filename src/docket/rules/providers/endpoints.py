@@ -1,0 +1,91 @@
+"""What a method and a path stand for: which wire format, and whether the provider bills it.
+
+Rules:
+1. The wire follows from the end of the path, so that gateways with prefixes of their own are read too.
+2. An endpoint is billed, free, or unknown; an unknown one is the policy's to allow, and is metered where it is.
+3. Free is only what every server reads as the same endpoint: one that unescapes, cuts at a mark or routes by the
+   beginning must not find a billed one in it.
+
+Where a provider stands and what it charges is `registry`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from docket.rules.providers.anthropic import AnthropicMessages
+from docket.rules.providers.bedrock import BedrockConverse, BedrockInvoke
+from docket.rules.providers.generic import AnyWire
+from docket.rules.providers.interface import Endpoint, EndpointKind, Wire
+from docket.rules.providers.openai_chat import OpenAiChat
+from docket.rules.providers.openai_responses import OpenAiResponses
+
+ANTHROPIC_MESSAGES: Wire = AnthropicMessages()
+OPENAI_CHAT: Wire = OpenAiChat()
+OPENAI_RESPONSES: Wire = OpenAiResponses()
+BEDROCK_CONVERSE: Wire = BedrockConverse()
+BEDROCK_INVOKE: Wire = BedrockInvoke()
+ANY_WIRE: Wire = AnyWire()
+
+WIRES: Mapping[str, Wire] = {
+    wire.name: wire
+    for wire in (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK_CONVERSE, BEDROCK_INVOKE, ANY_WIRE)
+}
+
+_READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_BILLED: tuple[tuple[str, Wire], ...] = (
+    ("/messages", ANTHROPIC_MESSAGES),
+    ("/chat/completions", OPENAI_CHAT),
+    ("/responses", OPENAI_RESPONSES),
+)
+# POST endpoints that providers do not bill, by the end of the path or by a part of it.
+_FREE_ENDS = (
+    "/count_tokens", "/input_tokens", "/files", "/uploads", "/moderations", "/conversations", "/cancel", "/tokenize",
+    "/detokenize",
+)  # fmt: skip
+_FREE_INSIDE = ("/files/", "/uploads/", "/organizations/", "/organization/", "/event_logging/", "/conversations/")
+_FREE_BELOW_BILLED = ("/count_tokens", "/input_tokens", "/cancel")
+_BEDROCK = re.compile(r".*/model/[^/]+/(?:(converse)(?:-stream)?|invoke(?:-with-response-stream)?)")
+# An id may hold an escaped colon, and the slash of a profile's ARN.
+_BEDROCK_COUNT = re.compile(
+    r"/model/(?:arn(?:[A-Za-z0-9._:-]|%3[Aa])*(?:inference-profile|foundation-model)%2[Ff])?"
+    r"(?:[A-Za-z0-9._:-]|%3[Aa])+/count-tokens"
+)
+_PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
+_FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
+_UNKNOWN = Endpoint(EndpointKind.UNKNOWN, ANY_WIRE)
+_FREE = Endpoint(EndpointKind.FREE)
+
+
+def classify(method: str, path: str) -> Endpoint:
+    """Return what a request stands for; `path` may carry a query."""
+    bare = path.partition("?")[0].rstrip("/")
+    if method in _READING_METHODS:
+        fetched = method == "GET" and _FETCHED_RESPONSE.search(bare)
+        return Endpoint(EndpointKind.FREE, OPENAI_RESPONSES) if fetched else _FREE
+    if method == "DELETE":
+        return _FREE
+    if method != "POST":
+        return _UNKNOWN
+    if "/threads" in bare:
+        return _UNKNOWN
+    for end, wire in _BILLED:
+        if bare.endswith(end):
+            return Endpoint(EndpointKind.BILLED, wire)
+    bedrock = _BEDROCK.fullmatch(bare)
+    if bedrock is not None:
+        return Endpoint(EndpointKind.BILLED, BEDROCK_CONVERSE if bedrock[1] else BEDROCK_INVOKE)
+    return _FREE if _is_free(bare) else _UNKNOWN
+
+
+def _is_free(path: str) -> bool:
+    # Free only where every server reads the path as the same endpoint: one that unescapes, cuts at a mark or routes
+    # by the beginning could find a billed one in it.
+    if _BEDROCK_COUNT.fullmatch(path):
+        return True
+    if not _PLAIN.fullmatch(path):
+        return False
+    if any(f"{end}/" in path for end, _ in _BILLED):
+        return path.endswith(_FREE_BELOW_BILLED)
+    return path.endswith(_FREE_ENDS) or any(part in path for part in _FREE_INSIDE)

@@ -2,8 +2,8 @@
 
 Rules:
 1. A gate is asked once the policy lets the call's model pass, and again after each pause it asked for.
-2. A call that a gate let go and that is not sent after all is told to it as `withdrawn`, one that was sent as `ended`;
-   each call that was let go gets exactly one of the two.
+2. A call that a gate let go or had wait, and that is not sent after all, is told to it as `withdrawn`, one that was
+   sent as `ended`; each gets exactly one of the two. `begun` comes in between, with the head of a reply.
 3. A gate answers with a value; what it wants recorded stands in the answer.
 """
 
@@ -24,14 +24,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The call may go on to the next gate."""
+    """The call may go on to the next gate; `record` is written down before it does."""
+
+    record: tuple[Payload, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """The call waits; the gate is asked again at `until_ns`."""
+    """The call waits; the gate is asked again at `until_ns`, with `heeds_release` after every release too."""
 
     until_ns: int
+    heeds_release: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,15 @@ class Gate(Protocol):
         """Decide whether a call may go on."""
         ...
 
-    def withdrawn(self, weighed: Weighed, now_ns: int) -> None:
-        """Take the news that a call that was let go is not sent."""
+    def begun(self, weighed: Weighed, status: int, now_ns: int) -> tuple[Payload, ...]:
+        """Take the news that the head of the upstream's reply has come; return what is to be recorded.
+
+        A call that is sent a second time, without docket's own question, has two heads.
+        """
+        ...
+
+    def withdrawn(self, weighed: Weighed, now_ns: int) -> tuple[Payload, ...]:
+        """Take the news that a call that was let go is not sent; return what is to be recorded."""
         ...
 
     def ended(self, weighed: Weighed, ended: Ended, now_ns: int) -> tuple[Payload, ...]:

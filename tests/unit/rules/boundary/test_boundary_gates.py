@@ -33,13 +33,19 @@ class Scripted:
     def __init__(self, *answers):
         self.answers = list(answers)
         self.told = []
+        self.heads = []
 
     def ask(self, weighed, now_ns):
         self.told.append(("asked", weighed.facts.model))
         return self.answers.pop(0) if self.answers else Go()
 
+    def begun(self, weighed, status, now_ns):
+        self.heads.append(status)
+        return ()
+
     def withdrawn(self, weighed, now_ns):
         self.told.append("withdrawn")
+        return ()
 
     def ended(self, weighed, ended, now_ns):
         self.told.append(ended)

@@ -15,18 +15,17 @@ What happens once a call is sent is `reply`'s; a request that is not billed is `
 
 from __future__ import annotations
 
-from docket.formats.amount import Usd
-from docket.formats.ledger.model_events import ModelRequest, Outcome
+from docket.formats.ledger.model_events import Outcome
 from docket.formats.reason import Reason
 from docket.rules.boundary.access import without_token
-from docket.rules.boundary.admission import Admitted, Held, Refused, model_refused
+from docket.rules.boundary.admission import Admitted, Refused
 from docket.rules.boundary.arrival import Answered, Closed, Denied, Metered, PassedOn, arrive
-from docket.rules.boundary.billing import Call, Quote, base64_of
+from docket.rules.boundary.asking import Asking, Step, exceeded_by
 from docket.rules.boundary.forwarding import (
     address_of,
     request_upstream,
 )
-from docket.rules.boundary.gates import Answer, Ended, Go, Pause
+from docket.rules.boundary.gates import Answer
 from docket.rules.boundary.http1 import RequestHead, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
 from docket.rules.boundary.passing import Passing
@@ -34,7 +33,6 @@ from docket.rules.boundary.protocol import (
     Await,
     BodyChunk,
     BodyEnded,
-    Breach,
     ClientGone,
     CloseUpstream,
     Command,
@@ -60,7 +58,7 @@ from docket.rules.boundary.refusing import Asked, refuse
 from docket.rules.boundary.reply import ModelReply
 from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.boundary.weighed import Weighed
-from docket.rules.providers.interface import RequestFacts, RequestTarget
+from docket.rules.providers.interface import RequestTarget
 
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 _ENDS: frozenset[type[Command]] = frozenset((Finish, Reset))
@@ -76,14 +74,13 @@ class Exchange:
         self._terms = terms
         self._shared = shared
         self._desk = shared.desk
-        self._passed_gates = 0
         self._at = ""
         self._asked = Asked(provider="", path="")
         self._body = bytearray()
         self._passing: Passing | None = None
         self._weighed: Weighed | None = None
+        self._asking: Asking | None = None
         self._reply: ModelReply | None = None
-        self._admitted: int | None = None
         self._failed = False
 
     def receive(self, event: Event, now_ns: int) -> list[Command]:
@@ -179,152 +176,52 @@ class Exchange:
             model=facts.model or "unknown",
             streaming=facts.streaming,
         )
-        refusal = self._policy_refusal(facts, weighed.unreadable)
-        if refusal is not None:
-            return self._refused(refusal, now_ns)
-        return self._through_gates(weighed, now_ns)
-
-    def _through_gates(self, weighed: Weighed, now_ns: int) -> list[Command]:
-        gates = self._shared.gates
-        while self._passed_gates < len(gates):
-            answer = gates[self._passed_gates].ask(weighed, now_ns)
-            match answer:
-                case Go():
-                    self._passed_gates += 1
-                case Pause(until_ns):
-                    self.needs, self.deadline_ns = Needs(release=True), until_ns
-                    return []
-                case Refused():
-                    return self._refused(answer, now_ns)
-                case Answer(commands):
-                    self._withdraw(now_ns)
-                    return list(commands)
-        return self._quote(weighed, now_ns)
-
-    def _withdraw(self, now_ns: int) -> None:
-        """Tell the gates that let the call go that it is not sent."""
-        weighed, passed = self._weighed, self._passed_gates
-        self._passed_gates = 0
-        if weighed is not None:
-            for gate in self._shared.gates[:passed]:
-                gate.withdrawn(weighed, now_ns)
-
-    def _told(self, ended: Ended, now_ns: int) -> list[Command]:
-        """Tell the gates how the call ended; return what they want recorded."""
-        weighed, passed = self._weighed, self._passed_gates
-        self._passed_gates = 0
-        if weighed is None:
-            return []
-        gates = self._shared.gates[:passed]
-        return [Record(event) for gate in gates for event in gate.ended(weighed, ended, now_ns)]
-
-    def _quote(self, weighed: Weighed, now_ns: int) -> list[Command]:
-        quote = self._terms.prices.quote(
-            weighed.provider,
-            weighed.facts,
-            body_bytes=weighed.body_bytes,
-            at=self._at,
-            calibration=self._desk.calibration,
-        )
-        if isinstance(quote, Refused):
-            return self._refused(quote, now_ns)
-        weighed.quote = quote
-        wait_ms = self._terms.policy.caps.admission_wait_ms
-        self.deadline_ns = now_ns + wait_ms * 1_000_000
-        return self._ask(now_ns, last=wait_ms == 0)
-
-    def _policy_refusal(self, facts: RequestFacts, unreadable: str | None) -> Refused | None:
-        models, caps = self._terms.policy.models, self._terms.policy.caps
-        ruled = bool(models.allow or models.deny) or self._terms.prices.needed
-        capped = caps.max_tokens is not None or caps.max_model_calls is not None
-        if facts.ambiguous is not None and (ruled or capped):
-            return Refused(reason=Reason.BODY_UNREADABLE, detail=facts.ambiguous)
-        if ruled and (unreadable is not None or facts.model is None):
-            detail = unreadable or facts.note or "the request names no model"
-            return Refused(reason=Reason.BODY_UNREADABLE, detail=detail)
-        reason = model_refused(facts.model or "unknown", self._terms.policy)
-        return None if reason is None else Refused(reason=Reason.MODEL_POLICY, detail=reason)
+        asking = self._asking = Asking(weighed, self._terms, self._shared, self._at)
+        return self._stepped(asking, asking.begin(now_ns), now_ns)
 
     def _again(self, now_ns: int, *, last: bool) -> list[Command]:
-        weighed = self._weighed
-        if weighed is None or self.deadline_ns is None:
-            return []
-        if weighed.quote is None:
-            if self._desk.closed is not None:
-                return self._refused(self._desk.closed, now_ns)
-            # A hold that was released is no news to a gate; the end of the pause it asked for is.
-            return self._through_gates(weighed, now_ns) if last else []
-        return self._ask(now_ns, last=last)
+        asking = self._asking
+        return [] if asking is None else self._stepped(asking, asking.again(now_ns, last=last), now_ns)
 
-    def _ask(self, now_ns: int, *, last: bool) -> list[Command]:
-        weighed = self._weighed
-        if weighed is None or weighed.quote is None or self._admitted is not None:
-            return []
-        answer = self._desk.ask(weighed.quote.claim, last=last)
-        if isinstance(answer, Held):
-            self.needs = Needs(release=True)
-            return []
-        self.deadline_ns = None
-        if isinstance(answer, Refused):
-            return self._refused(answer, now_ns)
-        return self._admit(weighed, weighed.quote, answer, now_ns)
+    def _stepped(self, asking: Asking, step: Step, now_ns: int) -> list[Command]:
+        """Go on from what asking has come to: still waiting, or decided."""
+        self.deadline_ns = asking.deadline_ns
+        match step.verdict:
+            case Admitted():
+                return [*step.commands, *self._admit(asking, step.verdict, now_ns)]
+            case Refused():
+                return [*step.commands, *self._refused(step.verdict, now_ns)]
+            case Answer(commands):
+                return [*step.commands, *commands]
+            case None:
+                self.needs = Needs(release=True) if asking.waiting else self.needs
+                return step.commands
 
-    def _admit(self, weighed: Weighed, quote: Quote, admitted: Admitted, now_ns: int) -> list[Command]:
-        self._admitted = admitted.call
-        facts = weighed.facts
-        call = Call(
-            number=admitted.call,
-            provider=weighed.provider,
-            wire=weighed.wire,
-            facts=facts,
-            model=facts.model or "unknown",
-            body_bytes=weighed.body_bytes,
-            at=self._at,
-            quote=quote,
-            prices=self._terms.prices,
-        )
-        self._reply = ModelReply(call, self._desk, now_ns, self._told)
+    def _admit(self, asking: Asking, admitted: Admitted, now_ns: int) -> list[Command]:
+        weighed = self._weighed
+        assert weighed is not None and weighed.quote is not None  # noqa: S101,PT018 - an admitted call was quoted
+        call = asking.call(admitted, weighed.quote)
+        self._reply = ModelReply(call, self._desk, now_ns, asking.ended)
         self.needs = Needs(upstream=True)
         objects = weighed.provider.name in self._desk.objects_to_usage
         forwarded = weighed.forwarded(ask_for_usage=self._terms.tolerates_usage_injection and not objects)
         if forwarded.altered:
             self._reply.altered(weighed.forwarded(ask_for_usage=False).connect)
-        event = ModelRequest(
-            call=admitted.call,
-            provider=weighed.provider.name,
-            wire=weighed.wire.name,
-            model=call.model,
-            model_b64=base64_of(facts.model_raw),
-            method=weighed.head.method,
-            path=self._asked.path,
-            streaming=facts.streaming,
-            fingerprint=facts.fingerprint,
-            request_sha256=weighed.request_sha256,
-            body_bytes=len(weighed.body),
-            forwarded_sha256=forwarded.sha256,
-            altered=forwarded.altered or None,
-            held_usd=self._held(admitted.call),
-        )
+        event = asking.request(call, self._asked.path, forwarded)
         return [Record(event), Await(Mark.WRITTEN), forwarded.connect]
 
-    def _held(self, call: int) -> Usd | None:
-        if self._terms.policy.caps.max_usd is None:
-            return None
-        return Usd(self._desk.account.holds[call].held.micros)
-
     def _refused(self, refused: Refused, now_ns: int) -> list[Command]:
-        self._withdraw(now_ns)
         self._desk.denied += 1
         answer, event = refuse(refused, self._asked, self._terms.refusal, self._terms.docket_number)
-        commands: list[Command] = [Record(event)]
-        breach: Breach | None = None
-        if refused.cap is not None and not refused.passing:
-            effects = self._desk.exceeded(refused.cap, refused.detail)
-            commands += [Record(item) for item in effects.events]
-            breach = effects.breach
+        commands: list[Command] = [*self._withdraw(now_ns), Record(event)]
+        effects = exceeded_by(refused, self._desk)
+        commands += [Record(item) for item in effects.events]
         commands += [Await(Mark.DURABLE), answer, Finish()]
         # Whoever waits is refused too once a cap has ended the run.
-        return [*commands, Released(), breach] if breach is not None else commands
+        return [*commands, Released(), effects.breach] if effects.breach is not None else commands
+
+    def _withdraw(self, now_ns: int) -> list[Command]:
+        return [] if self._asking is None else self._asking.withdraw(now_ns)
 
     # ---- a call that was sent
 
@@ -352,9 +249,7 @@ class Exchange:
     def _left(self, outcome: Outcome, now_ns: int) -> list[Command]:
         if self._reply is not None and not self._reply.settled:
             return self._reply.abandoned(outcome, now_ns)
-        if self._reply is None:
-            self._withdraw(now_ns)
-        return [Reset()]
+        return [*self._withdraw(now_ns), Reset()]
 
     def _unrecorded(self, detail: str, now_ns: int) -> list[Command]:
         sentence = f"the record of this run cannot be written: {detail}"
@@ -366,7 +261,7 @@ class Exchange:
         self._failed = True
         if reply is not None and not reply.settled:
             closing = reply.unrecorded(now_ns)
-        if reply is None:
+        elif reply is None:
             self._withdraw(now_ns)
         answer, _ = refuse(
             Refused(reason=Reason.EVIDENCE_FAILED, detail=sentence),

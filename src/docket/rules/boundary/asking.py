@@ -1,0 +1,188 @@
+"""A weighed call on its way to admission: the policy, the gates in their order, the quote, the desk.
+
+Rules:
+1. What the policy does not allow, or what cannot be read under a rule that needs it, is asked of nobody else.
+2. A gate that let the call go learns exactly once what became of it: `withdrawn`, or `ended` once it was sent.
+3. A call that waits is asked again at a release, a gate's pause only at its end; the last time the desk says yes or no.
+
+How a call comes in and goes on is its exchange's, or its socket's.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from docket.formats.amount import Usd
+from docket.formats.ledger.model_events import ModelRequest
+from docket.formats.reason import Reason
+from docket.rules.boundary.admission import Admitted, Desk, Effects, Held, Refused, model_refused
+from docket.rules.boundary.billing import Call, Quote, base64_of
+from docket.rules.boundary.gates import Answer, Ended, Go, Pause
+from docket.rules.boundary.protocol import Command, Record
+from docket.rules.boundary.terms import Shared, Terms
+from docket.rules.boundary.weighed import Forwarded, Weighed
+from docket.rules.providers.interface import RequestFacts
+
+_MS = 1_000_000
+
+Verdict: TypeAlias = "Admitted | Refused | Answer"
+
+
+class Step(NamedTuple):
+    """What is recorded now, and the verdict; None while the call waits."""
+
+    commands: list[Command]
+    verdict: Verdict | None = None
+
+
+class Asking:
+    """One weighed call until it is sent, and the gates' news of its end. `deadline_ns` is set while it waits."""
+
+    def __init__(self, weighed: Weighed, terms: Terms, shared: Shared, at: str) -> None:
+        self.deadline_ns: int | None = None
+        self.waiting = False
+        self._weighed = weighed
+        self._terms = terms
+        self._shared = shared
+        self._desk = shared.desk
+        self._at = at
+        self._passed_gates = 0
+
+    def begin(self, now_ns: int) -> Step:
+        """Ask for the first time."""
+        refused = policy_refusal(self._weighed.facts, self._weighed.unreadable, self._terms)
+        return self._through_gates(now_ns) if refused is None else Step([], refused)
+
+    def again(self, now_ns: int, *, last: bool) -> Step:
+        """Ask again at a release, or at the deadline where it is the `last` time."""
+        if not self.waiting:
+            return Step([])
+        if self._weighed.quote is not None:
+            return self._ask(self._weighed.quote, last=last)
+        if self._desk.closed is not None:
+            return self._decided(self._desk.closed)
+        # A hold that was released is no news to a gate; the end of the pause it asked for is.
+        return self._through_gates(now_ns) if last else Step([])
+
+    def withdraw(self, now_ns: int) -> list[Command]:
+        """Tell the gates that let the call go that it is not sent; return what they want recorded."""
+        passed, self._passed_gates = self._passed_gates, 0
+        gates = self._shared.gates[:passed]
+        return [Record(event) for gate in gates for event in gate.withdrawn(self._weighed, now_ns) or ()]
+
+    def begun(self, status: int, now_ns: int) -> list[Command]:
+        """Tell the gates that the head of a reply has come; return what they want recorded."""
+        gates = self._shared.gates[: self._passed_gates]
+        return [Record(event) for gate in gates for event in gate.begun(self._weighed, status, now_ns)]
+
+    def ended(self, ended: Ended, now_ns: int) -> list[Command]:
+        """Tell the gates how the call ended; return what they want recorded."""
+        passed, self._passed_gates = self._passed_gates, 0
+        gates = self._shared.gates[:passed]
+        return [Record(event) for gate in gates for event in gate.ended(self._weighed, ended, now_ns)]
+
+    def call(self, admitted: Admitted, quote: Quote) -> Call:
+        """Return the admitted call."""
+        weighed = self._weighed
+        return Call(
+            number=admitted.call,
+            provider=weighed.provider,
+            wire=weighed.wire,
+            facts=weighed.facts,
+            model=weighed.facts.model or "unknown",
+            body_bytes=weighed.body_bytes,
+            at=self._at,
+            quote=quote,
+            prices=self._terms.prices,
+        )
+
+    def request(self, call: Call, path: str, forwarded: Forwarded | None = None) -> ModelRequest:
+        """Return the event of an admitted call; `path` is the recorded one, `forwarded` what goes on."""
+        weighed, facts = self._weighed, call.facts
+        return ModelRequest(
+            call=call.number,
+            provider=weighed.provider.name,
+            wire=weighed.wire.name,
+            model=call.model,
+            model_b64=base64_of(facts.model_raw),
+            method=weighed.head.method,
+            path=path,
+            streaming=facts.streaming,
+            fingerprint=facts.fingerprint,
+            request_sha256=weighed.request_sha256,
+            body_bytes=len(weighed.body),
+            forwarded_sha256=None if forwarded is None else forwarded.sha256,
+            altered=(None if forwarded is None else forwarded.altered) or None,
+            held_usd=self._held(call.number),
+        )
+
+    def _held(self, call: int) -> Usd | None:
+        if self._terms.policy.caps.max_usd is None:
+            return None
+        return Usd(self._desk.account.holds[call].held.micros)
+
+    def _through_gates(self, now_ns: int) -> Step:
+        gates, commands = self._shared.gates, list[Command]()
+        while self._passed_gates < len(gates):
+            answer = gates[self._passed_gates].ask(self._weighed, now_ns)
+            match answer:
+                case Go(record):
+                    self._passed_gates += 1
+                    commands += [Record(event) for event in record]
+                case Pause(until_ns):
+                    self.waiting, self.deadline_ns = True, until_ns
+                    return Step(commands)
+                case Answer():
+                    return self._decided(answer, [*commands, *self.withdraw(now_ns)])
+                case Refused():
+                    return self._decided(answer, commands)
+        step = self._quote(now_ns)
+        return Step([*commands, *step.commands], step.verdict)
+
+    def _quote(self, now_ns: int) -> Step:
+        weighed = self._weighed
+        quote = self._terms.prices.quote(
+            weighed.provider,
+            weighed.facts,
+            body_bytes=weighed.body_bytes,
+            at=self._at,
+            calibration=self._desk.calibration,
+        )
+        if isinstance(quote, Refused):
+            return self._decided(quote)
+        weighed.quote = quote
+        wait_ms = self._terms.policy.caps.admission_wait_ms
+        self.deadline_ns = now_ns + wait_ms * _MS
+        return self._ask(quote, last=wait_ms == 0)
+
+    def _ask(self, quote: Quote, *, last: bool) -> Step:
+        answer = self._desk.ask(quote.claim, last=last)
+        if isinstance(answer, Held):
+            self.waiting = True
+            return Step([])
+        return self._decided(answer)
+
+    def _decided(self, verdict: Verdict, commands: list[Command] | None = None) -> Step:
+        self.waiting, self.deadline_ns = False, None
+        return Step([] if commands is None else commands, verdict)
+
+
+def policy_refusal(facts: RequestFacts, unreadable: str | None, terms: Terms) -> Refused | None:
+    """Return why the policy does not let a call go, None if it does."""
+    models, caps = terms.policy.models, terms.policy.caps
+    ruled = bool(models.allow or models.deny) or terms.prices.needed
+    capped = caps.max_tokens is not None or caps.max_model_calls is not None
+    if facts.ambiguous is not None and (ruled or capped):
+        return Refused(reason=Reason.BODY_UNREADABLE, detail=facts.ambiguous)
+    if ruled and (unreadable is not None or facts.model is None):
+        detail = unreadable or facts.note or "the request names no model"
+        return Refused(reason=Reason.BODY_UNREADABLE, detail=detail)
+    reason = model_refused(facts.model or "unknown", terms.policy)
+    return None if reason is None else Refused(reason=Reason.MODEL_POLICY, detail=reason)
+
+
+def exceeded_by(refused: Refused, desk: Desk) -> Effects:
+    """Return what follows for the run from a refusal: where a cap stands for good, it has been reached."""
+    if refused.cap is None or refused.passing:
+        return Effects()
+    return desk.exceeded(refused.cap, refused.detail)

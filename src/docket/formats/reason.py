@@ -96,5 +96,6 @@ class Reason(StrEnum):
     CLIENT_GONE = "client_gone"
     MALFORMED_MESSAGE = "malformed_message"
     UPGRADE_REFUSED = "upgrade_refused"
+    SIGNED_FOR_HOST = "signed_for_host"
     UPSTREAM_STATUS = "upstream_status"
     UPSTREAM_ERROR_EVENT = "upstream_error_event"

@@ -17,8 +17,9 @@ from docket.formats.ledger.model_events import ModelRequest
 from docket.formats.reason import Reason
 from docket.rules.boundary.admission import Admitted, Desk, Effects, Held, Refused, model_refused
 from docket.rules.boundary.billing import Call, Quote, base64_of
-from docket.rules.boundary.gates import Answer, Ended, Go, Pause
-from docket.rules.boundary.protocol import Command, Record
+from docket.rules.boundary.gate_line import GateLine
+from docket.rules.boundary.gates import Answer, Ended, Pause
+from docket.rules.boundary.protocol import Command
 from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.boundary.weighed import Forwarded, Weighed
 from docket.rules.providers.interface import RequestFacts
@@ -43,10 +44,9 @@ class Asking:
         self.waiting = False
         self._weighed = weighed
         self._terms = terms
-        self._shared = shared
         self._desk = shared.desk
         self._at = at
-        self._passed_gates = 0
+        self._gates = GateLine(shared.gates)
 
     def begin(self, now_ns: int) -> Step:
         """Ask for the first time."""
@@ -61,25 +61,20 @@ class Asking:
             return self._ask(self._weighed.quote, last=last)
         if self._desk.closed is not None:
             return self._decided(self._desk.closed)
-        # A hold that was released is no news to a gate; the end of the pause it asked for is.
-        return self._through_gates(now_ns) if last else Step([])
+        # A hold that was released is no news to most gates; the end of the pause they asked for is.
+        return self._through_gates(now_ns) if last or self._gates.heeds_release else Step([])
 
     def withdraw(self, now_ns: int) -> list[Command]:
-        """Tell the gates that let the call go that it is not sent; return what they want recorded."""
-        passed, self._passed_gates = self._passed_gates, 0
-        gates = self._shared.gates[:passed]
-        return [Record(event) for gate in gates for event in gate.withdrawn(self._weighed, now_ns) or ()]
+        """Tell the gates that the call is not sent; return what they want recorded."""
+        return self._gates.withdraw(self._weighed, now_ns)
 
     def begun(self, status: int, now_ns: int) -> list[Command]:
         """Tell the gates that the head of a reply has come; return what they want recorded."""
-        gates = self._shared.gates[: self._passed_gates]
-        return [Record(event) for gate in gates for event in gate.begun(self._weighed, status, now_ns)]
+        return self._gates.begun(self._weighed, status, now_ns)
 
     def ended(self, ended: Ended, now_ns: int) -> list[Command]:
         """Tell the gates how the call ended; return what they want recorded."""
-        passed, self._passed_gates = self._passed_gates, 0
-        gates = self._shared.gates[:passed]
-        return [Record(event) for gate in gates for event in gate.ended(self._weighed, ended, now_ns)]
+        return self._gates.ended(self._weighed, ended, now_ns)
 
     def call(self, admitted: Admitted, quote: Quote) -> Call:
         """Return the admitted call."""
@@ -122,22 +117,16 @@ class Asking:
         return Usd(self._desk.account.holds[call].held.micros)
 
     def _through_gates(self, now_ns: int) -> Step:
-        gates, commands = self._shared.gates, list[Command]()
-        while self._passed_gates < len(gates):
-            answer = gates[self._passed_gates].ask(self._weighed, now_ns)
-            match answer:
-                case Go(record):
-                    self._passed_gates += 1
-                    commands += [Record(event) for event in record]
-                case Pause(until_ns):
-                    self.waiting, self.deadline_ns = True, until_ns
-                    return Step(commands)
-                case Answer():
-                    return self._decided(answer, [*commands, *self.withdraw(now_ns)])
-                case Refused():
-                    return self._decided(answer, commands)
-        step = self._quote(now_ns)
-        return Step([*commands, *step.commands], step.verdict)
+        commands, held_up = self._gates.ask(self._weighed, now_ns)
+        if held_up is None:
+            step = self._quote(now_ns)
+            return Step([*commands, *step.commands], step.verdict)
+        if isinstance(held_up, Pause):
+            self.waiting, self.deadline_ns = True, held_up.until_ns
+            return Step(commands)
+        if isinstance(held_up, Answer):
+            commands += self.withdraw(now_ns)
+        return self._decided(held_up, commands)
 
     def _quote(self, now_ns: int) -> Step:
         weighed = self._weighed

@@ -231,7 +231,8 @@ class Exchange:
             return []
         match event:
             case UpstreamHead(head, framing):
-                return reply.begin(head, framing)
+                told = [] if self._asking is None else self._asking.begun(head.status, now_ns)
+                return [*told, *reply.begin(head, framing)]
             case UpstreamChunk(data):
                 return reply.take(data, now_ns)
             case UpstreamEnded():

@@ -16,6 +16,7 @@ from docket.rules.boundary.protocol import (
     ClientGone,
     EvidenceFailed,
     Finish,
+    Released,
     Reset,
     Retry,
     Tick,
@@ -115,7 +116,7 @@ def test_admission_that_closes_during_a_pause_refuses_at_once():
 def test_an_answer_of_a_gate_ends_the_exchange_and_nothing_is_sent():
     first, answering = Scripted(), Scripted(Answer((Finish(),)))
     play = Stage(gates=(first, answering)).play()
-    assert play.post(BODY) == [Finish()]
+    assert play.post(BODY) == [Released(), Finish()]
     assert (first.news, answering.news) == (["withdrawn"], [])
     assert play.payloads(ModelRequest) == []
     assert play.exchange.done

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from docket.formats.amount import Usd
 from docket.formats.digest import Digest
+from docket.formats.ledger.cache_events import CacheMark
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.run.usage import Usage, UsagePart, UsageSource
 
@@ -55,7 +56,11 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResponse(Payload):
-    """A reply that was billed; components sum to `cost_usd`, the base component stands last."""
+    """A reply that was billed; components sum to `cost_usd`, the base component stands last.
+
+    The `response_` members from `response_retained` on stand where the policy asks for bodies to be kept: the path is
+    relative to the folder above the ledger's, `response_note` is why a body was not kept.
+    """
 
     TYPE: ClassVar[str] = "model.response"
     call: int
@@ -82,6 +87,13 @@ class ModelResponse(Payload):
     response_bytes: int
     response_sha256: Digest
     provider_request_id: str | None = None
+    cache: CacheMark | None = None
+    response_retained: bool | None = None
+    response_path: str | None = None
+    response_stored_bytes: int | None = None
+    response_stored_sha256: Digest | None = None
+    response_truncated: bool | None = None
+    response_note: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,13 +63,17 @@ class PolicyViolation(Payload):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note(Payload):
-    """A remark for the reader of the record; `code` is stable, `message` is prose. The agent's own say so."""
+    """A remark for the reader of the record; `code` is stable, `message` is prose. The agent's own say so.
+
+    `event` is what other readers of the public format know the remark by, where they do.
+    """
 
     TYPE: ClassVar[str] = "note"
     code: str
     message: str
     detail: Mapping[str, JsonValue] | None = None
     reported_by: Reporter | None = None
+    event: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
+from docket.formats.ledger.cache_events import CacheHit, ComponentsHit
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
@@ -30,8 +31,8 @@ PAYLOADS: Mapping[str, type[Payload]] = {
     cls.TYPE: cls
     for cls in (
         SessionStart, PolicyApplied, PolicyViolation, Note, FsSnapshot, Omissions, FsChange, ProcSpawn, ProcExit,
-        ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CapWarning, CapExceeded,
-        Budget, NetDenied, ToolCall, ToolResult, AssertedCall, EvidenceGap, SessionEnd,
+        ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CacheHit, ComponentsHit,
+        CapWarning, CapExceeded, Budget, NetDenied, ToolCall, ToolResult, AssertedCall, EvidenceGap, SessionEnd,
     )
 }  # fmt: skip
 

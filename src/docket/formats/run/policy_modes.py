@@ -49,6 +49,12 @@ class CachePolicy(Section):
     )
     max_entries: int = field(default=256, metadata=key(Count(minimum=1), "Replies kept at a time."))
     max_hits: int = field(default=1000, metadata=key(Count(), "Answers from the cache in a run; 0 is no ceiling."))
+    max_bytes: int = field(
+        default=64 * 1024 * 1024, metadata=key(Count(minimum=1), "Bytes of replies kept at a time.", later=True)
+    )
+    max_response_bytes: int = field(
+        default=4 * 1024 * 1024, metadata=key(Count(minimum=1), "Bytes of the largest reply that is kept.", later=True)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +70,9 @@ class EvidencePolicy(Section):
     record_responses: bool = field(default=False, metadata=key(Flag(), "Whether the bodies of replies are kept."))
     record_response_max_bytes: int = field(
         default=64 * 1024, metadata=key(Count(minimum=1), "Bytes kept of one reply.")
+    )
+    record_total_max_bytes: int = field(
+        default=256 * 1024 * 1024, metadata=key(Count(minimum=1), "Bytes kept of all replies of a run.", later=True)
     )
 
 

@@ -1,7 +1,8 @@
 """A ledger as JSON Lines: LF, one canonical event a line, the file ends with LF.
 
 `follow` streams events from chunks and checks the chain; a last line without LF is a torn tail, returned as such
-and never repaired here. It reads no file: the caller supplies the chunks.
+and never repaired here. `Follower` does the same for chunks that are still to come. Neither reads a file: the caller
+supplies the chunks.
 """
 
 from __future__ import annotations
@@ -35,17 +36,37 @@ def follow(chunks: Iterable[bytes]) -> Iterator[Event | TornTail]:
     Raises InvalidDocumentError at the first line that is not canonical, not an event, or not the successor of
     the one before; the message names the sequence number that line should have had.
     """
-    prev, expected, offset = GENESIS, 0, 0
-    try:
-        for line, complete in _split(chunks):
-            if not complete:
-                yield TornTail(offset, line)
-                return
-            event = _successor(line, expected, prev)
-            yield event
-            prev, expected, offset = event.hash, expected + 1, offset + len(line) + 1
-    except InvalidDocumentError as error:
-        raise InvalidDocumentError(error.reason, f"event {expected}: {error.detail}") from error
+    follower = Follower()
+    for chunk in chunks:
+        yield from follower.feed(chunk)
+    if follower.pending:
+        yield TornTail(follower.offset, follower.pending)
+
+
+class Follower:
+    """Follows a chain through chunks as they come.
+
+    `pending` are the bytes of a line that is not whole yet, `offset` is where they begin, `expected` the number of
+    the event they are to be.
+    """
+
+    __slots__ = ("_prev", "expected", "offset", "pending")
+
+    def __init__(self) -> None:
+        self.expected, self.offset, self.pending = 0, 0, b""
+        self._prev = GENESIS
+
+    def feed(self, chunk: bytes) -> Iterator[Event]:
+        """Yield the events that are whole with `chunk`; to be exhausted before the next. Raises as `follow` does."""
+        try:
+            *lines, self.pending = (self.pending + chunk).split(b"\n")
+            for line in lines:
+                event = _successor(_bounded(line), self.expected, self._prev)
+                yield event
+                self._prev, self.expected, self.offset = event.hash, self.expected + 1, self.offset + len(line) + 1
+            _bounded(self.pending)
+        except InvalidDocumentError as error:
+            raise InvalidDocumentError(error.reason, f"event {self.expected}: {error.detail}") from error
 
 
 def _successor(line: bytes, expected: int, prev: Digest) -> Event:
@@ -55,18 +76,6 @@ def _successor(line: bytes, expected: int, prev: Digest) -> Event:
     if event.prev != prev:
         raise InvalidDocumentError(Reason.BROKEN_CHAIN, "it does not follow the event before it")
     return event
-
-
-def _split(chunks: Iterable[bytes]) -> Iterator[tuple[bytes, bool]]:
-    pending = b""
-    for chunk in chunks:
-        lines = (pending + chunk).split(b"\n")
-        pending = lines.pop()
-        for line in lines:
-            yield _bounded(line), True
-        _bounded(pending)
-    if pending:
-        yield pending, False
 
 
 def _bounded(line: bytes) -> bytes:

@@ -1,0 +1,199 @@
+"""`docket watch` on ledgers as they stand: which run is meant, what is shown, and what is refused."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from docket.formats.canonical import encode_document
+from docket.stores.layout import project_key
+from docket.surfaces.cli.root import run
+from golden_ledgers import elsewhere, samples
+from golden_ledgers.build import LedgerBuilder, closed, opened
+from golden_ledgers.judging import receipt_of
+
+
+class Project:
+    """A tree with a state folder, and ledgers put into it."""
+
+    def __init__(self, root: Path) -> None:
+        self.tree = root / "tree"
+        self.tree.mkdir()
+        self.runs = root / "state" / project_key(self.tree) / "runs"
+        self.runs.mkdir(parents=True)
+        self.locks: list[int] = []
+
+    def put(self, session: str, ledger: LedgerBuilder, *, live: bool = False) -> Path:
+        path = self.runs / f"{session}.jsonl"
+        path.write_bytes(ledger.data())
+        if live:
+            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.locks.append(lock)
+        return path
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
+    made = Project(tmp_path)
+    monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(made.tree)
+    yield made
+    for lock in made.locks:
+        os.close(lock)
+
+
+def begun(session: str, number: str) -> LedgerBuilder:
+    return opened(session_id=session, docket_number=number)
+
+
+def test_without_a_run_that_is_said(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["watch"]) == 75
+    assert "docket run -- <agent> begins one" in capsys.readouterr().err
+
+
+def test_one_frame_of_an_ended_run_tells_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.put("0123456789ab", samples.busy())
+
+    assert run(["watch", "--once"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("DKT-20261001-00C0DE  stopped by the cap max_usd, exit 42  generic\nagent --fast\n")
+    assert "spend   $0.975000 of $1.00" in out
+    assert "97.5 %" in out
+    assert "1 settled, 1 failed (upstream_status 1), 1 refused (max_usd 1)" in out
+    assert "tools  2 (bash 1, edit 1), 1 failed" in out
+    assert "files  4 changed (" in out
+    assert "refused: max_usd" in out
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("width", [20, 40, 64, 100, 200])
+def test_no_width_breaks_a_frame(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    project.put("0123456789ab", samples.busy())
+    monkeypatch.setenv("COLUMNS", str(width))
+
+    assert run(["watch", "--once"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= width
+
+
+def test_a_live_run_comes_before_a_newer_one_that_has_ended(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.put("aaaaaaaaaaaa", begun("aaaaaaaaaaaa", "DKT-20261001-00000A"), live=True)
+    project.put("bbbbbbbbbbbb", closed(begun("bbbbbbbbbbbb", "DKT-20261001-00000B"), "0.00", ()))
+
+    assert run(["watch", "--once", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["docket_number"], document["state"]) == ("DKT-20261001-00000A", "running")
+
+
+def test_other_live_runs_are_named(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    for letter in "ab":
+        project.put(letter * 12, begun(letter * 12, f"DKT-20261001-00000{letter.upper()}"), live=True)
+
+    assert run(["watch", "DKT-20261001-00000a", "--once"]) == 0
+    assert "also   DKT-20261001-00000B (docket watch NUMBER)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("ref", ["DKT-20261001-00C0DE", "dkt-20261001-00c0de", "0123456789ab", "ledger", "receipt"])
+def test_a_run_is_named_by_number_session_ledger_or_receipt(
+    project: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], ref: str
+) -> None:
+    raw = samples.chat().data()
+    for folder in ("receipts", "runs"):
+        (tmp_path / "else" / folder).mkdir(parents=True)
+    paths = {
+        "ledger": tmp_path / "else" / "runs" / "0123456789ab.jsonl",
+        "receipt": tmp_path / "else" / "receipts" / "DKT-20261001-00C0DE.receipt.json",
+    }
+    paths["ledger"].write_bytes(raw)
+    paths["receipt"].write_bytes(encode_document(receipt_of(raw)))
+    if ref not in paths:
+        project.put("0123456789ab", samples.chat())
+
+    assert run(["watch", str(paths.get(ref, ref)), "--once", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["cost_usd"], document["calls"]["settled"], document["exit_code"]) == ("0.004600", 1, 0)
+    assert document["caps"]["max_usd"] == {"used": "$0.004600", "limit": "$1.00", "permille": 4}
+
+
+def test_the_lines_of_an_ended_run_are_its_events(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.put("0123456789ab", samples.anthropic())
+
+    assert run(["watch", "--lines"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "12:00:00  DKT-20261001-00C0DE begins: agent --fast"
+    assert any("call 1  claude-sonnet-4-5  17,000 in, 500 out, $0.040500, 100 ms; $0.040500 in all" in x for x in lines)
+    assert lines[-1].endswith("ended after 12.345 s, exit 0, spent $0.060950")
+
+
+def test_a_killed_run_says_so_and_ends_the_watch(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    project.put("0123456789ab", begun("0123456789ab", "DKT-20261001-00C0DE"))
+
+    assert run(["watch"]) == 0
+    assert "no end was recorded: its docket is gone" in capsys.readouterr().out
+
+
+def test_a_torn_tail_is_left_for_later(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    path = project.put("0123456789ab", samples.chat())
+    path.write_bytes(path.read_bytes() + b'{"data":{"a')
+
+    assert run(["watch", "--once", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["events"] == len(samples.chat().events)
+
+
+def test_a_damaged_ledger_is_named_and_no_traceback(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    path = project.put("0123456789ab", samples.chat())
+    path.write_bytes(path.read_bytes().replace(b'"gpt-5"', b'"gpt-6"', 1))
+
+    assert run(["watch", "--once"]) == 1
+    assert "event 4: its hash does not match" in capsys.readouterr().err
+
+
+def test_another_writers_ledger_is_not_watched(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = elsewhere.ledger().data()
+    (project.tree / "x.jsonl").write_bytes(ledger)
+
+    assert run(["watch", "x.jsonl", "--once"]) == 1
+    assert "another writer's ledger" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ref", ["nowhere", "DKT-20261001-FFFFFF", "x" * 5000, "a\x1b[31m"])
+def test_a_run_that_is_not_there(project: Project, capsys: pytest.CaptureFixture[str], ref: str) -> None:
+    assert run(["watch", ref]) == 75
+    err = capsys.readouterr().err
+    assert "neither a run of this project nor the path" in err
+    assert "\x1b" not in err
+
+
+def test_hostile_names_do_not_drive_the_terminal(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    ledger = opened(argv=("agent", "\x1b]0;title\x07", "[red]x[/red]"))
+    ledger.add_raw("note", {"code": "x", "message": "\x1b[2Jgone\n[bold]"})
+    project.put("0123456789ab", ledger)
+
+    assert run(["watch", "--once"]) == 0
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert "[red]x[/red]" in out
+    assert "\\x1b[2Jgone\\x0a[bold]" in out
+
+
+def test_instants_and_durations_that_are_none_do_not_end_a_watch(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = opened()
+    ledger.add_raw("session.end", {"exit_code": 0, "exit_source": "agent", "duration_seconds": "soon",
+                                   "interrupted": False, "cost_usd": "0.00"})  # fmt: skip
+    project.put("0123456789ab", ledger)
+
+    assert run(["watch", "--once", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["elapsed_ms"] == 4000  # five events, a second apart

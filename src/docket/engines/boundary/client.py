@@ -4,6 +4,7 @@ Rules:
 1. Loopback TCP without delay; bytes are read as far as the exchange takes them, then reading stops.
 2. `100 Continue` is sent once, when the body is wanted and none of it has come.
 3. A reply that must not be taken for whole ends in a reset, never in a close.
+4. Once switched the connection is bytes without framing, and each side ends by itself.
 
 What comes after what on a connection is `serving`'s.
 """
@@ -20,6 +21,7 @@ from contextlib import suppress
 from docket.rules.boundary.http1 import (
     CONTINUE,
     LAST_CHUNK,
+    UNTIL_CLOSE,
     BodyReader,
     Framing,
     RequestHead,
@@ -63,6 +65,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._method = ""
         self._minor = 1
         self._chunks = False
+        self._switched = self._half_closed = False
         self._out: list[bytes] = []
 
     # ---- the loop's side
@@ -88,8 +91,11 @@ class ClientConnection(asyncio.BufferedProtocol):
         self.wake()
 
     def eof_received(self) -> bool:
-        """Take the end of the agent's side for its going away; the task closes the connection."""
-        self.gone = True
+        """Take the end of the agent's side for its going away, unless both sides end by themselves."""
+        if self._switched:
+            self._half_closed = True
+        else:
+            self.gone = True
         self.wake()
         return True
 
@@ -143,7 +149,10 @@ class ClientConnection(asyncio.BufferedProtocol):
                     self._expects = False
                     self._out.append(CONTINUE)
                     self.flush()
-                return None
+                if not self._half_closed:
+                    return None
+                body.end_of_stream()
+                break
             content = body.feed(self._pop())
             if content:
                 self._expects = False
@@ -194,6 +203,19 @@ class ClientConnection(asyncio.BufferedProtocol):
                 self._keep = False
         self._start(head)
 
+    def switch(self, head: ResponseHead) -> None:
+        """Write a head after which the connection is bytes without framing."""
+        self._switched, self._keep, self._chunks = True, False, False
+        self._body = BodyReader(UNTIL_CLOSE)
+        self._out.append(encode_response(head))
+        self.flush()
+
+    def end_output(self) -> None:
+        """Say that nothing more is written; what the agent sends is still read."""
+        self.flush()
+        if self._transport is not None and not self.gone:
+            self._transport.write_eof()
+
     def send(self, data: bytes) -> None:
         """Write the next piece of a reply's body."""
         self._out.append(encode_chunk(data) if self._chunks else data)
@@ -238,7 +260,8 @@ class ClientConnection(asyncio.BufferedProtocol):
     @property
     def has_unread_body(self) -> bool:
         """Whether the agent is still sending the body of the request that has been answered."""
-        return self._body is not None and not self._body.ended and not self._expects and not self.gone
+        unread = self._body is not None and not self._body.ended and not self._expects
+        return unread and not self.gone and not self._switched
 
     def end_request(self) -> None:
         """Go on to the next request; a body that was not read to its end leaves no next one."""

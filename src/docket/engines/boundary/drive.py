@@ -15,16 +15,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
 
 from docket.engines.boundary.client import ClientConnection
-from docket.engines.boundary.pool import Pool
-from docket.engines.boundary.request import Ledger
+from docket.engines.boundary.pool import DIRECT, TUNNELLED, Origin
+from docket.engines.boundary.room import Room
 from docket.engines.boundary.upstream import UpstreamConnection
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.reason import Reason
-from docket.host.clock import Clock
 from docket.rules.boundary.exchange import Exchange
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.protocol import (
@@ -34,6 +31,9 @@ from docket.rules.boundary.protocol import (
     CloseUpstream,
     Command,
     Connect,
+    Dial,
+    Dialed,
+    EndClient,
     EndUpstream,
     Event,
     EvidenceFailed,
@@ -44,72 +44,20 @@ from docket.rules.boundary.protocol import (
     Refuse,
     Released,
     Reset,
+    Resolve,
+    Resolved,
     Retry,
     SendClient,
     SendUpstream,
     StartClient,
     Stopping,
+    SwitchClient,
     Tick,
     UpstreamFailed,
 )
-from docket.rules.boundary.terms import Shared, Terms
 from docket.stores.appended import DURABLE, FAILED, WRITTEN, Appended
 
 _NS = 1_000_000_000
-
-
-class LedgerBell:
-    """Brings news from the ledger's thread to the loop: once for many events, and only what somebody waits for."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._waiting: dict[Callable[[], None], tuple[Appended, int]] = {}
-        self._posted = False
-
-    def has_reached(self, event: Appended, stage: int, wake: Callable[[], None]) -> bool:
-        """Say whether an event has come to a stage, or failed; if not, `wake` is called once it has."""
-        # It stands in the list before the stage is looked at: whatever is reached after that look rings.
-        self._waiting[wake] = (event, stage)
-        if event.stage < stage:
-            return False
-        del self._waiting[wake]
-        return True
-
-    def ring(self) -> None:
-        """Take news; called from any thread."""
-        # The list is copied in one step, for the loop goes on changing it. A turn of the loop for nothing, when events
-        # are written that are waited for to be durable, costs more than the look.
-        if not self._posted and any(event.stage >= stage for event, stage in list(self._waiting.values())):
-            self._posted = True
-            # A loop that has been closed has nobody left to wake.
-            with suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._wake)
-
-    def _wake(self) -> None:
-        self._posted = False
-        for wake in [wake for wake, (event, stage) in self._waiting.items() if event.stage >= stage]:
-            wake()
-
-
-@dataclass(slots=True, kw_only=True)
-class Room:
-    """What all exchanges of a boundary share."""
-
-    terms: Terms
-    shared: Shared
-    ledger: Ledger
-    clock: Clock
-    pool: Pool
-    bell: LedgerBell
-    loop: asyncio.AbstractEventLoop
-    on_breach: Callable[[Breach], None]
-    stopping: bool = False
-    waiting: list[Drive] = field(default_factory=list)
-
-    def release(self) -> None:
-        """Let every exchange that waits for admission try again, the longest waiting first."""
-        for drive in self.waiting:
-            self.loop.call_soon(drive.retry)
 
 
 class Drive:
@@ -125,6 +73,7 @@ class Drive:
         self._last: Appended | None = None
         self._wake = client.wake
         self._opening: asyncio.Task[UpstreamConnection] | None = None
+        self._resolving: asyncio.Task[Resolved] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._until_ns: int | None = None
         self._retry = self._told_gone = False
@@ -241,6 +190,12 @@ class Drive:
                 commands = self._commands
         return True
 
+    def _switch(self, command: SwitchClient | EndClient) -> None:
+        if isinstance(command, SwitchClient):
+            self._client.switch(command.head)
+        else:
+            self._client.end_output()
+
     def _reply(self, command: SendClient | StartClient | Refuse | Finish | Reset) -> None:
         client = self._client
         match command:
@@ -300,18 +255,42 @@ class Drive:
         self._origin = connect.origin
         connection = None if self._opening is not None else self._room.pool.idle(connect.origin)
         if connection is None:
-            opened = self._open(connect)
+            opened = self._open(connect.origin)
             if not isinstance(opened, UpstreamConnection):
                 return opened
             connection = opened
-        self._opening, self._upstream = None, connection
+        self._upstream = connection
         connection.send(connect, self._client.wake)
         return None
 
-    def _open(self, connect: Connect) -> UpstreamConnection | Event:
+    def _dial(self, dial: Dial) -> Event:
+        opened = self._open((TUNNELLED if dial.through_proxy else DIRECT, dial.host, dial.port))
+        if not isinstance(opened, UpstreamConnection):
+            return opened
+        self._upstream = opened
+        opened.begin_bytes(self._client.wake)
+        return Dialed()
+
+    def _resolve(self, resolve: Resolve) -> Event:
+        task = self._resolving
+        if task is None:
+            task = self._resolving = self._room.loop.create_task(self._room.pool.resolve(resolve))
+            task.add_done_callback(lambda _: self._client.wake())
+        if not task.done():
+            if not (self._client.gone or self._room.stopping):
+                raise _NotYet
+            task.cancel()
+            return self._unsent()
+        self._resolving = None
+        try:
+            return task.result()
+        except DocketError as error:
+            return UpstreamFailed(Reason.UPSTREAM_UNREACHABLE, error.detail, sent=False)
+
+    def _open(self, origin: Origin) -> UpstreamConnection | Event:
         task = self._opening
         if task is None:
-            task = self._opening = self._room.loop.create_task(self._room.pool.open(connect.origin))
+            task = self._opening = self._room.loop.create_task(self._room.pool.open(origin))
             task.add_done_callback(lambda _: self._client.wake())
         if not task.done():
             if not (self._client.gone or self._room.stopping):
@@ -319,6 +298,7 @@ class Drive:
             task.cancel()
             task.add_done_callback(_drop)
             return self._unsent()
+        self._opening = None
         try:
             return task.result()
         except DocketError as error:
@@ -330,6 +310,10 @@ _ACTS: Mapping[type[Command], Callable[..., Event | None]] = {
     Record: Drive._record,
     Await: Drive._await,
     Connect: Drive._connect,
+    Dial: Drive._dial,
+    Resolve: Drive._resolve,
+    SwitchClient: Drive._switch,
+    EndClient: Drive._switch,
     SendClient: Drive._reply,
     StartClient: Drive._reply,
     Finish: Drive._reply,

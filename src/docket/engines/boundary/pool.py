@@ -11,6 +11,7 @@ Rules:
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 from collections.abc import Mapping
 from contextlib import suppress
@@ -21,11 +22,14 @@ from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.outward import Proxy, proxy_for
-from docket.rules.boundary.protocol import Connect, UpstreamHead
+from docket.rules.boundary.protocol import Connect, Resolve, Resolved, UpstreamHead
 
 Origin: TypeAlias = tuple[str, str, int]
 
+# Schemes of connections that carry bytes of the agent's own: to an address, or to a name through a proxy.
+DIRECT, TUNNELLED = "direct", "tunnelled"
 CONNECT_TIMEOUT_SECONDS = 30.0
+RESOLVE_TIMEOUT_SECONDS = 15.0
 IDLE_SECONDS = 30.0
 _EYEBALLS_SECONDS = 0.25
 _EXTRA_CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
@@ -56,6 +60,9 @@ class Pool:
     def give_back(self, origin: Origin, connection: UpstreamConnection) -> None:
         """Take a connection after its exchange; one that cannot be used again is dropped."""
         connection.wake = wake_nobody
+        if connection.switched:
+            connection.close()
+            return
         if not connection.reusable:
             connection.abort()
             return
@@ -84,7 +91,7 @@ class Pool:
         scheme, host, port = origin
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
-                proxy = proxy_for(self._environ, scheme, host, port)
+                proxy = None if scheme == DIRECT else proxy_for(self._environ, _spoken(scheme), host, port)
                 if proxy is not None:
                     return await self._through(proxy, origin)
                 return await self._direct(origin)
@@ -92,6 +99,17 @@ class Pool:
             raise UnavailableError(
                 Reason.UPSTREAM_UNREACHABLE, f"{host} port {port} cannot be reached: {in_words(error)}"
             ) from error
+
+    async def resolve(self, resolve: Resolve) -> Resolved:
+        """Return the addresses of a host as the system has them; none where it has none, or not in time."""
+        loop = asyncio.get_running_loop()
+        proxy = proxy_for(self._environ, resolve.scheme, resolve.host, resolve.port)
+        found: tuple[str, ...] = ()
+        with suppress(OSError, UnicodeError):
+            async with asyncio.timeout(RESOLVE_TIMEOUT_SECONDS):
+                listed = await loop.getaddrinfo(resolve.host, resolve.port, type=socket.SOCK_STREAM)
+                found = tuple(dict.fromkeys(str(entry[4][0]) for entry in listed))
+        return Resolved(found, through_proxy=proxy is not None)
 
     def _drop_stale(self, origin: Origin) -> None:
         now = asyncio.get_running_loop().time()
@@ -162,6 +180,10 @@ async def _opened(tunnel: UpstreamConnection, connect: Connect) -> None:
     while tunnel.next_event() is not None:
         pass
     tunnel.wake = wake_nobody
+
+
+def _spoken(scheme: str) -> str:
+    return "https" if scheme == TUNNELLED else scheme
 
 
 def tls_context(environ: Mapping[str, str]) -> ssl.SSLContext:

@@ -20,9 +20,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from docket.engines.boundary.client import ClientConnection
-from docket.engines.boundary.drive import LedgerBell, Room
 from docket.engines.boundary.pool import Pool
 from docket.engines.boundary.request import BACKLOG, BoundaryEnd, BoundaryRequest, BoundaryWorld
+from docket.engines.boundary.room import LedgerBell, Room
 from docket.engines.boundary.serving import Serving
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
@@ -30,6 +30,7 @@ from docket.formats.run.policy_spending import OnBreach
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Prices
+from docket.rules.boundary.gate_order import gates_under
 from docket.rules.boundary.protocol import Breach
 from docket.rules.boundary.state import BoundaryState
 from docket.rules.boundary.terms import Shared, Terms
@@ -153,7 +154,7 @@ class Server:
         world.ledger.listen(bell.ring)
         return Room(
             terms=terms,
-            shared=Shared(desk=Desk(request.policy), door=TurnawayCounter()),
+            shared=Shared(desk=Desk(request.policy), door=TurnawayCounter(), gates=gates_under(request.policy)),
             ledger=world.ledger,
             clock=world.clock,
             pool=Pool(world.environ, room),

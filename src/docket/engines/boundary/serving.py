@@ -14,7 +14,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from docket.engines.boundary.client import ClientConnection
-from docket.engines.boundary.drive import Drive, Room
+from docket.engines.boundary.drive import Drive
+from docket.engines.boundary.room import Room
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.ledger.session_events import Note
 from docket.rules.boundary.access import Door

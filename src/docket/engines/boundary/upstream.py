@@ -4,6 +4,8 @@ Rules:
 1. A connection carries one exchange at a time and is used again only after a whole reply and a whole request.
 2. Reading stops while more than `_MAX_QUEUED_BYTES` wait to be passed on, so memory does not follow a reply's size.
 3. A reply that ends before its framing says so is `UpstreamFailed`, never `UpstreamEnded`.
+4. A connection that was switched is bytes without framing: the end of one side leaves the other open, where the
+   transport can, and a connection that is given up is reset.
 
 Opening and keeping connections is `pool`'s.
 """
@@ -12,14 +14,18 @@ from __future__ import annotations
 
 import asyncio
 import select
+import socket
 import ssl
+import struct
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.reason import Reason
 from docket.rules.boundary.http1 import (
     LAST_CHUNK,
+    UNTIL_CLOSE,
     BodyReader,
     ResponseHead,
     encode_chunk,
@@ -40,6 +46,7 @@ from docket.rules.boundary.protocol import (
 )
 
 _MAX_QUEUED_BYTES = 1024 * 1024
+_HARD_CLOSE = struct.pack("ii", 1, 0)
 
 
 class UpstreamConnection(asyncio.BufferedProtocol):
@@ -62,6 +69,8 @@ class UpstreamConnection(asyncio.BufferedProtocol):
         self._expecting = False
         self._request_whole = True
         self._keeps = True
+        self._upgrade = False
+        self.switched = False
         self._buffer = bytearray()
         self._body: BodyReader | None = None
 
@@ -70,7 +79,7 @@ class UpstreamConnection(asyncio.BufferedProtocol):
     def send(self, connect: Connect, wake: Callable[[], None]) -> None:
         """Begin an exchange: write the head, and the body where it is whole."""
         self.wake, self._method, self._chunked = wake, connect.head.method, connect.chunked
-        self._expecting, self._body, self._keeps = True, None, True
+        self._expecting, self._body, self._keeps, self._upgrade = True, None, True, connect.upgrade
         self._request_whole = connect.body is not None
         head = encode_request(connect.head)
         if connect.body is None:
@@ -83,6 +92,11 @@ class UpstreamConnection(asyncio.BufferedProtocol):
             self._write(head)
             self._write(connect.body)
 
+    def begin_bytes(self, wake: Callable[[], None]) -> None:
+        """Begin a connection that is bytes without framing from the start."""
+        self.wake, self._expecting = wake, True
+        self._switch()
+
     def send_body(self, data: bytes) -> None:
         """Write the next piece of the body."""
         if data:
@@ -93,6 +107,8 @@ class UpstreamConnection(asyncio.BufferedProtocol):
         if not self._request_whole and self._chunked:
             self._write(LAST_CHUNK)
         self._request_whole = True
+        if self.switched and self._transport is not None and not self._closed and self._transport.can_write_eof():
+            self._transport.write_eof()
 
     def next_event(self) -> Event | None:
         """Return the next thing the upstream said, None if there is nothing new."""
@@ -128,11 +144,23 @@ class UpstreamConnection(asyncio.BufferedProtocol):
         return not self._poll.poll(0)
 
     def abort(self) -> None:
-        """Drop the connection."""
+        """Drop the connection; one that was switched is reset, for a plain end would mean something."""
         self.wake = wake_nobody
         self._events.clear()
         if self._transport is not None:
+            if self.switched:
+                with suppress(OSError):
+                    self._transport.get_extra_info("socket").setsockopt(
+                        socket.SOL_SOCKET, socket.SO_LINGER, _HARD_CLOSE
+                    )
             self._transport.abort()
+
+    def close(self) -> None:
+        """Close the connection once what was written has left."""
+        self.wake = wake_nobody
+        self._events.clear()
+        if self._transport is not None:
+            self._transport.close()
 
     def _write(self, data: bytes) -> None:
         if self._transport is not None and not self._closed:
@@ -165,11 +193,16 @@ class UpstreamConnection(asyncio.BufferedProtocol):
     def eof_received(self) -> bool | None:
         """Take the end of the upstream's side."""
         self._ended("the upstream closed the connection before its reply was whole")
-        return None
+        # TLS has no end of one side alone.
+        return self.switched and self._transport is not None and self._transport.get_extra_info("sslcontext") is None
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Take the loss of the connection."""
         self._closed = True
+        if self.switched and exc is not None:
+            self._expecting = True  # the end of the other side is no end of this one
+            self._fail(f"the connection to the upstream broke: {in_words(exc)}")
+            return
         self._ended(
             "the upstream closed the connection before its reply was whole"
             if exc is None
@@ -207,13 +240,21 @@ class UpstreamConnection(asyncio.BufferedProtocol):
                 return b""
             head = parse_response(bytes(self._buffer[:end]))
             del self._buffer[:end]
-            if head.status == 101:
+            if head.status == 101 and not self._upgrade:
                 raise InvalidDocumentError(Reason.MALFORMED_MESSAGE, "it switches protocols unasked")
-            if head.status >= 200:
+            if head.status == 101:
+                self._switch()
+                self._events.append(UpstreamHead(head, UNTIL_CLOSE))
+            elif head.status >= 200:
                 self._begin(head)
+            if self._body is not None:
                 rest = bytes(self._buffer)
                 self._buffer.clear()
                 return rest
+
+    def _switch(self) -> None:
+        self.switched, self._keeps, self._request_whole = True, False, False
+        self._body = BodyReader(UNTIL_CLOSE)
 
     def _begin(self, head: ResponseHead) -> None:
         framing = response_framing(head, self._method)

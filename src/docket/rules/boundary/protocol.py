@@ -4,7 +4,9 @@ Rules:
 1. The driver carries commands out in their order and one after the other; it decides nothing.
 2. `Await` holds everything behind it back until the exchange's events are as safe as it says. When they cannot be,
    the rest of that batch is dropped and `EvidenceFailed` goes in.
-3. After `Finish` or `Reset` nothing more comes out of an exchange, whatever goes in; `EvidenceFailed` stands for a
+3. After `SwitchClient` both sides are bytes without framing: `BodyChunk` and `UpstreamChunk` are what comes,
+   `BodyEnded` and `UpstreamEnded` that one side sends no more, while the other may.
+4. After `Finish` or `Reset` nothing more comes out of an exchange, whatever goes in; `EvidenceFailed` stands for a
    batch that was not carried out to its end, and gives another one.
 """
 
@@ -82,6 +84,22 @@ class UpstreamFailed:
 
 
 @dataclass(frozen=True, slots=True)
+class Resolved:
+    """The addresses of a name that was to be resolved, none where it has none.
+
+    `through_proxy`: the person's environment names a proxy for it, which takes names.
+    """
+
+    addresses: tuple[str, ...]
+    through_proxy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Dialed:
+    """A connection that was asked for by `Dial` is there."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClientGone:
     """The agent closed its connection."""
 
@@ -100,7 +118,7 @@ class EvidenceFailed:
 
 Event: TypeAlias = (
     "HeadArrived | BodyChunk | BodyEnded | Retry | Tick | UpstreamHead | UpstreamChunk | UpstreamEnded"
-    " | UpstreamFailed | ClientGone | Stopping | EvidenceFailed"
+    " | UpstreamFailed | Resolved | Dialed | ClientGone | Stopping | EvidenceFailed"
 )
 
 
@@ -146,12 +164,34 @@ class Refuse:
 
 @dataclass(frozen=True, slots=True)
 class Connect:
-    """Send a request to `origin` (scheme, host, port). `body` is whole, or None where it follows in pieces."""
+    """Send a request to `origin` (scheme, host, port). `body` is whole, or None where it follows in pieces.
+
+    `upgrade`: a reply of 101 is an answer, after which the connection is bytes without framing.
+    """
 
     origin: tuple[str, str, int]
     head: RequestHead
     body: bytes | None
     chunked: bool = False
+    upgrade: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """Look up the addresses of a host, once; `scheme` says which of the environment's proxies would serve it."""
+
+    scheme: str
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Connect to an address, or to a name through the environment's proxy, and pass bytes without framing."""
+
+    host: str
+    port: int
+    through_proxy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +212,18 @@ class StartClient:
 
     head: ResponseHead
     framing: Framing
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchClient:
+    """Give the head of a reply after which both sides are bytes without framing."""
+
+    head: ResponseHead
+
+
+@dataclass(frozen=True, slots=True)
+class EndClient:
+    """Say that nothing more comes from the other side; what the agent sends still goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +263,6 @@ class Breach:
 
 
 Command: TypeAlias = (
-    "Record | Await | Refuse | Connect | SendUpstream | EndUpstream | StartClient | SendClient | Finish | Reset"
-    " | CloseUpstream | Released | Breach"
+    "Record | Await | Refuse | Connect | Resolve | Dial | SendUpstream | EndUpstream | StartClient | SwitchClient"
+    " | SendClient | EndClient | Finish | Reset | CloseUpstream | Released | Breach"
 )

@@ -3,6 +3,7 @@
 What it must do (measured): a user's `settings.json` may hold `env.ANTHROPIC_BASE_URL`, which beats the process
 environment, and only a `--settings` file beats that; of two `--settings` the last wins alone, so the person's own is
 merged in. The same file empties the switches to Bedrock, Vertex and Foundry that a repository's settings could set.
+Bedrock works where the person chose it and gave a bearer key: what is signed for an address cannot be forwarded.
 A 400 in the protocol's shape ends the agent at the first answer, so its retries stay as they are, for real faults.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import OptionUse, Program, option_uses, without
-from docket.rules.agents.environment import ANTHROPIC, is_on, no_proxy, pointing
+from docket.rules.agents.environment import ANTHROPIC, BEDROCK, CORE, bedrock_address, is_on, no_proxy, pointing
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest, RunFile
 
 SETTINGS_NAME = "claude-settings.json"
@@ -30,7 +31,11 @@ _ELSEWHERE = {
     "CLAUDE_CODE_USE_MANTLE": "Amazon Bedrock",
     "CLAUDE_CODE_USE_ANTHROPIC_AWS": "Amazon Web Services",
 }
+_BEDROCK = "CLAUDE_CODE_USE_BEDROCK"
+_BEARER_KEY, _SKIP_AUTH = "AWS_BEARER_TOKEN_BEDROCK", "CLAUDE_CODE_SKIP_BEDROCK_AUTH"
 _ADDRESS = "ANTHROPIC_BASE_URL"
+_BEDROCK_ADDRESS = "ANTHROPIC_BEDROCK_BASE_URL"
+_ADDRESSES = (_ADDRESS, _BEDROCK_ADDRESS)
 _SOCKET = "ANTHROPIC_UNIX_SOCKET"
 _QUIET = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
 
@@ -60,12 +65,15 @@ class ClaudeRecipe:
         _refuse_elsewhere(environ)
         _refuse_managed(_env_of(_readable(request.inputs.get(MANAGED))))
         notes = _tree_notes(request)
-        pointed = pointing(
-            request.base_url, environ, decided={ANTHROPIC.provider: environ.get(_ADDRESS) or ANTHROPIC.official}
-        )
+        decided = {ANTHROPIC.provider: environ.get(_ADDRESS) or ANTHROPIC.official}
+        table, used = CORE, dict.fromkeys(_ELSEWHERE, "")
+        if is_on(environ.get(_BEDROCK)):
+            table, used = (*CORE, BEDROCK), {**used, _BEDROCK: "1"}
+            decided[BEDROCK.provider] = environ.get(_BEDROCK_ADDRESS) or bedrock_address(environ)
+        pointed = pointing(request.base_url, environ, table=table, decided=decided)
         quiet = {_QUIET: "1", **no_proxy(environ)}
-        address = {_ADDRESS: pointed.variables[_ADDRESS]}
-        settings_env = {**_env_of(own), **dict.fromkeys(_ELSEWHERE, ""), **address, **quiet}
+        address = {name: pointed.variables[name] for name in _ADDRESSES if name in pointed.variables}
+        settings_env = {**_env_of(own), **used, **address, **quiet}
         settings = {**own, "env": settings_env}
         at = _PROGRAM.arguments_at(request.argv) or 1
         rest = without(request.argv, given)
@@ -130,8 +138,16 @@ def _env_of(settings: Mapping[str, object] | None) -> dict[str, str]:
 
 
 def _refuse_elsewhere(environ: Mapping[str, str]) -> None:
+    unsigned = bool(environ.get(_BEARER_KEY)) or is_on(environ.get(_SKIP_AUTH))
+    if is_on(environ.get(_BEDROCK)) and not unsigned:
+        raise RefusedBeforeStartError(
+            Reason.AGENT_UNSUPPORTED,
+            f"{_BEDROCK} is set without {_BEARER_KEY}, so claude signs its requests for the address they go to; AWS "
+            "would refuse what is signed for docket's, so docket cannot meter them",
+            hint=f"set {_BEARER_KEY} to an Amazon Bedrock API key, or unset {_BEDROCK} to call Anthropic",
+        )
     for name, place in _ELSEWHERE.items():
-        if is_on(environ.get(name)):
+        if name != _BEDROCK and is_on(environ.get(name)):
             raise RefusedBeforeStartError(
                 Reason.AGENT_UNSUPPORTED,
                 f"{name} is set, so claude calls {place}, whose requests are signed for its own address; "
@@ -151,7 +167,7 @@ def _refuse_socket(where: str) -> None:
 
 
 def _refuse_managed(env: Mapping[str, str]) -> None:
-    for name in (_ADDRESS, *_ELSEWHERE, _SOCKET):
+    for name in (*_ADDRESSES, *_ELSEWHERE, _SOCKET):
         if env.get(name):
             raise RefusedBeforeStartError(
                 Reason.AGENT_UNSUPPORTED,
@@ -166,6 +182,6 @@ def _tree_notes(request: LaunchRequest) -> tuple[str, ...]:
         env = _env_of(_readable(request.inputs.get(path)))
         if env.get(_SOCKET):
             _refuse_socket(path)
-        ignored = [name for name in (_ADDRESS, *_ELSEWHERE) if env.get(name)]
+        ignored = [name for name in (*_ADDRESSES, *_ELSEWHERE) if env.get(name)]
         notes += [f"{name} in {path} is not followed: a repository does not choose where calls go" for name in ignored]
     return tuple(notes)

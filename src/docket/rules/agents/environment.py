@@ -43,6 +43,11 @@ OPENAI = ProviderVariables(
     official="https://api.openai.com/v1",
     version="/v1",
 )
+BEDROCK = ProviderVariables(
+    provider="bedrock",
+    names=("ANTHROPIC_BEDROCK_BASE_URL",),
+    official="https://bedrock-runtime.us-east-1.amazonaws.com",
+)
 CORE = (ANTHROPIC, OPENAI)
 CORE_NAMES = tuple(name for entry in CORE for name in entry.names)
 FULL = (
@@ -100,6 +105,12 @@ def pointing(
         address = local_address(base_url, entry, upstream)
         variables.update({name: address for name in entry.names if name not in others})
     return Pointing(variables=variables, upstreams=upstreams, notes=tuple(notes))
+
+
+def bedrock_address(environ: Mapping[str, str]) -> str:
+    """Return where Bedrock's clients go by themselves: the region the variables name, else the first one."""
+    region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    return f"https://bedrock-runtime.{region}.amazonaws.com"
 
 
 def local_address(base_url: str, entry: ProviderVariables, upstream: str) -> str:

@@ -186,6 +186,53 @@ def test_another_cloud_that_the_person_chose_refuses_the_run(name, where):
     assert "cannot meter" in detail
 
 
+BEDROCK = {"CLAUDE_CODE_USE_BEDROCK": "1", "AWS_BEARER_TOKEN_BEDROCK": "key"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "upstreams"),
+    [
+        (BEDROCK, {}),
+        ({**BEDROCK, "AWS_REGION": "us-east-1"}, {}),
+        (
+            {**BEDROCK, "AWS_DEFAULT_REGION": "eu-west-1"},
+            {"bedrock": "https://bedrock-runtime.eu-west-1.amazonaws.com"},
+        ),
+        (
+            {**BEDROCK, "ANTHROPIC_BEDROCK_BASE_URL": "https://gateway.example/aws/", "AWS_REGION": "eu-west-1"},
+            {"bedrock": "https://gateway.example/aws"},
+        ),
+        ({"CLAUDE_CODE_USE_BEDROCK": "1", "CLAUDE_CODE_SKIP_BEDROCK_AUTH": "1"}, {}),
+    ],
+)
+def test_bedrock_with_a_key_that_signs_nothing(environ, upstreams):
+    planned = plan(environ=environ)
+    own = settings(planned)["env"]
+    assert own["CLAUDE_CODE_USE_BEDROCK"] == "1"
+    assert own["CLAUDE_CODE_USE_VERTEX"] == ""
+    assert own["ANTHROPIC_BEDROCK_BASE_URL"] == planned.env_set["ANTHROPIC_BEDROCK_BASE_URL"] == f"{BASE}/bedrock"
+    assert own["ANTHROPIC_BASE_URL"] == f"{BASE}/anthropic"
+    assert planned.upstreams == upstreams
+
+
+def test_bedrock_and_another_cloud_refuse_the_run():
+    assert "CLAUDE_CODE_USE_VERTEX" in refusal(environ={**BEDROCK, "CLAUDE_CODE_USE_VERTEX": "1"})
+
+
+def test_bedrock_in_the_users_settings():
+    planned = plan(inputs={USER: env(**BEDROCK, AWS_REGION="us-west-2")})
+    assert planned.upstreams == {"bedrock": "https://bedrock-runtime.us-west-2.amazonaws.com"}
+    assert settings(planned)["env"]["CLAUDE_CODE_USE_BEDROCK"] == "1"
+
+
+def test_a_repository_does_not_say_where_bedrock_is():
+    planned = plan(environ=BEDROCK, inputs={TREE: env(ANTHROPIC_BEDROCK_BASE_URL="https://evil")})
+    assert settings(planned)["env"]["ANTHROPIC_BEDROCK_BASE_URL"] == f"{BASE}/bedrock"
+    assert planned.notes == (
+        f"ANTHROPIC_BEDROCK_BASE_URL in {TREE} is not followed: a repository does not choose where calls go",
+    )
+
+
 def test_a_cloud_switched_off_is_no_refusal():
     plan(environ={"CLAUDE_CODE_USE_BEDROCK": "0"}, inputs={USER: env(CLAUDE_CODE_USE_VERTEX="")})
     # What the person switches off in their settings beats their environment.

@@ -21,10 +21,13 @@ CEILING_EVENT = "cache.hits_ceiling_reached"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheMark:
-    """What the cache made of a reply; `reason` is why it was not stored. `key` is 64 hexadecimal digits."""
+    """What the cache made of a reply; `reason` is why it was not stored.
 
-    key: str
+    `key` is 64 hexadecimal digits, absent where the request is none that could be repeated.
+    """
+
     stored: bool
+    key: str | None = None
     reason: str | None = None
 
 

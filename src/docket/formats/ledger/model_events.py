@@ -95,6 +95,17 @@ class ModelResponse(Payload):
     response_truncated: bool | None = None
     response_note: str | None = None
 
+    @property
+    def is_one_row(self) -> bool:
+        """Whether one row of three token counts says all of the usage that is priced."""
+        base, usage = self.components[-1], self.usage
+        tokens = (usage.input_tokens, usage.cached_input_tokens, usage.output_tokens)
+        return len(self.components) == 1 and tokens == (
+            base.input_tokens,
+            base.cached_input_tokens,
+            base.output_tokens,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelError(Payload):

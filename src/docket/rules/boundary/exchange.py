@@ -144,7 +144,7 @@ class Exchange:
             target=RequestTarget(path=arrival.entered.rest, headers=head.headers),
             at=self._at,
         )
-        late = LateBooking(unweighed, self._desk)
+        late = LateBooking(unweighed, self._desk, self._shared.retain_bytes)
         self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)
         framing = request_framing(head)
         address = address_of(arrival.provider, arrival.entered.rest)
@@ -202,6 +202,7 @@ class Exchange:
         assert weighed is not None and weighed.quote is not None  # noqa: S101,PT018 - an admitted call was quoted
         call = asking.call(admitted, weighed.quote)
         self._reply = ModelReply(call, self._desk, now_ns, asking.ended)
+        self._reply.copy = self._shared.copy(weighed)
         self.needs = Needs(upstream=True)
         objects = weighed.provider.name in self._desk.objects_to_usage
         forwarded = weighed.forwarded(ask_for_usage=self._terms.tolerates_usage_injection and not objects)

@@ -19,6 +19,7 @@ from docket.formats.ledger.model_events import ModelRequest, Outcome
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Call, Prices, Quote, base64_of
 from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead
+from docket.rules.boundary.keeping import ReplyCopy
 from docket.rules.boundary.protocol import Breach, Command, Record
 from docket.rules.boundary.reply import ModelReply
 from docket.rules.providers.endpoints import ANY_WIRE
@@ -53,8 +54,9 @@ class Unweighed:
 class LateBooking:
     """One passing request under observation."""
 
-    def __init__(self, request: Unweighed, desk: Desk) -> None:
-        self._request, self._desk = request, desk
+    def __init__(self, request: Unweighed, desk: Desk, retain_bytes: int | None = None) -> None:
+        """Begin; `retain_bytes` is how much of the reply is kept beside the ledger, None for nothing."""
+        self._request, self._desk, self._retain_bytes = request, desk, retain_bytes
         self._kept = bytearray()
         self._digest = hashlib.sha256()
         self._body_bytes = 0
@@ -85,6 +87,8 @@ class LateBooking:
             prices=self._request.prices,
         )
         self._reply = ModelReply(call, self._desk, now_ns if self._sent_at_ns is None else self._sent_at_ns)
+        if self._retain_bytes is not None:
+            self._reply.copy = ReplyCopy(stores=None, store_bytes=0, retain_bytes=self._retain_bytes)
         if self._request.wire is ANY_WIRE:
             self._reply.id_place = self._request.path
         self._reply.begin(head, framing)

@@ -12,10 +12,12 @@ Rules:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple, TypeAlias
 
+from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import OnBreach
@@ -133,11 +135,25 @@ class Needs(NamedTuple):
 # ---- commands
 
 
+class Placed:
+    """Where a recorded event came to stand: `look` gives (seq, hash) once it is durable, None until then."""
+
+    __slots__ = ("look",)
+
+    def __init__(self) -> None:
+        self.look: Callable[[], tuple[int, Digest] | None] = lambda: None
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Append an event to the ledger."""
+    """Append an event to the ledger; tell `placed` where it stands.
+
+    `body` is to be kept beside the ledger first, and what became of it said in the event.
+    """
 
     payload: Payload
+    placed: Placed | None = None
+    body: bytes | None = None
 
 
 class Mark(Enum):

@@ -28,6 +28,7 @@ from docket.rules.boundary.billing import Call, Seen, bill
 from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length
 from docket.rules.boundary.gates import Ended
 from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined, values
+from docket.rules.boundary.keeping import ReplyCopy, ReplyEnd
 from docket.rules.boundary.protocol import (
     Await,
     Breach,
@@ -64,6 +65,7 @@ class ModelReply:
         self.settled = False
         self.call = call
         self.id_place = ""
+        self.copy: ReplyCopy | None = None
         self._desk = desk
         self._told = told
         self._sent_at_ns = sent_at_ns
@@ -158,7 +160,7 @@ class ModelReply:
             return self.broken(Reason.UPSTREAM_BROKEN, "the stream ended without its last event", now_ns)
         held = self._held if self._filter is None else self._filter.finish()
         self._passed(held)
-        commands, breach = self.settle(Outcome.COMPLETE, now_ns)
+        commands, breach = self.settle(Outcome.COMPLETE, now_ns, whole=True)
         commands.append(Await(Mark.DURABLE))
         if held:
             commands.append(SendClient(held))
@@ -232,6 +234,8 @@ class ModelReply:
     def _passed(self, data: bytes) -> None:
         self._bytes += len(data)
         self._digest.update(data)
+        if self.copy is not None:
+            self.copy.take(data)
 
     def _seen(self) -> Seen:
         if self._meter is None:
@@ -264,18 +268,26 @@ class ModelReply:
         return [CloseUpstream(), *commands, Await(Mark.DURABLE), Reset(), *(breach or _breach(effects))]
 
     def settle(
-        self, outcome: Outcome, now_ns: int, *, reason: Reason = Reason.UPSTREAM_STATUS, detail: str = ""
+        self,
+        outcome: Outcome,
+        now_ns: int,
+        *,
+        reason: Reason = Reason.UPSTREAM_STATUS,
+        detail: str = "",
+        whole: bool = False,
     ) -> tuple[list[Command], list[Breach]]:
-        """Book the call as it ended; return what is recorded, and the breach that follows."""
+        """Book the call as it ended, `whole` if the agent gets all of it; return what is recorded, and the breach."""
         self.settled = True
         seen = self._seen()
+        refused = self._refusal_of(seen)
         fault = reason if outcome is Outcome.UPSTREAM_BROKEN else None
+        if fault is None and refused is not None and refused[0] is Reason.UPSTREAM_ERROR_EVENT:
+            fault = Reason.UPSTREAM_ERROR_EVENT
         told = self._tell(
             Ended(status=None if self._head is None else seen.status, outcome=outcome, reason=fault), now_ns
         )
-        refused = self._refusal_of(seen)
         if refused is None:
-            commands, breach = self._booked(outcome, seen, now_ns)
+            commands, breach = self._booked(outcome, seen, now_ns, whole=whole)
             return [*commands, *told], breach
         self._desk.release(self.call.number)
         why, text = (reason, detail) if outcome is Outcome.UPSTREAM_BROKEN else refused
@@ -297,7 +309,7 @@ class ModelReply:
             return Reason.UPSTREAM_ERROR_EVENT, error.message
         return None
 
-    def _booked(self, outcome: Outcome, seen: Seen, now_ns: int) -> tuple[list[Command], list[Breach]]:
+    def _booked(self, outcome: Outcome, seen: Seen, now_ns: int, *, whole: bool) -> tuple[list[Command], list[Breach]]:
         call = self.call
         billed = bill(call, seen)
         if billed.source is UsageSource.REPORTED:
@@ -331,7 +343,11 @@ class ModelReply:
             response_sha256=Digest(self._digest.hexdigest()),
             provider_request_id=self._request_id(),
         )
-        commands.append(Record(response))
+        if self.copy is None:
+            commands.append(Record(response))
+        else:
+            end = ReplyEnd(head=self._head, reading=seen.reading, whole=whole, at_ns=now_ns)
+            commands.append(self.copy.settled(response, end))
         commands += [Record(event) for event in effects.events]
         return commands, _breach(effects)
 

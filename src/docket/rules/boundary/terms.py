@@ -15,7 +15,10 @@ from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Prices
+from docket.rules.boundary.cache import ResponseCache, StoresUnder
 from docket.rules.boundary.gates import Gate
+from docket.rules.boundary.keeping import ReplyCopy
+from docket.rules.boundary.weighed import Weighed
 from docket.rules.providers.registry import Provider
 
 
@@ -34,8 +37,21 @@ class Terms:
 
 @dataclass(slots=True, kw_only=True)
 class Shared:
-    """What the exchanges of a run have in common: the desk, the door's counter, the gates in their order."""
+    """What the exchanges of a run have in common: the desk, the door's counter, the gates in their order.
+
+    `cache` is one of the gates; `retain_bytes` is how much of each reply is kept beside the ledger, None for nothing.
+    """
 
     desk: Desk
     door: TurnawayCounter
     gates: tuple[Gate, ...] = ()
+    cache: ResponseCache | None = None
+    retain_bytes: int | None = None
+
+    def copy(self, weighed: Weighed) -> ReplyCopy | None:
+        """Return what takes a copy of the reply to a request that is sent, None where nobody wants one."""
+        if self.cache is None and self.retain_bytes is None:
+            return None
+        stores = None if self.cache is None else StoresUnder(self.cache, weighed.cache_key)
+        store_bytes = 0 if self.cache is None else self.cache.max_response_bytes
+        return ReplyCopy(stores=stores, store_bytes=store_bytes, retain_bytes=self.retain_bytes)

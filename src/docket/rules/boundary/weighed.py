@@ -36,7 +36,7 @@ class Forwarded:
 
 
 class Weighed:
-    """One billed request; `body_bytes` is the size of the decoded body."""
+    """One billed request; `body_bytes` is the size of the decoded body, `cache_key` what a cache has told it by."""
 
     def __init__(self, *, provider: Provider, wire: Wire, head: RequestHead, entered: Entered) -> None:
         self.provider = provider
@@ -49,6 +49,7 @@ class Weighed:
         self.facts = RequestFacts()
         self.quote: Quote | None = None
         self.unreadable: str | None = None
+        self.cache_key: str | None = None
 
     def read(self, body: bytes) -> None:
         """Take the whole body."""

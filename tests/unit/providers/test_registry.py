@@ -8,6 +8,8 @@ from docket.errors import UsageError
 from docket.rules.providers import endpoints, registry
 from docket.rules.providers.interface import EndpointKind
 
+_VERTEX = "/v1/projects/p/locations/europe-west1/publishers"
+
 
 @pytest.mark.parametrize(
     ("name", "method", "path", "kind", "wire"),
@@ -51,6 +53,52 @@ from docket.rules.providers.interface import EndpointKind
         ("openai", "POST", "/v1/some-new-path", "unknown", "unknown"),
         ("openai", "PUT", "/v1/chat/completions", "unknown", "unknown"),
         ("openai", "POST", "/", "unknown", "unknown"),
+        ("gemini", "POST", "/v1beta/models/m:generateContent", "billed", "gemini"),
+        ("gemini", "POST", "/v1beta/models/m:streamGenerateContent?alt=sse&key=k", "billed", "gemini"),
+        ("gemini", "POST", "/v1beta/tunedModels/m:generateContent", "billed", "gemini"),
+        ("gemini", "POST", "/v1beta/models/m:embedContent", "billed", "gemini"),
+        ("gemini", "POST", "/v1beta/models/m:batchEmbedContents", "billed", "gemini"),
+        ("gemini", "POST", "/v1beta/models/m:countTokens?key=k", "free", None),
+        ("gemini", "POST", "/v1beta/models/m:generateContent/m:countTokens", "unknown", "unknown"),
+        ("gemini", "POST", "/v1beta/models/m:generateContent/files", "unknown", "unknown"),
+        ("gemini", "POST", "/v1beta/models/m%3AgenerateContent", "unknown", "unknown"),
+        ("gemini", "POST", "/v1beta/models/m%3AcountTokens", "unknown", "unknown"),
+        ("gemini", "POST", "/v1/messages/m:countTokens", "unknown", "unknown"),
+        ("gemini", "POST", "/v1beta/models/m:batchGenerateContent", "unknown", "gemini"),
+        ("gemini", "POST", "/v1beta/models/m:predict", "unknown", "gemini"),
+        ("gemini", "POST", "/v1beta/models/m:predictLongRunning", "unknown", "gemini"),
+        ("gemini", "POST", "/v1beta/models/m:newVerb", "unknown", "unknown"),
+        ("gemini", "POST", "/v1beta/cachedContents", "unknown", "gemini"),
+        ("gemini", "GET", "/v1beta/cachedContents/c1", "free", None),
+        ("gemini", "GET", "/v1beta/models", "free", None),
+        ("gemini", "POST", "/upload/v1beta/files?uploadType=resumable", "free", None),
+        ("gemini", "POST", "/v1beta/interactions", "billed", "gemini-interactions"),
+        ("gemini", "GET", "/v1beta/interactions/i1?stream=true", "free", "gemini-interactions"),
+        ("gemini", "POST", "/v1beta/interactions/i1/cancel", "free", None),
+        ("gemini", "POST", "/v1beta/openai/chat/completions", "billed", "openai-chat"),
+        ("code-assist", "POST", "/v1internal:generateContent", "billed", "gemini"),
+        ("code-assist", "POST", "/v1internal:streamGenerateContent?alt=sse", "billed", "gemini"),
+        ("code-assist", "POST", "/v1internal:countTokens", "free", None),
+        ("code-assist", "POST", "/v1internal:loadCodeAssist", "free", None),
+        ("code-assist", "POST", "/v1beta/models/m:loadCodeAssist", "unknown", "unknown"),
+        ("vertex", "POST", f"{_VERTEX}/google/models/m:streamGenerateContent?alt=sse", "billed", "gemini"),
+        ("vertex", "POST", f"{_VERTEX}/google/models/m:computeTokens", "free", None),
+        ("vertex", "POST", f"{_VERTEX}/anthropic/models/claude-opus-5:rawPredict", "billed", "vertex-claude"),
+        ("vertex", "POST", f"{_VERTEX}/anthropic/models/claude-opus-5:streamRawPredict", "billed", "vertex-claude"),
+        ("vertex", "POST", f"{_VERTEX}/anthropic/models/count-tokens:rawPredict", "free", None),
+        ("vertex", "POST", f"{_VERTEX}/anthropic/models/count-tokens:streamRawPredict", "billed", "vertex-claude"),
+        ("vertex", "POST", f"/v1:x{_VERTEX}/anthropic/models/count-tokens:rawPredict", "billed", "vertex-claude"),
+        ("vertex", "POST", f"{_VERTEX}/mistralai/models/m:rawPredict", "unknown", "unknown"),
+        ("ollama", "POST", "/api/chat", "billed", "ollama"),
+        ("ollama", "POST", "/api/generate", "billed", "ollama"),
+        ("ollama", "POST", "/api/embed", "billed", "ollama"),
+        ("ollama", "POST", "/v1/chat/completions", "billed", "openai-chat"),
+        ("ollama", "POST", "/api/show", "free", None),
+        ("ollama", "POST", "/api/blobs/sha256:00ff", "free", None),
+        ("ollama", "GET", "/api/tags", "free", None),
+        ("ollama", "GET", "/api/ps", "free", None),
+        ("ollama", "GET", "/api/version", "free", None),
+        ("ollama", "POST", "/api/chat/api/show", "unknown", "unknown"),
     ],
 )
 def test_what_a_path_stands_for(name: str, method: str, path: str, kind: str, wire: str | None) -> None:
@@ -129,14 +177,14 @@ def test_upstreams_that_are_refused(name: str, url: str) -> None:
 
 def test_the_known_providers() -> None:
     expected = {
-        "anthropic", "openai", "bedrock", "deepseek", "fireworks", "gemini", "groq", "mistral", "openrouter",
-        "together", "xai",
+        "anthropic", "openai", "bedrock", "code-assist", "deepseek", "fireworks", "gemini", "groq", "mistral", "ollama",
+        "openrouter", "together", "vertex", "xai",
     }  # fmt: skip
     assert set(registry.names()) >= expected
 
 
 def test_an_unknown_provider() -> None:
-    with pytest.raises(UsageError, match="known: anthropic, bedrock, deepseek"):
+    with pytest.raises(UsageError, match="known: anthropic, bedrock, code-assist"):
         registry.provider("antropic")
 
 
@@ -166,9 +214,38 @@ def test_the_addresses_agents_variables_name(name: str, path: str, url: str) -> 
     assert registry.provider(name).url(path) == url
 
 
+@pytest.mark.parametrize(
+    ("location", "host"),
+    [
+        ("europe-west1", "europe-west1-aiplatform.googleapis.com"),
+        ("global", "aiplatform.googleapis.com"),
+        ("eu", "aiplatform.eu.rep.googleapis.com"),
+        ("us", "aiplatform.us.rep.googleapis.com"),
+        ("evil.example.com%2F", "aiplatform.googleapis.com"),
+        ("x@evil", "aiplatform.googleapis.com"),
+    ],
+)
+def test_a_region_of_vertex_has_a_host_of_its_own(location: str, host: str) -> None:
+    path = f"/v1/projects/p/locations/{location}/publishers/google/models/m:generateContent"
+    assert registry.provider("vertex").url(path) == f"https://{host}{path}"
+
+
+def test_an_upstream_of_ones_own_takes_every_region_of_vertex() -> None:
+    path = "/v1/projects/p/locations/us-east5/publishers/google/models/m:generateContent"
+    assert registry.with_upstream("vertex", "https://gw.example.com/vx").url(path) == f"https://gw.example.com/vx{path}"
+
+
+def test_ollama_is_free_at_this_machine_alone() -> None:
+    assert registry.provider("ollama").free
+    assert registry.with_upstream("ollama", "http://localhost:8080").free
+    assert not registry.with_upstream("ollama", "https://ollama.example.com").free
+    assert not registry.with_upstream("gemini", "http://127.0.0.1:1").free
+
+
 def test_wires_by_name() -> None:
     expected = {
-        "anthropic-messages", "openai-chat", "openai-responses", "bedrock-converse", "bedrock-invoke", "unknown",
+        "anthropic-messages", "openai-chat", "openai-responses", "bedrock-converse", "bedrock-invoke", "gemini",
+        "gemini-interactions", "vertex-claude", "ollama", "unknown",
     }  # fmt: skip
     assert set(endpoints.WIRES) >= expected
     assert all(wire.name == name for name, wire in endpoints.WIRES.items())

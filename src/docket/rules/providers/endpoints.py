@@ -17,7 +17,15 @@ from collections.abc import Mapping
 from docket.rules.providers.anthropic import AnthropicMessages
 from docket.rules.providers.bedrock import BedrockConverse, BedrockInvoke
 from docket.rules.providers.generic import AnyWire
+from docket.rules.providers.google_endpoints import (
+    GEMINI,
+    GEMINI_INTERACTIONS,
+    VERTEX_CLAUDE,
+    classify_google,
+    fetched_google,
+)
 from docket.rules.providers.interface import Endpoint, EndpointKind, Wire
+from docket.rules.providers.ollama import Ollama
 from docket.rules.providers.openai_chat import OpenAiChat
 from docket.rules.providers.openai_responses import OpenAiResponses
 
@@ -26,11 +34,23 @@ OPENAI_CHAT: Wire = OpenAiChat()
 OPENAI_RESPONSES: Wire = OpenAiResponses()
 BEDROCK_CONVERSE: Wire = BedrockConverse()
 BEDROCK_INVOKE: Wire = BedrockInvoke()
+OLLAMA: Wire = Ollama()
 ANY_WIRE: Wire = AnyWire()
 
 WIRES: Mapping[str, Wire] = {
     wire.name: wire
-    for wire in (ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES, BEDROCK_CONVERSE, BEDROCK_INVOKE, ANY_WIRE)
+    for wire in (
+        ANTHROPIC_MESSAGES,
+        OPENAI_CHAT,
+        OPENAI_RESPONSES,
+        BEDROCK_CONVERSE,
+        BEDROCK_INVOKE,
+        GEMINI,
+        GEMINI_INTERACTIONS,
+        VERTEX_CLAUDE,
+        OLLAMA,
+        ANY_WIRE,
+    )
 }
 
 _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -38,13 +58,27 @@ _BILLED: tuple[tuple[str, Wire], ...] = (
     ("/messages", ANTHROPIC_MESSAGES),
     ("/chat/completions", OPENAI_CHAT),
     ("/responses", OPENAI_RESPONSES),
+    ("/api/chat", OLLAMA),
+    ("/api/generate", OLLAMA),
+    ("/api/embed", OLLAMA),
+    ("/api/embeddings", OLLAMA),
 )
 # POST endpoints that providers do not bill, by the end of the path or by a part of it.
 _FREE_ENDS = (
     "/count_tokens", "/input_tokens", "/files", "/uploads", "/moderations", "/conversations", "/cancel", "/tokenize",
-    "/detokenize",
+    "/detokenize", "/api/show", "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/me", "/api/signout",
 )  # fmt: skip
-_FREE_INSIDE = ("/files/", "/uploads/", "/organizations/", "/organization/", "/event_logging/", "/conversations/")
+_FREE_INSIDE = (
+    "/files/",
+    "/uploads/",
+    "/organizations/",
+    "/organization/",
+    "/event_logging/",
+    "/conversations/",
+    "/api/blobs/",
+)
+# A reply to one of these is billed under the path before the slash; below it stand other methods.
+_BILLED_BELOW = (*(f"{end}/" for end, _ in _BILLED), "/interactions/")
 _FREE_BELOW_BILLED = ("/count_tokens", "/input_tokens", "/cancel")
 _BEDROCK = re.compile(r".*/model/[^/]+/(?:(converse)(?:-stream)?|invoke(?:-with-response-stream)?)")
 # An id may hold an escaped colon, and the slash of a profile's ARN.
@@ -62,8 +96,7 @@ def classify(method: str, path: str) -> Endpoint:
     """Return what a request stands for; `path` may carry a query."""
     bare = path.partition("?")[0].rstrip("/")
     if method in _READING_METHODS:
-        fetched = method == "GET" and _FETCHED_RESPONSE.search(bare)
-        return Endpoint(EndpointKind.FREE, OPENAI_RESPONSES) if fetched else _FREE
+        return _fetched(bare) if method == "GET" else _FREE
     if method == "DELETE":
         return _FREE
     if method != "POST":
@@ -76,7 +109,20 @@ def classify(method: str, path: str) -> Endpoint:
     bedrock = _BEDROCK.fullmatch(bare)
     if bedrock is not None:
         return Endpoint(EndpointKind.BILLED, BEDROCK_CONVERSE if bedrock[1] else BEDROCK_INVOKE)
+    google = classify_google(bare)
+    if google is not None and (google.kind is not EndpointKind.FREE or not _is_below_billed(bare)):
+        return google
     return _FREE if _is_free(bare) else _UNKNOWN
+
+
+def _fetched(path: str) -> Endpoint:
+    if _FETCHED_RESPONSE.search(path):
+        return Endpoint(EndpointKind.FREE, OPENAI_RESPONSES)
+    return fetched_google(path) or _FREE
+
+
+def _is_below_billed(path: str) -> bool:
+    return any(below in path for below in _BILLED_BELOW)
 
 
 def _is_free(path: str) -> bool:
@@ -86,6 +132,8 @@ def _is_free(path: str) -> bool:
         return True
     if not _PLAIN.fullmatch(path):
         return False
-    if any(f"{end}/" in path for end, _ in _BILLED):
+    if ":" in path.rpartition("/")[0]:
+        return False
+    if _is_below_billed(path):
         return path.endswith(_FREE_BELOW_BILLED)
     return path.endswith(_FREE_ENDS) or any(part in path for part in _FREE_INSIDE)

@@ -3,7 +3,8 @@
 Rules:
 1. A provider of another name whose host is this machine is free by rule; a known name keeps its prices wherever
    its upstream stands.
-2. A path is appended to the upstream as it came: its escapes, its query and its order stay.
+2. A known name that is free by rule is so at a host of this machine alone.
+3. A path is appended to the upstream as it came: its escapes, its query and its order stay.
 
 What a method and a path stand for is `endpoints`'.
 """
@@ -24,6 +25,8 @@ if TYPE_CHECKING:  # the wire formats are loaded with the first request, not wit
 
 _VERSION = re.compile(r"v\d+(alpha|beta)?\d*")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_VERTEX_HOST = "aiplatform.googleapis.com"
+_VERTEX_LOCATION = re.compile(r"/locations/([a-z0-9]+(?:-[a-z0-9]+){0,3})/")
 _ADDRESS = re.compile(r"[!-~]+")
 
 
@@ -53,10 +56,22 @@ class Provider:
         path = "/" + path.lstrip("/")
         prefix = base.path.rstrip("/")
         bare, mark, query = path.partition("?")
+        host = base.netloc if base.netloc != _VERTEX_HOST else _vertex_host(bare)
         bare = _without_doubled_version(prefix, bare, self.versioned and "/messages" not in bare)
         if base.query:
             mark, query = "?", f"{base.query}&{query}" if query else base.query
-        return f"{base.scheme}://{base.netloc}{prefix}{bare}{mark}{query}"
+        return f"{base.scheme}://{host}{prefix}{bare}{mark}{query}"
+
+
+def _vertex_host(path: str) -> str:
+    """Return the host of the region that a path names; Vertex AI answers for a region at its own host alone."""
+    found = _VERTEX_LOCATION.search(path)
+    location = "global" if found is None else found[1]
+    if location == "global":
+        return _VERTEX_HOST
+    if location in ("us", "eu"):
+        return f"aiplatform.{location}.rep.googleapis.com"
+    return f"{location}-{_VERTEX_HOST}"
 
 
 def _without_doubled_version(prefix: str, path: str, versioned: bool) -> str:  # noqa: FBT001 - a fact of the provider
@@ -71,21 +86,27 @@ def _without_doubled_version(prefix: str, path: str, versioned: bool) -> str:  #
 _KNOWN: Mapping[str, Provider] = {
     "anthropic": Provider(name="anthropic", upstream="https://api.anthropic.com", prices="anthropic", versioned=False),
     "openai": Provider(name="openai", upstream="https://api.openai.com/v1", prices="openai"),
-    # OpenAI-compatible, at addresses that agents' own variables name; their other wires are not read yet.
     "bedrock": Provider(
         name="bedrock", upstream="https://bedrock-runtime.us-east-1.amazonaws.com", prices="aws", versioned=False
     ),
     "deepseek": Provider(name="deepseek", upstream="https://api.deepseek.com/v1", prices="deepseek"),
     "fireworks": Provider(name="fireworks", upstream="https://api.fireworks.ai/inference/v1", prices="fireworks"),
-    "gemini": Provider(name="gemini", upstream="https://generativelanguage.googleapis.com", prices="google"),
+    "gemini": Provider(
+        name="gemini", upstream="https://generativelanguage.googleapis.com", prices="google", versioned=False
+    ),
+    "code-assist": Provider(
+        name="code-assist", upstream="https://cloudcode-pa.googleapis.com", prices="google", versioned=False
+    ),
     "groq": Provider(name="groq", upstream="https://api.groq.com/openai/v1", prices="groq"),
     "mistral": Provider(name="mistral", upstream="https://api.mistral.ai/v1", prices="mistral"),
+    "ollama": Provider(name="ollama", upstream="http://127.0.0.1:11434", prices="ollama", free=True, versioned=False),
     "openrouter": Provider(name="openrouter", upstream="https://openrouter.ai/api/v1", prices="openrouter"),
     "together": Provider(name="together", upstream="https://api.together.xyz/v1", prices="together"),
+    "vertex": Provider(name="vertex", upstream="https://aiplatform.googleapis.com", prices="google", versioned=False),
     "xai": Provider(name="xai", upstream="https://api.x.ai/v1", prices="x-ai"),
 }
 # Names that people give to providers whose section of the price book is called otherwise.
-_SECTIONS: Mapping[str, str] = {"xai": "x-ai", "gemini": "google", "bedrock": "aws", "moonshot": "moonshotai"}
+_SECTIONS: Mapping[str, str] = {"moonshot": "moonshotai", "google": "google", "azure-openai": "azure"}
 
 
 def names() -> tuple[str, ...]:
@@ -105,10 +126,9 @@ def provider(name: str) -> Provider:
 def with_upstream(name: str, url: str) -> Provider:
     """Return the provider `name` at another upstream; any name will do. UsageError says what is wrong."""
     parts = _split(name, url)
-    known = _KNOWN.get(name)
+    known, free = _KNOWN.get(name), is_local_host(parts.hostname or "")
     if known is not None:
-        return replace(known, upstream=url)
-    free = is_local_host(parts.hostname or "")
+        return replace(known, upstream=url, free=known.free and free)
     return Provider(name=name, upstream=url, prices=_SECTIONS.get(name, name), free=free)
 
 

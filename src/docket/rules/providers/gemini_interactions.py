@@ -1,0 +1,186 @@
+"""Gemini's Interactions: `POST /v1beta/interactions` (ai.google.dev, Interactions).
+
+Rules:
+1. Usage stands in the interaction, whole or in the event that ends it; cached tokens are inside the input, thoughts
+   and what tools brought in beside the totals.
+2. One that runs in the background has not ended: its usage comes when it is fetched, and is booked once by its id.
+3. Searches are what `grounding_tool_count` says.
+"""
+
+from __future__ import annotations
+
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.counts import count
+from docket.rules.providers.gemini_usage import INTERACTIONS, GoogleUsage
+from docket.rules.providers.interface import (
+    NO_TARGET,
+    Fields,
+    Hidden,
+    Meter,
+    Reading,
+    Refusal,
+    RefusalReply,
+    RequestFacts,
+    RequestTarget,
+    StreamError,
+    model_members,
+)
+from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
+from docket.rules.providers.refusal import google_refusal
+from docket.rules.providers.request import fingerprint, flag, largest, parse_request, unreadable_request
+from docket.rules.providers.text import error_of, text_bytes
+
+_READ = ("id", "model", "agent", "service_tier", "status", "usage", "error", "errors")
+_BODY = tuple((name,) for name in _READ)
+_EVENTS = (("event_type",), ("error",), ("delta",), *(("interaction", name) for name in _READ))
+_RUNNING = ("queued", "in_progress")
+_ENDS = ("interaction.completed", "interaction.cancelled")
+_APART = ("google_maps", "retrieval")
+_NOT_COUNTED = "hosted tools were used that are billed apart and are not counted here"
+
+
+class GeminiInteractions:
+    """The Interactions wire format."""
+
+    name = "gemini-interactions"
+
+    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:  # noqa: ARG002 - the body says all
+        """Read a decoded request body; an agent stands for its model where no model is named."""
+        request = parse_request(body)
+        if request is None:
+            return unreadable_request(body)
+        parsed = request.members
+        model, raw = model_members(parsed.get("model") or parsed.get("agent"))
+        config = as_map(parsed.get("generation_config"))
+        return RequestFacts(
+            model=model,
+            model_raw=raw,
+            streaming=flag(parsed.get("stream")),
+            max_output_tokens=largest(config, "max_output_tokens"),
+            hidden=_hidden(parsed, body),
+            fingerprint=fingerprint(body, parsed),
+            service_tier=as_text(parsed.get("service_tier")),
+            previous_response_id=as_text(parsed.get("previous_interaction_id")),
+            ambiguous=request.ambiguous,
+        )
+
+    def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:  # noqa: ARG002 - the first byte tells
+        """Return a meter for one reply."""
+        return OpaqueMeter() if is_opaque(content_type) else BodyMeter(InteractionState(), events=_EVENTS, body=_BODY)
+
+    def refusal(self, refusal: Refusal) -> RefusalReply:
+        """Return an error object as the API sends it."""
+        return google_refusal(refusal)
+
+
+class InteractionState:
+    """What a reply has said so far."""
+
+    __slots__ = (
+        "_apart",
+        "_error",
+        "_id",
+        "_model",
+        "_searches",
+        "_terminal",
+        "_tier",
+        "_usage",
+        "visible_output_bytes",
+    )
+
+    def __init__(self) -> None:
+        self.visible_output_bytes = 0
+        self._usage = GoogleUsage(INTERACTIONS)
+        self._model: object = None
+        self._id: object = None
+        self._tier: object = None
+        self._searches = 0
+        self._apart = False
+        self._terminal = False
+        self._error: StreamError | None = None
+
+    def event(self, event: JsonMap) -> None:
+        """Take one event."""
+        kind = event.get("event_type") or event.get("type")
+        if kind == "step.delta":
+            self._show(as_map(event.get("delta")))
+        elif kind == "error":
+            self._error = error_of(event.get("error") or event)
+        self._interaction(as_map(event.get("interaction")))
+        self._terminal = self._terminal or kind in _ENDS
+
+    def done(self) -> None:
+        """Take the mark that ends a stream."""
+        self._terminal = True
+
+    def body(self, body: JsonMap) -> None:
+        """Take a whole interaction."""
+        self._interaction(body)
+        for step in as_items(body.get("steps")) or as_items(body.get("outputs")):
+            members = as_map(step)
+            self._show(members)
+            for part in as_items(members.get("content")):
+                self._show(as_map(part))
+        self._terminal = body.get("status") not in _RUNNING
+
+    def reading(self) -> Reading:
+        """Return what has been understood."""
+        model, raw = model_members(self._model)
+        usage = self._usage.total(self._searches)
+        return Reading(
+            usage=usage,
+            usage_final=usage is not None and self._terminal,
+            model=model,
+            model_raw=raw,
+            service_tier=as_text(self._tier),
+            response_id=as_text(self._id),
+            note=self._usage.note() or (_NOT_COUNTED if self._apart else None),
+            terminal=self._terminal,
+            error=self._error,
+        )
+
+    def copy(self) -> InteractionState:
+        """Return an independent copy."""
+        other = InteractionState()
+        for name in self.__slots__:
+            setattr(other, name, getattr(self, name))
+        other._usage = self._usage.copy()
+        return other
+
+    def _interaction(self, interaction: JsonMap) -> None:
+        self._model = interaction.get("model") or interaction.get("agent") or self._model
+        self._id = interaction.get("id") or self._id
+        self._tier = interaction.get("service_tier") or self._tier
+        usage = as_map(interaction.get("usage"))
+        self._usage.merge(usage)
+        for item in as_items(usage.get("grounding_tool_count")):
+            self._grounding(as_map(item))
+        if interaction.get("error"):
+            self._error = error_of(interaction["error"])
+
+    def _grounding(self, item: JsonMap) -> None:
+        used = count(item.get("count")) or 0
+        if item.get("type") == "google_search":
+            self._searches = max(self._searches, used)
+        elif item.get("type") in _APART and used:
+            self._apart = True
+
+    def _show(self, part: JsonMap) -> None:
+        for name in ("text", "arguments", "partial_arguments", "name"):
+            self.visible_output_bytes += text_bytes(part.get(name))
+        self.visible_output_bytes += text_bytes(as_map(part.get("content")).get("text"))
+
+
+def _hidden(parsed: JsonMap, body: bytes) -> tuple[Hidden, ...]:
+    found = [Hidden.REASONING]
+    if not flag(parsed.get("stream")):
+        found.append(Hidden.NON_STREAMING)
+    if parsed.get("agent") or any(as_map(tool).get("type") != "function" for tool in as_items(parsed.get("tools"))):
+        found.append(Hidden.SERVER_TOOLS)
+    if parsed.get("previous_interaction_id") or parsed.get("cached_content") or parsed.get("continuation_token"):
+        found.append(Hidden.STORED_HISTORY)
+    if b'"uri"' in body:
+        found.append(Hidden.REMOTE_INPUT)
+    if flag(parsed.get("background")):
+        found.append(Hidden.BACKGROUND)
+    return tuple(found)

@@ -81,6 +81,7 @@ class Reason(StrEnum):
     MAX_TOKENS = "max_tokens"
     MAX_MODEL_CALLS = "max_model_calls"
     MAX_WALL_SECONDS = "max_wall_seconds"
+    MAX_REPEATS = "max_repeats"
     MODEL_POLICY = "model_policy"
     UNKNOWN_MODEL = "unknown_model"
     UNKNOWN_ENDPOINT = "unknown_endpoint"
@@ -88,6 +89,8 @@ class Reason(StrEnum):
     BODY_UNREADABLE = "body_unreadable"
     EVIDENCE_FAILED = "evidence_failed"
     RUN_ENDING = "run_ending"
+    RATE_LIMITED = "rate_limited"
+    CIRCUIT_OPEN = "circuit_open"
     BAD_TOKEN = "bad_token"  # noqa: S105 - a reason code, not a secret
 
     # boundary faults
@@ -99,3 +102,4 @@ class Reason(StrEnum):
     SIGNED_FOR_HOST = "signed_for_host"
     UPSTREAM_STATUS = "upstream_status"
     UPSTREAM_ERROR_EVENT = "upstream_error_event"
+    INJECTED_FAULT = "injected_fault"

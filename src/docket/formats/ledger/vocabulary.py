@@ -14,6 +14,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
 from docket.formats.ledger.payload_codec import Payload, from_members
+from docket.formats.ledger.resilience_events import BreakerChange, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import (
     EvidenceGap,
     Note,
@@ -33,6 +34,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
         SessionStart, PolicyApplied, PolicyViolation, Note, FsSnapshot, Omissions, FsChange, ProcSpawn, ProcExit,
         ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CacheHit, ComponentsHit,
         CapWarning, CapExceeded, Budget, NetDenied, ToolCall, ToolResult, AssertedCall, EvidenceGap, SessionEnd,
+        Paced, BreakerChange, FaultPlanned, FaultInjected,
     )
 }  # fmt: skip
 

@@ -148,6 +148,15 @@ class CapsPolicy(Section):
             Count(), "Milliseconds a call waits for others to settle before a cap refuses it; 0 refuses at once."
         ),
     )
+    max_repeats: int | None = field(
+        default=None,
+        metadata=key(
+            Count(optional=True),
+            "How often the run may send a request again that has been answered; more is taken for a loop. The same body "
+            "counts as the same request whatever its ids, and what is sent again after an error does not count.",
+            later=True,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +188,15 @@ class ResiliencePolicy(Section):
                 optional=True,
             ),
             "Model calls a second.",
+        ),
+    )
+    max_pace_wait_seconds: int = field(
+        default=45,
+        metadata=key(
+            Count(),
+            "Seconds a call waits at most for its turn under these two limits; one that could not go in time is answered "
+            "429 with the seconds it would take. 0 never waits.",
+            later=True,
         ),
     )
     max_events: int | None = field(

@@ -34,6 +34,7 @@ _FLAGS: Mapping[Reason, str] = {
     Reason.MAX_TOKENS: "--max-tokens",
     Reason.MAX_MODEL_CALLS: "--max-calls",
     Reason.MAX_WALL_SECONDS: "--max-minutes",
+    Reason.MAX_REPEATS: "--max-repeats",
 }
 _MAX_REMEMBERED = 4096
 _CAPS = frozenset(_FLAGS)
@@ -58,12 +59,19 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The call may not go. `passing`: the same call may fit once calls in flight have settled."""
+    """The call may not go. `passing`: the same call may fit once calls in flight have settled.
+
+    `retry_after_seconds` is when the same call may go, where that is known. `used` and `limit` are what a record writes
+    of a cap that the account does not count.
+    """
 
     reason: Reason
     detail: str
     cap: Reason | None = None
     passing: bool = False
+    retry_after_seconds: int | None = None
+    used: str | None = None
+    limit: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,16 +151,18 @@ class Desk:
             if len(self._booked) > _MAX_REMEMBERED:
                 del self._booked[next(iter(self._booked))]
 
-    def exceeded(self, cap: Reason, detail: str) -> Effects:
-        """Return what follows when `cap` ends the run or refuses a call: said once, then nothing."""
+    def exceeded(self, cap: Reason, detail: str, *, used: str | None = None, limit: str | None = None) -> Effects:
+        """Return what follows when `cap` ends the run or refuses a call: said once, then nothing.
+
+        `used` and `limit` are those of a cap that the account does not count.
+        """
         if cap in self._exceeded:
             return Effects()
         self._exceeded.add(cap)
-        used, limit = self.account.used, self.account.caps.limit
         event = CapExceeded(
             cap=cap,
-            limit=amount_text(cap, limit),
-            used=amount_text(cap, used),
+            limit=amount_text(cap, self.account.caps.limit) if limit is None else limit,
+            used=amount_text(cap, self.account.used) if used is None else used,
             cost_usd=Usd(self.account.spent.micros),
             tokens=self.account.spent.tokens,
             calls=self.account.spent.calls,

@@ -174,4 +174,4 @@ def exceeded_by(refused: Refused, desk: Desk) -> Effects:
     """Return what follows for the run from a refusal: where a cap stands for good, it has been reached."""
     if refused.cap is None or refused.passing:
         return Effects()
-    return desk.exceeded(refused.cap, refused.detail)
+    return desk.exceeded(refused.cap, refused.detail, used=refused.used, limit=refused.limit)

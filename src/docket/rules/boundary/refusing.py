@@ -1,8 +1,9 @@
 """How a request is turned away: the answer in the protocol's own shape, and the event that says so.
 
 Rules:
-1. A refusal that will not change is `RefusalStyle.status` (400 by default), which agents take as final; one that
-   only waits for calls in flight is 429 with Retry-After; an upstream that cannot be reached is 502.
+1. A refusal that will not change is `RefusalStyle.status` (400 by default), which agents take as final. One that
+   only waits for calls in flight, or for its turn, is 429 with Retry-After, and one by an open breaker 503: agents wait
+   and try again. An upstream that cannot be reached is 502.
 2. Where no wire format is known the answer is a plain JSON error with the same members.
 3. Message and detail name the cap, what was used, the limit, the docket number and what can be done.
 """
@@ -42,6 +43,8 @@ _FIXED_STATUS = {
     Reason.UPSTREAM_BROKEN: 502,
     Reason.TOO_LARGE: 413,
     Reason.CLIENT_GONE: 499,
+    Reason.RATE_LIMITED: 429,
+    Reason.CIRCUIT_OPEN: 503,
 }
 
 
@@ -58,7 +61,9 @@ class Asked:
 
 def refuse(refused: Refused, asked: Asked, style: RefusalStyle, docket_number: str) -> tuple[Refuse, ModelDenied]:
     """Return the answer to the agent and the event for the record."""
-    status = _status(refused, style)
+    status, retry_after = _status(refused, style), refused.retry_after_seconds
+    if retry_after is None and refused.passing:
+        retry_after = RETRY_AFTER_SECONDS
     sentence = f"docket {docket_number}: {refused.detail}. {advice(refused)}".rstrip()
     answer = answer_with(
         Refusal(
@@ -66,8 +71,8 @@ def refuse(refused: Refused, asked: Asked, style: RefusalStyle, docket_number: s
             message=sentence,
             docket_number=docket_number,
             status=status,
-            in_band=asked.streaming and str(style.shape) != "status" and not refused.passing,
-            retry_after_seconds=RETRY_AFTER_SECONDS if refused.passing else None,
+            in_band=asked.streaming and str(style.shape) != "status" and retry_after is None,
+            retry_after_seconds=retry_after,
         ),
         asked.wire,
     )
@@ -118,6 +123,8 @@ def _plain(refusal: Refusal) -> RefusalReply:
         ("content-type", "application/json"),
         ("x-docket-reason", str(refusal.reason)),
         ("x-docket-number", refusal.docket_number),
-        ("x-should-retry", "false"),
+        ("x-should-retry", "false")
+        if refusal.retry_after_seconds is None
+        else ("retry-after", str(refusal.retry_after_seconds)),
     )
     return RefusalReply(refusal.status, headers, json.dumps(body, ensure_ascii=True).encode())

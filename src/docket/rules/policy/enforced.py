@@ -13,17 +13,12 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy import KEYS, Policy
 
 LIMITS_NOT_HELD = (
-    "resilience.max_calls_per_minute",
-    "resilience.max_calls_per_second",
     "workspace.transaction",
     "workspace.protect",
 )
 RECORDED_ONLY = (
     "egress.mode",
     "egress.allow",
-    "resilience.breaker_threshold",
-    "resilience.breaker_cooldown_seconds",
-    "resilience.breaker_max_cooldown_seconds",
     "resilience.fail_fast_evidence",
     "resilience.min_free_bytes",
     "cache.enabled",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 
-from docket.formats.canonical import JsonValue
+from docket.formats.canonical import JsonObject, JsonValue
 
 
 def visible(raw: bytes) -> str:
@@ -29,6 +29,17 @@ def shown_and_coded(raw: bytes) -> tuple[str, str | None]:
         return raw.decode("utf-8"), None
     except UnicodeDecodeError:
         return visible(raw), base64_text(raw)
+
+
+def raw_of(name: str, members: JsonObject) -> bytes | None:
+    """Return the bytes that `text_members` wrote, None where the members are not its own."""
+    text, coded = members.get(name), members.get(f"{name}_b64")
+    try:
+        if isinstance(coded, str):
+            return base64.b64decode(coded, validate=True)
+        return text.encode("utf-8") if isinstance(text, str) else None
+    except ValueError:  # no base64, or half of a surrogate pair
+        return None
 
 
 def base64_text(raw: bytes) -> str:

@@ -31,13 +31,13 @@ from docket.host.durable import TEMPORARY_SUFFIX, publish
 
 DOCKET_DIR = ".docket"
 STATE_DIR_VARIABLE = "DOCKET_STATE_DIR"
-RUNS, RECEIPTS = "runs", "receipts"
+RUNS, RECEIPTS, RESPONSES = "runs", "receipts", "responses"
 
+PROJECT_FILE = "project.json"
 _KEY_DIGITS = 32
-_PROJECT_FILE = "project.json"
 _GITIGNORE = b"*\n"
 # What a folder may hold and still be nobody's: what is made for a new one, here or by others.
-_BEGINNINGS = frozenset((".gitignore", ".gitkeep", "lost+found", RUNS, RECEIPTS))
+_BEGINNINGS = frozenset((".gitignore", ".gitkeep", "lost+found", RUNS, RECEIPTS, RESPONSES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +66,11 @@ class Layout:
 def ledger_name(session_id: str) -> str:
     """The file name of a session's ledger."""
     return f"{session_id}.jsonl"
+
+
+def response_name(sha256: str) -> str:
+    """The file name of a kept response: the digest of what is in it."""
+    return f"{sha256}.bin"
 
 
 def receipt_name(docket_number: str) -> str:
@@ -126,9 +131,9 @@ def prepare_state(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> None:
     with disk.folder(layout.state, create=True) as state:
         if layout.is_split:
             state.make_private()
-            if state.identity(_PROJECT_FILE) is None:
+            if state.identity(PROJECT_FILE) is None:
                 members = text_members("path", os.fsencode(layout.tree_root))
-                publish(state, _PROJECT_FILE, encode_document(members))
+                publish(state, PROJECT_FILE, encode_document(members))
         else:
             _claim(state)
         for name in (RUNS, RECEIPTS):

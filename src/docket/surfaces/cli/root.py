@@ -21,6 +21,7 @@ COMMANDS: dict[str, str] = {
     "run": "Run an agent under a budget, on the record.",
     "verify": "Check a receipt and its ledger offline.",
     "report": "Show what a run did and cost.",
+    "runs": "List runs and what they cost in all.",
     "watch": "Watch a run from another terminal.",
     "recover": "Write the receipts of runs that were killed.",
     "prices": "Show the price table.",

@@ -8,12 +8,14 @@ from docket.formats.amount import Usd
 from docket.formats.ledger.asserted_events import AssertedCall, Reporter, ToolCall, ToolResult
 from docket.formats.ledger.model_events import ModelDenied, ModelError, Outcome
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
+from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, PolicyViolation
 from docket.formats.ledger.spending_events import CapExceeded, CapWarning
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange, Omissions, OmittedPath, Phase
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from golden_ledgers.build import (
+    POLICY,
     SOME_DIGEST,
     LedgerBuilder,
     added,
@@ -23,10 +25,13 @@ from golden_ledgers.build import (
     end,
     exited,
     opened,
+    policy,
     price,
     request,
     response,
     snapshot,
+    spawn,
+    start,
 )
 
 
@@ -384,6 +389,55 @@ def asserted() -> LedgerBuilder:
     return closed(ledger, "0.001500")
 
 
+def drilled() -> LedgerBuilder:
+    """A drill under pacing: injected faults, a call that waited, one refused for its pace, a breaker that opened."""
+    ledger = LedgerBuilder()
+    ledger.add(start())
+    ledger.add(policy(POLICY | {"resilience": {"max_calls_per_minute": 3, "max_calls_per_second": "0.5"}}))
+    ledger.add(FaultPlanned(seed=7, spec=("status=503@calls=1-2", "slow=64@calls=3")))
+    for payload in (snapshot(Phase.BEFORE, 2), spawn()):
+        ledger.add(payload)
+    for call in (1, 2):
+        if call == 2:
+            ledger.add(Paced(provider="openai", model="gpt-5", waited_ms=1999))
+        ledger.add(request(call, "openai", "gpt-5", "openai-chat"))
+        ledger.add(FaultInjected(call=call, kind="status", detail="503", asked=False))
+        error = ModelError(
+            call=call, provider="openai", model="gpt-5", status=503, latency_ms=0, reason="upstream_status",
+            error="injected", response_bytes=9, response_sha256=SOME_DIGEST,
+        )  # fmt: skip
+        ledger.add(error)
+    change = BreakerChange(
+        provider="openai", upstream="https://api.example:443", state=BreakerState.OPEN, failures=2, cooldown_ms=30000
+    )
+    ledger.add(change)
+    for reason, status in (("circuit_open", 503), ("rate_limited", 429)):
+        ledger.add(
+            ModelDenied(
+                provider="openai", model="gpt-5", reason=reason, detail="not now", status=status,
+                path="/v1/chat/completions",
+            )
+        )  # fmt: skip
+    ledger.add(replace(change, state=BreakerState.HALF_OPEN, cooldown_ms=0))
+    ledger.add(Paced(provider="openai", model="gpt-5", waited_ms=1))
+    ledger.add(request(3, "openai", "gpt-5", "openai-chat"))
+    ledger.add(FaultInjected(call=3, kind="slow", detail="64 bytes a second", asked=True))
+    ledger.add(replace(change, state=BreakerState.CLOSED, failures=1, cooldown_ms=0))
+    ledger.add(price("gpt-5", "1.25", "0.125", "10.00"))
+    ledger.add(
+        response(
+            3,
+            "openai",
+            "gpt-5",
+            usage=Usage(input_tokens=400, output_tokens=100),
+            components=(component("gpt-5", 400, 0, 100, "0.001500"),),  # 400x1.25 + 100x10
+            cost="0.001500",
+            cumulative="0.001500",
+        )
+    )
+    return closed(ledger, "0.001500")
+
+
 ALL = {
     item.__name__: item
     for item in (
@@ -400,5 +454,6 @@ ALL = {
         busy,
         gap,
         asserted,
+        drilled,
     )
 }

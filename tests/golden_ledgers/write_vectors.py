@@ -76,6 +76,7 @@ def accepted() -> Iterator[Vector]:
         ("cut", "a stream cut at the cap, its usage estimated"),
         ("zero", "no call"),
         ("asserted", "tools, calls and remarks on the agent's word, outside every total"),
+        ("drilled", "a drill: injected faults, pacing, a breaker that opened and closed again"),
         ("odd_names", "names and arguments that are not UTF-8"),
         ("busy", "refusals, errors, tools, tunnels, a cap, an event of an unknown type"),
     ):

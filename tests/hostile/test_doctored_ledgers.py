@@ -43,6 +43,9 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "tool.call": {"id", "input_bytes", "input_sha256", "reported_by"},
     "tool.result": {"name", "id", "result_bytes", "result_sha256", "duration_ms", "error", "reported_by"},
     "x-docket.asserted-call": {"provider", "model", "latency_ms", "reported_by"},
+    "x-docket.paced": {"provider", "model"},
+    "x-docket.breaker": {"failures", "cooldown_ms"},
+    "x-docket.fault": {"call", "detail"},
     "fs.change": {"before", "after"},
     "policy.violation": {"path", "detail"},
 }  # fmt: skip
@@ -54,7 +57,7 @@ def is_ledger_only(type_: str, what: str) -> bool:
     return "*" in names or member in names
 
 
-@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut, samples.asserted])
+@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut, samples.asserted, samples.drilled])
 def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample: Callable[[], LedgerBuilder]) -> None:
     good = sample()
     receipt = receipt_of(good.data())
@@ -77,7 +80,7 @@ def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample:
 
 
 def test_what_is_read_as_a_payload_is_what_was_written() -> None:
-    for sample in (samples.busy, samples.anthropic, samples.odd_names, samples.asserted):
+    for sample in (samples.busy, samples.anthropic, samples.odd_names, samples.asserted, samples.drilled):
         for event in sample().events:
             for _, changed in mutate.mutations({"type": event.type, "ts": event.ts, "data": dict(event.data)}):
                 if not _is_event(changed):

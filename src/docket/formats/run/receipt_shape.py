@@ -56,6 +56,43 @@ _LATENCY = record(
         "p99_ms": count,
     }
 )
+_OPS = record(
+    {
+        "circuit_breaker": mapping(
+            record(
+                {
+                    "state": text,
+                    "consecutive_failures": count,
+                    "total_failures": count,
+                    "total_successes": count,
+                    "openings": count,
+                    "cooldown_ms": count,
+                }
+            )
+        ),
+        "rate_limiter": nullable(
+            record(
+                {
+                    "per_minute": nullable(count),
+                    "per_second": nullable(text),
+                    "allowed": count,
+                    "refused": count,
+                    "waited": count,
+                    "waited_ms": count,
+                    "longest_wait_ms": count,
+                }
+            )
+        ),
+        "snapshot": null,
+        "rollback": null,
+    },
+    {
+        "chaos_run": constant(True),  # noqa: FBT003 - the value the member must hold
+        "fault_injection": record(
+            {"seed": count, "spec": _TEXTS, "injections": count, "upstream_asked": count, "by_kind": _COUNTS}
+        ),
+    },
+)
 _ASSERTED = record({"calls": count, **_TOKENS, "notes": _COUNTS})
 _PASS = record(
     {
@@ -176,7 +213,7 @@ _OURS = record(
                 "note": text,
             }
         ),
-        "ops": record({"circuit_breaker": mapping(anything), "rate_limiter": null, "snapshot": null, "rollback": null}),
+        "ops": _OPS,
         "isolation": nullable(record({"launcher": _TEXTS})),
         "findings": array(anything),
         "limits_disclosure": mapping(_TEXTS),

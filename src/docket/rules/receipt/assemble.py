@@ -56,7 +56,7 @@ def assemble(folded: Folded, figures: LedgerFigures) -> dict[str, JsonValue]:
             "note": PROOF_NOTE,
         },
         "evidence": derived["evidence"],
-        "ops": {"circuit_breaker": {}, "rate_limiter": None, "snapshot": None, "rollback": None},
+        "ops": derived["ops"],
         "isolation": derived["isolation"],
         "findings": [],
         "limits_disclosure": derived["limits_disclosure"],

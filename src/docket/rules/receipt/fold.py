@@ -19,6 +19,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
 from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.resilience_events import BreakerChange, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import (
     EvidenceGap,
     Note,
@@ -39,6 +40,7 @@ from docket.rules.receipt.calls import CallsFold
 from docket.rules.receipt.course import CourseFold
 from docket.rules.receipt.families import Families
 from docket.rules.receipt.limits import RunFacts, applying
+from docket.rules.receipt.operations import OperationsFold
 from docket.rules.receipt.prices import PricesFold, price_table
 from docket.rules.receipt.tree import TreeFold
 
@@ -74,7 +76,7 @@ class LedgerFold:
 
     def __init__(self) -> None:
         self.calls, self.prices, self.tree, self.course = CallsFold(), PricesFold(), TreeFold(), CourseFold()
-        self.asserted = AssertedFold()
+        self.asserted, self.operations = AssertedFold(), OperationsFold()
         self._counts: Counter[str] = Counter()
         self._last_at = ""
         self._takers = self._by_payload()
@@ -92,6 +94,7 @@ class LedgerFold:
         self._last_at = event.ts
         if isinstance(payload, ModelResponse):
             self.calls.response(payload, event.seq, event.hash)
+            self.operations.response(payload)
         elif isinstance(payload, SessionStart):
             self.course.begin(payload, event.ts)
         elif payload is not None:
@@ -123,8 +126,12 @@ class LedgerFold:
             AssertedCall: self.asserted.call,
             NetDenied: course.net_denied,
             ModelRequest: self.calls.request,
-            ModelDenied: self.calls.denied,
-            ModelError: self.calls.error,
+            ModelDenied: self._denied,
+            ModelError: self._error,
+            BreakerChange: self.operations.breaker,
+            Paced: self.operations.paced,
+            FaultPlanned: self.operations.planned,
+            FaultInjected: self.operations.fault,
             OtherExchange: self.calls.other,
             PriceRow: self.prices.row,
             FsChange: self.tree.change,
@@ -156,11 +163,20 @@ class LedgerFold:
             "event_counts": {name: self._counts[name] for name in sorted(self._counts)},
             "price_table": price_table(document, start.prices),
             "evidence": course.evidence(),
+            "ops": self.operations.member(course.policy_document, calls.requests),
             "isolation": course.isolation(),
             "limits_disclosure": disclosure(applying(self._facts(start))),
             "latency": calls.latency(),
             "asserted": self.asserted.member(),
         }
+
+    def _denied(self, payload: ModelDenied) -> None:
+        self.calls.denied(payload)
+        self.operations.denied(payload)
+
+    def _error(self, payload: ModelError) -> None:
+        self.calls.error(payload)
+        self.operations.error(payload)
 
     def _note(self, payload: Note) -> None:
         if payload.reported_by is None:

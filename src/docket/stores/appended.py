@@ -8,10 +8,11 @@ batches at once. Futures are made only for those who ask: an event loop that is 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 
 from docket.errors import DocketError
+from docket.formats.digest import Digest
 from docket.formats.ledger.event import Draft, Event
 
 QUEUED, WRITTEN, DURABLE, FAILED = range(4)
@@ -23,11 +24,18 @@ class Appended:
     `outcome` is None while `stage` is QUEUED, then the event, and the error once it is FAILED. Stages only grow.
     """
 
-    __slots__ = ("_durable", "_lock", "_written", "draft", "outcome", "stage")
+    __slots__ = ("_durable", "_lock", "_written", "draft", "first", "outcome", "stage")
 
-    def __init__(self, draft: Draft, lock: threading.Lock, refusal: DocketError | None = None) -> None:
-        """Begin as queued, or as failed with the reason it was not admitted for."""
+    def __init__(
+        self,
+        draft: Draft,
+        lock: threading.Lock,
+        refusal: DocketError | None = None,
+        first: Callable[[], None] | None = None,
+    ) -> None:
+        """Begin as queued, or as failed for `refusal`; `first` is done before it is written."""
         self.draft = draft
+        self.first = first
         self.outcome: Event | DocketError | None = refusal
         self.stage = QUEUED if refusal is None else FAILED
         self._lock = lock
@@ -55,6 +63,12 @@ class Appended:
         if self.stage >= stage:
             _resolve(future, self.outcome)
         return future
+
+
+def place_of(appended: Appended) -> tuple[int, Digest] | None:
+    """Return (seq, hash) of an event that is durable, None before."""
+    event = appended.outcome
+    return (event.seq, event.hash) if appended.stage == DURABLE and isinstance(event, Event) else None
 
 
 def mark_written(batch: Sequence[Appended], events: Sequence[Event], lock: threading.Lock) -> None:

@@ -93,19 +93,21 @@ class LedgerWriter:
         """
         return cls(go_on(path, options or LedgerOptions()), clock)
 
-    def append(self, payload: Payload, *, control: bool = False) -> Appended:
+    def append(self, payload: Payload, *, control: bool = False, first: Callable[[], None] | None = None) -> Appended:
         """Queue an event; control events (by type, or as asked) pass the ceilings.
 
+        `first` is called from the writer's thread before the event is written, and may not raise: what the event
+        speaks of is durable before the event is.
         A payload without a canonical form raises InvalidDocumentError; a ledger that is closed, full or failed is
         told by the futures (LEDGER_CLOSED, LEDGER_FULL, or the failure's own reason).
         """
-        return self._admit(payload.draft(), control=control or payload.TYPE in CONTROL_TYPES)
+        return self._admit(payload.draft(), control=control or payload.TYPE in CONTROL_TYPES, first=first)
 
     def append_data(self, type_: str, data: JsonObject, *, control: bool = False) -> Appended:
         """Queue an event of any type."""
         return self._admit(draft(type_, data), control=control or type_ in CONTROL_TYPES)
 
-    def _admit(self, drafted: Draft, *, control: bool) -> Appended:
+    def _admit(self, drafted: Draft, *, control: bool, first: Callable[[], None] | None = None) -> Appended:
         with self._lock:
             refusal = self._refusal
             if refusal is None and self._is_bounded:
@@ -113,7 +115,7 @@ class LedgerWriter:
             if refusal is not None:
                 self._lost_events += 1
                 return Appended(drafted, self._lock, refusal)
-            item = self._last = Appended(drafted, self._lock)
+            item = self._last = Appended(drafted, self._lock, first=first)
             self._queue.append(item)
             ring, self._sleeping = self._sleeping, False
         if ring:
@@ -308,6 +310,9 @@ class LedgerWriter:
 
     def _commit(self, batch: list[Appended]) -> None:
         try:
+            for item in batch:
+                if item.first is not None:
+                    item.first()
             events = self._chain.write([item.draft for item in batch], self._clock.now())
             mark_written(batch, events, self._lock)
             self._tell()

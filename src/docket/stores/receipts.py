@@ -1,8 +1,8 @@
 """Receipts on the disk: published so that no fault of one folder loses them, and found again.
 
 Rules (spec/receipt.md, Where it stands):
-1. The receipt becomes durable in the state folder first; then `.docket/` gets the ledger's copy, the receipt, and
-   the pointers `latest.receipt.json` and `latest`, each atomically, the pointers last.
+1. The receipt becomes durable in the state folder first; then `.docket/` gets the kept responses, the ledger's copy,
+   the receipt, and the pointers `latest.receipt.json` and `latest`, each atomically, the pointers last.
 2. What stands under a receipt's or ledger's name with other content is moved aside and told, never overwritten.
    Publishing the same again changes nothing.
 3. A `.docket/` that is read-only, full, gone or something else yields problems as values; the receipt's path is
@@ -27,6 +27,7 @@ from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
 from docket.host.durable import chunks, displace, publish_copy, settle, temporary_name
 from docket.host.durable import publish as publish_file
 from docket.stores.layout import RECEIPTS, RUNS, Layout, ledger_name, open_docket_dir, receipt_name
+from docket.stores.responses import publish_responses
 
 LATEST, LATEST_RECEIPT = "latest", "latest.receipt.json"
 RECEIPT_RESERVE_BYTES = 1024 * 1024
@@ -136,6 +137,7 @@ def publish(layout: Layout, publication: Publication, *, disk: Disk = SYSTEM_DIS
     """Publish a receipt; UnavailableError only if it could be written in neither folder."""
     press = _Press(layout, publication, disk)
     press.fill_state()
+    press.settle_responses()
     if layout.is_split:
         press.fill_docket_dir()
     receipt_path = press.visible_receipt or press.state_receipt
@@ -203,6 +205,11 @@ class _Press:
                 publish_file(state, LATEST, self._latest)
         if reserve is not None:
             reserve.release()
+
+    def settle_responses(self) -> None:
+        """Leave of the kept responses what the ledger names, and copy it to the folder a person looks into."""
+        with self._noting_problems():
+            publish_responses(self._layout, self._publication.session_id, disk=self._disk)
 
     def fill_docket_dir(self) -> None:
         """Put the ledger's copy, the receipt and the pointers into the folder a person looks into."""

@@ -232,7 +232,7 @@ class Drive:
 
     def _record(self, command: Record) -> Event | None:
         try:
-            self._last = self._room.ledger.append(command.payload)
+            self._last = self._room.record(command)
         except DocketError as error:
             return EvidenceFailed(error.detail)
         return None

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from docket.rules.providers.registry import Provider
     from docket.rules.spending.price_book import PriceBook
     from docket.stores.appended import Appended
+    from docket.stores.responses import Kept
 
 BACKLOG = 1024
 
@@ -28,12 +29,20 @@ BACKLOG = 1024
 class Ledger(Protocol):
     """What the boundary needs of the record."""
 
-    def append(self, payload: Payload, *, control: bool = False) -> Appended:
-        """Queue an event."""
+    def append(self, payload: Payload, *, control: bool = False, first: Callable[[], None] | None = None) -> Appended:
+        """Queue an event; `first` is done before it is written."""
         ...
 
     def listen(self, listener: Callable[[], None] | None) -> None:
         """Be told when what was appended has become safer."""
+        ...
+
+
+class Responses(Protocol):
+    """Where the bodies of replies are kept."""
+
+    def keep(self, body: bytes) -> Kept:
+        """Keep a body, or say why not; it never raises for what a disk does."""
         ...
 
 
@@ -59,6 +68,7 @@ class BoundaryWorld:
     """What a boundary needs: the record, the clock, the price book, and the person's environment for proxies and CAs.
 
     `on_breach` is called once, on the boundary's thread, when a cap is to end the run; it must return soon.
+    `responses` is None where the policy keeps none.
     """
 
     ledger: Ledger
@@ -66,6 +76,7 @@ class BoundaryWorld:
     book: PriceBook
     environ: Mapping[str, str] = field(default_factory=dict)
     on_breach: Callable[[Breach], None] | None = None
+    responses: Responses | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

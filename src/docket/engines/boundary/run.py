@@ -30,6 +30,7 @@ from docket.formats.run.policy_spending import OnBreach
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Prices
+from docket.rules.boundary.cache import ResponseCache
 from docket.rules.boundary.gate_order import gates_under
 from docket.rules.boundary.protocol import Breach
 from docket.rules.boundary.state import BoundaryState
@@ -154,13 +155,14 @@ class Server:
         world.ledger.listen(bell.ring)
         return Room(
             terms=terms,
-            shared=Shared(desk=Desk(request.policy), door=TurnawayCounter(), gates=gates_under(request.policy)),
+            shared=_shared(request),
             ledger=world.ledger,
             clock=world.clock,
             pool=Pool(world.environ, room),
             bell=bell,
             loop=loop,
             on_breach=self._breach,
+            responses=world.responses,
         )
 
     def _breach(self, breach: Breach) -> None:
@@ -194,3 +196,16 @@ class Server:
                 room.ledger.append(event)
             room.ledger.append(budget)
         self._ended = BoundaryEnd(state=room.shared.desk.state(), budget=budget, turned_away=room.shared.door.total)
+
+
+def _shared(request: BoundaryRequest) -> Shared:
+    policy, desk = request.policy, Desk(request.policy)
+    cache = ResponseCache(policy.cache, request.token.encode(), desk) if policy.cache.enabled else None
+    kept = policy.evidence
+    return Shared(
+        desk=desk,
+        door=TurnawayCounter(),
+        gates=gates_under(policy, cache),
+        cache=cache,
+        retain_bytes=kept.record_response_max_bytes if kept.record_responses else None,
+    )

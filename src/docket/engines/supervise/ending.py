@@ -97,6 +97,9 @@ def close_record(run: OpenRun, ending: Ending, settled: BoundaryEnd | None, last
         recheck = ledger.recheck()
         if recheck.first_difference is not None:
             payloads.append(Note(code="ledger-diverged", message=recheck.detail))
+    if run.session.responses is not None and run.session.responses.lost:
+        sentence = f"{run.session.responses.lost} kept responses did not become durable: a power cut may lose them"
+        payloads.append(Note(code="responses-not-durable", message=sentence))
     if ledger.lost_events:
         payloads.append(
             EvidenceGap(
@@ -139,6 +142,8 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
     problems: list[Problem] = []
     receipt, ledger_path = _derive(run, problems)
     session.ledger.close()
+    if session.responses is not None:
+        session.responses.close()
     path = None
     if receipt is None:
         if session.reserve is not None:

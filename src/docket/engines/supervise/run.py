@@ -143,6 +143,7 @@ def _start_boundary(
         book=run.request.book,
         environ=run.request.environ,
         on_breach=breached.report,
+        responses=run.session.responses,
     )
     return run.world.start_boundary(asked, around)
 

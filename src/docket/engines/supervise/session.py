@@ -18,6 +18,7 @@ from docket.host.locks import FileLock
 from docket.stores.layout import prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter
 from docket.stores.receipts import ReceiptReserve
+from docket.stores.responses import ResponseFolder, ResponseLimits
 
 LOCK_PATIENCE_SECONDS = 5.0
 _MAY_BE_SECRET = re.compile(r"[A-Za-z0-9_-]{24,}")
@@ -59,6 +60,7 @@ class Session:
     ledger: LedgerWriter
     lock: RunLock
     reserve: ReceiptReserve | None
+    responses: ResponseFolder | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +101,18 @@ def open_session(request: RunRequest, world: RunWorld) -> Session:
         ledger=ledger,
         lock=lock,
         reserve=reserve,
+        responses=_responses(request, session_id),
     )
+
+
+def _responses(request: RunRequest, session_id: str) -> ResponseFolder | None:
+    evidence = request.policy.evidence
+    if not evidence.record_responses:
+        return None
+    limits = ResponseLimits(
+        total_max_bytes=evidence.record_total_max_bytes, min_free_bytes=request.policy.resilience.min_free_bytes
+    )
+    return ResponseFolder(request.layout, session_id, limits)
 
 
 def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:

@@ -49,7 +49,7 @@ deny_write = [".env", "secrets/"]
 2. `docket.toml` in the folder of the run may then only tighten the base. If it is the very file named with `--policy`,
    you vouch for it, and it is the base.
 3. Flags have the last word: `--max-usd`, `--max-tokens`, `--max-calls`, `--max-minutes`, `--on-breach`,
-   `--budget-mode`, `--admission`.
+   `--budget-mode`, `--admission`, `--pool`, `--max-usd-per-model`, `--max-usd-per-agent`.
 
 What comes out is the effective policy. It is what is digested, recorded and embedded in the receipt.
 
@@ -88,7 +88,10 @@ policy that does not use them stays what it was. The digest is the SHA-256 of th
 IN_THE_TREE = {
     "policy.name": "names the policy if yours has no name",
     "budget.mode": "never",
-    "budget.admission": "`strict`",
+    "budget.admission": "`metered`, `strict`",
+    "budget.lower_max_tokens": "`false`",
+    "budget.pools": "never",
+    "caps.on_sub_breach": "`kill`",
     "budget.unknown_models": "`refuse`",
     "budget.unknown_endpoints": "`refuse`",
     "budget.pass_endpoints": "fewer",

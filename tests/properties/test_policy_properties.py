@@ -16,15 +16,22 @@ from docket.formats.run import policy as policies
 from docket.formats.run.policy import KEYS, BudgetMode, Policy
 from docket.formats.run.policy_kinds import Amount, Choice, Count, Flag, Fraction, Texts
 from docket.formats.run.policy_toml import parse_policy
+from docket.formats.run.sub_budgets import SubBudget, SubBudgets
 from docket.rules.policy.globs import allowed_by_both, within
 from docket.rules.policy.tighten import tighten
 
 WORDS = {
     "budget.pass_endpoints": ["openai/v1/x", "a/*", "b/c"],
     "egress.allow": ["a.com", ".b.com", "[::1]"],
+    "budget.pools": ["team", "me.2", "A-b_c"],
     "files.watch": [".", "src", "src/a", "docs/"],
 }
 PATTERNS = ["a", "a*", "*b", "ab", "a?", "[ab]c", "*", "claude-*", "claude-sonnet-*"]
+
+
+BUDGETS = st.fixed_dictionaries(
+    {}, optional={"max_usd": st.integers(0, 9).map(Usd), "max_tokens": st.integers(0, 9), "max_model_calls": st.just(1)}
+).filter(bool)
 
 
 def values(key):
@@ -42,6 +49,10 @@ def values(key):
         return st.sampled_from(list(kind.members))
     if isinstance(kind, Flag):
         return st.booleans()
+    if isinstance(kind, SubBudgets):
+        return st.dictionaries(st.sampled_from(PATTERNS), BUDGETS, max_size=3).map(
+            lambda chosen: tuple(SubBudget(pattern=name, **chosen[name]) for name in sorted(chosen))
+        )
     assert isinstance(kind, Texts)
     words = WORDS.get(key.path, PATTERNS)
     return st.lists(st.sampled_from(words), max_size=3, min_size=int(not kind.may_be_empty)).map(tuple)
@@ -60,9 +71,17 @@ def sections(draw, section):
 def whole_policies(draw):
     parts = {section.NAME: draw(sections(section)) for section in policies.SECTIONS}
     if parts["budget"].mode is BudgetMode.QUOTA:
-        parts["caps"] = replace(parts["caps"], max_usd=None)
+        parts["caps"] = replace(parts["caps"], max_usd=None, per_model=(), per_agent=())
+        parts["budget"] = replace(parts["budget"], pools=())
     upstreams = draw(st.dictionaries(st.sampled_from(["openai", "anthropic"]), st.just("https://h.example/v1")))
     return Policy(name=draw(st.sampled_from(["default", "n"])), upstreams=policies.Upstreams.of(upstreams), **parts)
+
+
+def toml(value):
+    """A JSON value as TOML: objects alone are spelled otherwise."""
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    return "{ " + ", ".join(f"{json.dumps(name)} = {toml(member)}" for name, member in value.items()) + " }"
 
 
 def written(policy):
@@ -75,7 +94,7 @@ def written(policy):
             if value is None and key.name == "max_ledger_bytes":
                 value = 0
             if value is not None:
-                lines.append(f"{key.name} = {json.dumps(value)}")
+                lines.append(f"{key.name} = {toml(value)}")
     lines += ["[upstreams]", *(f"{name} = {json.dumps(url)}" for name, url in policy.upstreams.entries)]
     return "\n".join(lines)
 
@@ -109,7 +128,7 @@ def looseness(key, value):
     if key.path.startswith(("resilience.breaker_", "resilience.min_")):
         return -float(value)
     orders = {
-        "budget.admission": ["strict", "metered"],
+        "budget.admission": ["strict", "metered", "ceiling"],
         "budget.unknown_models": ["refuse", "assume"],
         "budget.unknown_endpoints": ["refuse", "pass"],
         "caps.on_breach": ["kill", "deny"],
@@ -139,6 +158,14 @@ def test_whatever_a_tree_says_nothing_gets_looser(base, tree):
     assert set(after.budget.pass_endpoints) <= set(base.budget.pass_endpoints)
     assert after.upstreams == base.upstreams
     assert after.budget.mode is base.budget.mode
+    assert after.budget.pools == base.budget.pools
+    for part in ("per_model", "per_agent"):
+        mine, left = ({one.pattern: one for one in getattr(policy.caps, part)} for policy in (base, after))
+        assert set(left) >= set(mine)
+        for pattern, one in mine.items():
+            for limit in ("max_usd", "max_tokens", "max_model_calls"):
+                before, now = getattr(one, limit), getattr(left[pattern], limit)
+                assert before is None or (now is not None and now <= before)
     assert after.cache.enabled <= base.cache.enabled
     assert after.evidence == base.evidence
     assert all(sentence.endswith(("holds", "left", "go")) for sentence in warnings)

@@ -55,6 +55,8 @@ class Reason(StrEnum):
     FILE_SIZE_LIMIT = "file-size-limit"
     IO_ERROR = "io-error"
     NOT_OURS = "not-ours"
+    POOLS_DAMAGED = "pools-damaged"
+    IN_USE = "in-use"
 
     # omissions of a scan
     SPECIAL_FILE = "special-file"
@@ -82,6 +84,10 @@ class Reason(StrEnum):
     MAX_MODEL_CALLS = "max_model_calls"
     MAX_WALL_SECONDS = "max_wall_seconds"
     MAX_REPEATS = "max_repeats"
+    POOL_DAILY = "pool_daily_usd"
+    POOL_WEEKLY = "pool_weekly_usd"
+    POOL_TOTAL = "pool_total_usd"
+    POOL_UNAVAILABLE = "pool_unavailable"
     MODEL_POLICY = "model_policy"
     UNKNOWN_MODEL = "unknown_model"
     UNKNOWN_ENDPOINT = "unknown_endpoint"

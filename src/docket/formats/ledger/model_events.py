@@ -32,6 +32,7 @@ class ModelRequest(Payload):
     forwarded_sha256: Digest | None = None
     altered: tuple[str, ...] | None = None
     held_usd: Usd | None = None
+    agent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ Files are read by `policy_toml`; which file wins, and what a file in the tree ma
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
@@ -86,12 +87,39 @@ class Policy:
             NAME_KEY.kind.check(self.name)
         except InvalidDocumentError as error:
             raise InvalidDocumentError(error.reason, f"policy.name {error.detail}") from error
-        if self.budget.mode is BudgetMode.QUOTA and self.caps.max_usd is not None:
+        in_dollars = next(iter(self._dollar_limits()), None)
+        if self.budget.mode is BudgetMode.QUOTA and in_dollars is not None:
             raise InvalidDocumentError(
                 Reason.WRONG_VALUE,
-                'budget.mode = "quota" counts no dollars, so caps.max_usd could never hold: '
+                f'budget.mode = "quota" counts no dollars, so {in_dollars} could never hold: '
                 "cap tokens or calls instead, or count in dollars",
             )
+
+    @property
+    def limits_dollars(self) -> bool:
+        """Whether any limit is in dollars, so that every call must have a price."""
+        return any(True for _ in self._dollar_limits())
+
+    @property
+    def limits_tokens(self) -> bool:
+        """Whether any limit is in tokens."""
+        budgets = (*self.caps.per_model, *self.caps.per_agent)
+        return self.caps.max_tokens is not None or any(one.max_tokens is not None for one in budgets)
+
+    @property
+    def limits_calls(self) -> bool:
+        """Whether any limit is in model calls."""
+        budgets = (*self.caps.per_model, *self.caps.per_agent)
+        return self.caps.max_model_calls is not None or any(one.max_model_calls is not None for one in budgets)
+
+    def _dollar_limits(self) -> Iterator[str]:
+        if self.caps.max_usd is not None:
+            yield "caps.max_usd"
+        for name in ("per_model", "per_agent"):
+            if any(one.max_usd is not None for one in getattr(self.caps, name)):
+                yield f"a limit in dollars of caps.{name}"
+        if self.budget.pools:
+            yield "a pool"
 
     def document(self) -> dict[str, JsonValue]:
         """Return the JSON document that is digested and embedded in the record."""

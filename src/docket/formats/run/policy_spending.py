@@ -13,6 +13,8 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy_kinds import MAX_SECONDS, Amount, Choice, Count, Flag, Fraction, Texts
 from docket.formats.run.policy_reach import is_endpoint
 from docket.formats.run.policy_section import Section, key
+from docket.formats.run.pool import is_pool_name
+from docket.formats.run.sub_budgets import SubBudget, SubBudgets
 
 
 class BudgetMode(StrEnum):
@@ -25,6 +27,7 @@ class BudgetMode(StrEnum):
 class Admission(StrEnum):
     """How a call is weighed against the caps before it is sent."""
 
+    CEILING = "ceiling"
     METERED = "metered"
     STRICT = "strict"
 
@@ -69,7 +72,8 @@ class BudgetPolicy(Section):
         metadata=key(
             Choice(Admission),
             "`metered` admits on an estimate and cuts the stream that would cross a cap; "
-            "`strict` reserves the worst case first, so that nothing ever crosses.",
+            "`strict` reserves the worst case first, so that nothing ever crosses; `ceiling` admits until a cap is "
+            "reached, so that each call in flight may cross it once.",
         ),
     )
     unknown_models: UnknownModels = field(
@@ -93,6 +97,23 @@ class BudgetPolicy(Section):
         metadata=key(
             Texts("endpoints such as openai/v1/moderations, where * stands for anything", is_endpoint),
             "Endpoints that pass although they are unknown, as `PROVIDER/PATH`; `*` stands for anything.",
+        ),
+    )
+    lower_max_tokens: bool = field(
+        default=False,
+        metadata=key(
+            Flag(),
+            "Under `strict`: whether a call whose worst case does not fit has its `max_tokens` lowered until it does, "
+            "in place of a refusal.",
+            later=True,
+        ),
+    )
+    pools: tuple[str, ...] = field(
+        default=(),
+        metadata=key(
+            Texts("names of pools (see docket pools)", is_pool_name),
+            "Pools the run draws on beside its own caps; each must have room for a call.",
+            later=True,
         ),
     )
 
@@ -154,6 +175,31 @@ class CapsPolicy(Section):
             Count(optional=True),
             "How often the run may send a request again that has been answered; more is taken for a loop. The same body "
             "counts as the same request whatever its ids, and what is sent again after an error does not count.",
+            later=True,
+        ),
+    )
+    per_model: tuple[SubBudget, ...] = field(
+        default=(),
+        metadata=key(
+            SubBudgets("patterns of models"),
+            "What the models of a pattern may use together, within the caps of the run.",
+            later=True,
+        ),
+    )
+    per_agent: tuple[SubBudget, ...] = field(
+        default=(),
+        metadata=key(
+            SubBudgets("patterns of agents"),
+            "What each agent of a pattern may use: `main`, or `sub:` and the name a sub-agent's calls carry.",
+            later=True,
+        ),
+    )
+    on_sub_breach: OnBreach = field(
+        default=OnBreach.DENY,
+        metadata=key(
+            Choice(OnBreach),
+            "What a reached sub-budget does: `deny` refuses further calls of that model or agent alone, `kill` ends "
+            "the run.",
             later=True,
         ),
     )

@@ -4,8 +4,9 @@ Rules:
 1. Every decision is taken on the immutable account; the desk only keeps the latest one.
 2. Calls are numbered from 1 in the order in which they are admitted; a refused one has no number.
 3. Each cap is warned about once and exceeded once, in the record; later refusals only repeat it.
-4. Once closed, the desk admits nothing more, and calls that wait are refused.
-5. Cumulative cost grows in the order of settlement, which is the order of the record.
+4. A sub-budget that is reached refuses the calls it is about and leaves the run alone, unless the policy says `kill`.
+5. Once closed, the desk admits nothing more, and calls that wait are refused.
+6. Cumulative cost grows in the order of settlement, which is the order of the record.
 
 It runs on one thread. What a call asks for is `billing`'s to say, how an exchange goes on `exchange`'s.
 """
@@ -23,11 +24,15 @@ from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarnin
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission, OnBreach
+from docket.rules.boundary.chains import Chains
+from docket.rules.boundary.pool_desk import PoolDeny, PoolDesk, PoolWait
 from docket.rules.boundary.protocol import Breach
 from docket.rules.boundary.state import BoundaryState
+from docket.rules.boundary.sub_accounts import SubAccounts
 from docket.rules.spending.caps import Caps, Tally, amount_text
 from docket.rules.spending.meter import Calibration
 from docket.rules.spending.reservation import Account, Admit, Claim, Deny, Hold, Wait
+from docket.rules.spending.scope import NOBODY, Crossing, Scope, ScopeKind, Whose
 
 _FLAGS: Mapping[Reason, str] = {
     Reason.MAX_USD: "--max-usd",
@@ -36,8 +41,13 @@ _FLAGS: Mapping[Reason, str] = {
     Reason.MAX_WALL_SECONDS: "--max-minutes",
     Reason.MAX_REPEATS: "--max-repeats",
 }
+_SUB_FLAGS: Mapping[ScopeKind, str] = {
+    ScopeKind.MODEL: "--max-usd-per-model",
+    ScopeKind.AGENT: "--max-usd-per-agent",
+}
+_POOL_CAPS = (Reason.POOL_DAILY, Reason.POOL_WEEKLY, Reason.POOL_TOTAL)
 _MAX_REMEMBERED = 4096
-_CAPS = frozenset(_FLAGS)
+_CAPS = frozenset((*_FLAGS, *_POOL_CAPS))
 _UNITS: Mapping[Reason, str] = {
     Reason.MAX_USD: "US dollars",
     Reason.MAX_TOKENS: "tokens",
@@ -72,6 +82,7 @@ class Refused:
     retry_after_seconds: int | None = None
     used: str | None = None
     limit: str | None = None
+    scope: Scope | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,38 +118,65 @@ def model_refused(model: str, policy: Policy) -> str | None:
 class Desk:
     """Admits, follows and settles the calls of one run."""
 
-    def __init__(self, policy: Policy) -> None:
+    def __init__(self, policy: Policy, pools: PoolDesk | None = None) -> None:
+        self.pools = pools
         self.account = Account(caps=caps_of(policy), admission=policy.budget.admission)
         self.calibration = Calibration()
+        self.chains = Chains()
         self.closed: Refused | None = None
         self.breach: Breach | None = None
         self.denied = 0
         self.objects_to_usage: set[str] = set()
         self._on_breach = policy.caps.on_breach
+        self._on_sub_breach = policy.caps.on_sub_breach
         self._admitted = 0
-        self._warned: set[Reason] = set()
-        self._exceeded: set[Reason] = set()
+        self._subs = SubAccounts(policy)
+        self._scopes: dict[int, tuple[Scope, ...]] = {}
+        self._warned: set[Crossing] = set()
+        self._exceeded: set[Crossing] = set()
         self._priced: set[PriceRow] = set()
         self._booked: dict[str, None] = {}
 
-    def ask(self, claim: Claim, *, last: bool = False) -> Admitted | Held | Refused:
+    def ask(self, claim: Claim, *, last: bool = False, whose: Whose = NOBODY) -> Admitted | Held | Refused:
         """Decide whether a call may be sent now. `last`: it has waited as long as the policy lets it."""
         if self.closed is not None:
             return self.closed
-        decision = self.account.decide(claim, last=last)
-        if isinstance(decision, Admit):
-            self._admitted += 1
-            self.account = self.account.take(self._admitted, decision.hold)
-            return Admitted(self._admitted)
-        if isinstance(decision, Wait):
+        scopes = self._subs.of(whose)
+        decided = {scope: self._account(scope).decide(claim, last=last) for scope in (None, *scopes)}
+        waits = any(isinstance(one, Wait) for one in decided.values())
+        denied = [(one, scope) for scope, one in decided.items() if isinstance(one, Deny)]
+        if denied:
+            # What no wait can help is said before what a wait may.
+            denial, about = min(denied, key=lambda one: one[0].passing)
+            return self._refused(denial, claim, about)
+        pooled = {} if waits or self.pools is None else self.pools.ask(claim, last=last)
+        if waits or isinstance(pooled, PoolWait):
             return Held()
-        return self._refused(decision, claim)
+        if isinstance(pooled, PoolDeny):
+            return _refused_by_pool(pooled)
+        self._admitted += 1
+        for scope, decision in decided.items():
+            if isinstance(decision, Admit):
+                self._put(scope, self._account(scope).take(self._admitted, decision.hold))
+        if self.pools is not None:
+            self.pools.take(self._admitted, pooled)
+        self._scopes[self._admitted] = scopes
+        return Admitted(self._admitted)
 
-    def take_unasked(self, hold: Hold) -> int:
+    def take_unasked(self, hold: Hold, whose: Whose = NOBODY) -> int:
         """Give a call its number that nobody weighed and that turned out to be billed."""
         self._admitted += 1
-        self.account = self.account.take(self._admitted, hold)
+        scopes = self._scopes[self._admitted] = self._subs.of(whose)
+        for scope in (None, *scopes):
+            self._put(scope, self._account(scope).take(self._admitted, hold))
+        if self.pools is not None:
+            self.pools.take_unasked(self._admitted, hold)
         return self._admitted
+
+    def held_micros(self, call: int) -> int:
+        """Return the most that a call in flight holds of any budget."""
+        held = max(self._account(scope).holds[call].held.micros for scope in (None, *self._scopes[call]))
+        return held if self.pools is None else max(held, self.pools.held_micros(call))
 
     def has_booked(self, response_id: str | None) -> bool:
         """Whether a reply of this id has been booked."""
@@ -151,38 +189,60 @@ class Desk:
             if len(self._booked) > _MAX_REMEMBERED:
                 del self._booked[next(iter(self._booked))]
 
-    def exceeded(self, cap: Reason, detail: str, *, used: str | None = None, limit: str | None = None) -> Effects:
-        """Return what follows when `cap` ends the run or refuses a call: said once, then nothing.
+    def exceeded(
+        self, crossing: Crossing, detail: str, *, used: str | None = None, limit: str | None = None
+    ) -> Effects:
+        """Return what follows when a cap ends the run or refuses a call: said once, then nothing.
 
-        `used` and `limit` are those of a cap that the account does not count.
+        `used` and `limit` are those of a cap that no account of the run counts.
         """
-        if cap in self._exceeded:
+        if crossing in self._exceeded:
             return Effects()
-        self._exceeded.add(cap)
+        self._exceeded.add(crossing)
+        cap, scope = crossing
+        action = self._action(scope)
+        account = self._account(None if cap in _POOL_CAPS else scope)
         event = CapExceeded(
             cap=cap,
-            limit=amount_text(cap, self.account.caps.limit) if limit is None else limit,
-            used=amount_text(cap, self.account.used) if used is None else used,
+            limit=amount_text(cap, account.caps.limit) if limit is None else limit,
+            used=amount_text(cap, account.used) if used is None else used,
             cost_usd=Usd(self.account.spent.micros),
             tokens=self.account.spent.tokens,
             calls=self.account.spent.calls,
-            action=self._on_breach,
+            action=action,
             detail=detail,
+            scope=None if scope is None else scope.kind,
+            scope_name=None if scope is None else scope.name,
         )
-        breach = Breach(cap, detail, self._on_breach)
+        events = (*self._pool_news(), event)
+        if action is OnBreach.DENY and scope is not None and scope.kind is not ScopeKind.POOL:
+            return Effects(events=events)
+        breach = Breach(cap, detail, action)
         if self.breach is None:
             self.breach = breach
-        if self._on_breach is OnBreach.KILL:
+        if action is OnBreach.KILL:
             self.close(cap, detail)
-        return Effects(events=(event,), breach=breach)
+        return Effects(events=events, breach=breach)
 
-    def advance(self, call: int, shown: Tally) -> Reason | None:
-        """Take what a running call has shown; return the cap that all of it together now lies beyond."""
-        account = self.account.advance(call, shown)
-        if account is self.account:
-            return None
-        self.account = account
-        return account.running_cap()
+    def cut(self, crossing: Crossing, detail: str) -> Effects:
+        """Return what follows when a running stream was cut at a limit."""
+        if crossing.cap not in _POOL_CAPS or self.pools is None:
+            return self.exceeded(crossing, detail)
+        used, limit = self.pools.limit_of(crossing)
+        return self.exceeded(crossing, detail, used=used, limit=limit)
+
+    def advance(self, call: int, shown: Tally) -> Crossing | None:
+        """Take what a running call has shown; return the limit that all of it together now lies beyond."""
+        crossing = None
+        for scope in (None, *self._scopes[call]):
+            before = self._account(scope)
+            account = before.advance(call, shown)
+            cap = None if account is before else account.running_cap()
+            self._put(scope, account)
+            if cap is not None and crossing is None:
+                crossing = Crossing(cap, scope)
+        pooled = None if self.pools is None else self.pools.advance(call, shown)
+        return crossing or pooled
 
     def new_rows(self, rows: Iterable[PriceRow]) -> tuple[PriceRow, ...]:
         """Return the price rows that the record does not hold yet, and take them as held."""
@@ -192,24 +252,41 @@ class Desk:
 
     def settle(self, call: int, cost: Tally, *, whole: bool) -> Effects:
         """Book what a call cost; return the warnings and the breach that follow. `whole` as in `Account.settle`."""
-        self.account = self.account.settle(call, cost, whole=whole)
-        due = [cap for cap in self.account.caps.warned_by(self.account.spent) if cap not in self._warned]
-        self._warned.update(due)
-        events: list[Payload] = [self._warning(cap) for cap in due]
+        events: list[Payload] = []
         breach = None
-        for cap in self.account.caps.all_crossed_by(self.account.spent):
-            effects = self.exceeded(cap, self._crossing(cap, reported=whole))
-            events += effects.events
-            breach = breach or effects.breach
+        if self.pools is not None:
+            self.pools.settle(call, cost, whole=whole)
+            events += self._pool_news()
+        for scope in (None, *self._scopes.pop(call)):
+            account = self._account(scope).settle(call, cost, whole=whole)
+            self._put(scope, account)
+            due = [
+                one
+                for cap in account.caps.warned_by(account.spent)
+                if (one := Crossing(cap, scope)) not in self._warned
+            ]
+            self._warned.update(due)
+            events += [self._warning(one) for one in due]
+            for cap in account.caps.all_crossed_by(account.spent):
+                crossing = Crossing(cap, scope)
+                effects = self.exceeded(crossing, self._crossed(crossing, reported=whole))
+                events += effects.events
+                breach = breach or effects.breach
         return Effects(events=tuple(events), breach=breach)
 
     def release(self, call: int) -> None:
         """Give back what a call held; it is not billed."""
-        self.account = self.account.release(call)
+        for scope in (None, *self._scopes.pop(call)):
+            self._put(scope, self._account(scope).release(call))
+        if self.pools is not None:
+            self.pools.release(call)
 
     def keep_unknown(self, call: int) -> None:
         """Keep a sent call's hold against the caps though nobody can say whether it is billed."""
-        self.account = self.account.keep_unknown(call)
+        for scope in (None, *self._scopes.pop(call)):
+            self._put(scope, self._account(scope).keep_unknown(call))
+        if self.pools is not None:
+            self.pools.keep_unknown(call)
 
     def close(self, reason: Reason, detail: str) -> None:
         """Admit nothing more; the first reason stands."""
@@ -239,47 +316,91 @@ class Desk:
             overshoot_usd=Usd(account.overshoot_micros),
             bound_usd=Usd(account.bound_micros),
             peak_held_usd=Usd(account.peak_held_micros),
+            scopes=tuple(self._subs.uses()) or None,
         )
 
-    def _refused(self, decision: Deny, claim: Claim) -> Refused:
-        cap, account = decision.cap, self.account
+    def _account(self, scope: Scope | None) -> Account:
+        return self.account if scope is None else self._subs.accounts[scope]
+
+    def _put(self, scope: Scope | None, account: Account) -> None:
+        if scope is None:
+            self.account = account
+        else:
+            self._subs.accounts[scope] = account
+
+    def _action(self, scope: Scope | None) -> OnBreach:
+        return self._on_breach if scope is None or scope.kind is ScopeKind.POOL else self._on_sub_breach
+
+    def _pool_news(self) -> list[Payload]:
+        if self.pools is None:
+            return []
+        news, self.pools.news = list[Payload](self.pools.news), []
+        return news
+
+    def _refused(self, decision: Deny, claim: Claim, scope: Scope | None) -> Refused:
+        cap, account = decision.cap, self._account(scope)
         asked = claim.worst if account.admission is Admission.STRICT else claim.likely
         limit, spent = amount_text(cap, account.caps.limit), amount_text(cap, account.spent)
-        parts = [f"the cap {cap} of {limit} {_UNITS[cap]} leaves no room for this call: {spent} used"]
+        named = Crossing(cap, scope).words
+        parts = [f"{named} of {limit} {_UNITS[cap]} leaves no room for this call: {spent} used"]
+        if scope is not None:
+            parts = [f"{named} ({limit} {_UNITS[cap]}) leaves no room for this call: {spent} used"]
         if account.holds:
             parts.append(f"{amount_text(cap, account.held)} held by {len(account.holds)} running")
-        if cap is not Reason.MAX_MODEL_CALLS:
+        if cap is not Reason.MAX_MODEL_CALLS and account.admission is not Admission.CEILING:
             word = "may cost up to" if account.admission is Admission.STRICT else "needs about"
             parts.append(f"the call {word} {amount_text(cap, asked)}")
-        return Refused(reason=cap, detail=", ".join(parts), cap=cap, passing=decision.passing)
+        return Refused(reason=cap, detail=", ".join(parts), cap=cap, passing=decision.passing, scope=scope)
 
-    def _crossing(self, cap: Reason, *, reported: bool) -> str:
-        caps, spent = self.account.caps, self.account.spent
+    def _crossed(self, crossing: Crossing, *, reported: bool) -> str:
+        cap, scope = crossing
+        caps, spent = self._account(scope).caps, self._account(scope).spent
         once = (
             "the provider had reported what the call used"
             if reported
             else "the call's use had been estimated, for the provider did not report it to the end"
         )
         return (
-            f"the cap {cap} of {caps.limit_text(cap)} {_UNITS[cap]} was crossed: {amount_text(cap, spent)} used once "
-            f"{once}"
+            f"{crossing.words} of {caps.limit_text(cap)} {_UNITS[cap]} was crossed: {amount_text(cap, spent)} used "
+            f"once {once}"
         )
 
-    def _warning(self, cap: Reason) -> CapWarning:
-        caps, spent = self.account.caps, self.account.spent
+    def _warning(self, crossing: Crossing) -> CapWarning:
+        cap, scope = crossing
+        caps, spent = self._account(scope).caps, self._account(scope).spent
         return CapWarning(
             cap=cap,
             threshold=f"{caps.warn_at:f}",
             used_pct=caps.used_percent(cap, spent),
             used=amount_text(cap, spent),
             limit=caps.limit_text(cap),
+            scope=None if scope is None else scope.kind,
+            scope_name=None if scope is None else scope.name,
         )
+
+
+def _refused_by_pool(denied: PoolDeny) -> Refused:
+    return Refused(
+        reason=denied.reason,
+        detail=denied.detail,
+        cap=denied.cap,
+        passing=denied.passing,
+        used=denied.used,
+        limit=denied.limit,
+        scope=denied.scope,
+    )
 
 
 def advice(refused: Refused) -> str:
     """Return what a person can do about a refusal, in one sentence; empty where nothing can be said."""
     if refused.passing:
         return "Calls in flight hold the rest; the same call may fit when they have ended."
+    scope = refused.scope
+    if scope is not None and scope.kind is ScopeKind.POOL:
+        return f"docket pools show {scope.name} says who used it; docket pools set {scope.name} gives it more."
+    if scope is not None:
+        what = "models" if scope.kind is ScopeKind.MODEL else "agents"
+        return f"Other {what} may go on; {_SUB_FLAGS[scope.kind]} or caps.per_{scope.kind} of the policy gives it more."
     if refused.cap is not None:
         return f"Run again with a higher {_FLAGS[refused.cap]} to go on."
     if refused.reason is Reason.UNKNOWN_MODEL:

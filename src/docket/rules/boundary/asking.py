@@ -22,7 +22,9 @@ from docket.rules.boundary.gates import Answer, Ended, Pause
 from docket.rules.boundary.protocol import Command
 from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.boundary.weighed import Forwarded, Weighed
+from docket.rules.boundary.whose import whose
 from docket.rules.providers.interface import RequestFacts
+from docket.rules.spending.scope import MAIN_AGENT, Crossing
 
 _MS = 1_000_000
 
@@ -42,23 +44,24 @@ class Asking:
     def __init__(self, weighed: Weighed, terms: Terms, shared: Shared, at: str) -> None:
         self.deadline_ns: int | None = None
         self.waiting = False
-        self._weighed = weighed
+        self.weighed = weighed
         self._terms = terms
         self._desk = shared.desk
         self._at = at
         self._gates = GateLine(shared.gates)
+        self._overdue = False
 
     def begin(self, now_ns: int) -> Step:
         """Ask for the first time."""
-        refused = policy_refusal(self._weighed.facts, self._weighed.unreadable, self._terms)
+        refused = policy_refusal(self.weighed.facts, self.weighed.unreadable, self._terms)
         return self._through_gates(now_ns) if refused is None else Step([], refused)
 
     def again(self, now_ns: int, *, last: bool) -> Step:
         """Ask again at a release, or at the deadline where it is the `last` time."""
         if not self.waiting:
             return Step([])
-        if self._weighed.quote is not None:
-            return self._ask(self._weighed.quote, last=last)
+        if self.weighed.quote is not None:
+            return self._ask(self.weighed.quote, last=last)
         if self._desk.closed is not None:
             return self._decided(self._desk.closed)
         # A hold that was released is no news to most gates; the end of the pause they asked for is.
@@ -66,19 +69,19 @@ class Asking:
 
     def withdraw(self, now_ns: int) -> list[Command]:
         """Tell the gates that the call is not sent; return what they want recorded."""
-        return self._gates.withdraw(self._weighed, now_ns)
+        return self._gates.withdraw(self.weighed, now_ns)
 
     def begun(self, status: int, now_ns: int) -> list[Command]:
         """Tell the gates that the head of a reply has come; return what they want recorded."""
-        return self._gates.begun(self._weighed, status, now_ns)
+        return self._gates.begun(self.weighed, status, now_ns)
 
     def ended(self, ended: Ended, now_ns: int) -> list[Command]:
         """Tell the gates how the call ended; return what they want recorded."""
-        return self._gates.ended(self._weighed, ended, now_ns)
+        return self._gates.ended(self.weighed, ended, now_ns)
 
     def call(self, admitted: Admitted, quote: Quote) -> Call:
         """Return the admitted call."""
-        weighed = self._weighed
+        weighed = self.weighed
         return Call(
             number=admitted.call,
             provider=weighed.provider,
@@ -93,7 +96,8 @@ class Asking:
 
     def request(self, call: Call, path: str, forwarded: Forwarded | None = None) -> ModelRequest:
         """Return the event of an admitted call; `path` is the recorded one, `forwarded` what goes on."""
-        weighed, facts = self._weighed, call.facts
+        weighed, facts = self.weighed, call.facts
+        agent = whose(weighed, self._terms).agent
         return ModelRequest(
             call=call.number,
             provider=weighed.provider.name,
@@ -109,15 +113,14 @@ class Asking:
             forwarded_sha256=None if forwarded is None else forwarded.sha256,
             altered=(None if forwarded is None else forwarded.altered) or None,
             held_usd=self._held(call.number),
+            agent_id=None if agent == MAIN_AGENT else agent,
         )
 
     def _held(self, call: int) -> Usd | None:
-        if self._terms.policy.caps.max_usd is None:
-            return None
-        return Usd(self._desk.account.holds[call].held.micros)
+        return Usd(self._desk.held_micros(call)) if self._terms.prices.needed else None
 
     def _through_gates(self, now_ns: int) -> Step:
-        commands, held_up = self._gates.ask(self._weighed, now_ns)
+        commands, held_up = self._gates.ask(self.weighed, now_ns)
         if held_up is None:
             step = self._quote(now_ns)
             return Step([*commands, *step.commands], step.verdict)
@@ -129,13 +132,13 @@ class Asking:
         return self._decided(held_up, commands)
 
     def _quote(self, now_ns: int) -> Step:
-        weighed = self._weighed
+        weighed = self.weighed
         quote = self._terms.prices.quote(
             weighed.provider,
             weighed.facts,
             body_bytes=weighed.body_bytes,
             at=self._at,
-            calibration=self._desk.calibration,
+            calibration=self._desk.calibration.beside(self._desk.chains.tokens(weighed.facts.previous_response_id)),
         )
         if isinstance(quote, Refused):
             return self._decided(quote)
@@ -145,9 +148,13 @@ class Asking:
         return self._ask(quote, last=wait_ms == 0)
 
     def _ask(self, quote: Quote, *, last: bool) -> Step:
-        answer = self._desk.ask(quote.claim, last=last)
+        self._overdue = self._overdue or last
+        answer = self._desk.ask(quote.claim, last=self._overdue, whose=whose(self.weighed, self._terms))
         if isinstance(answer, Held):
             self.waiting = True
+            if self._overdue:
+                # What it waits for now is a pool's answer, which always comes.
+                self.deadline_ns = None
             return Step([])
         return self._decided(answer)
 
@@ -158,9 +165,9 @@ class Asking:
 
 def policy_refusal(facts: RequestFacts, unreadable: str | None, terms: Terms) -> Refused | None:
     """Return why the policy does not let a call go, None if it does."""
-    models, caps = terms.policy.models, terms.policy.caps
-    ruled = bool(models.allow or models.deny) or terms.prices.needed
-    capped = caps.max_tokens is not None or caps.max_model_calls is not None
+    policy = terms.policy
+    ruled = bool(policy.models.allow or policy.models.deny or policy.caps.per_model) or terms.prices.needed
+    capped = policy.limits_tokens or policy.limits_calls
     if facts.ambiguous is not None and (ruled or capped):
         return Refused(reason=Reason.BODY_UNREADABLE, detail=facts.ambiguous)
     if ruled and (unreadable is not None or facts.model is None):
@@ -174,4 +181,4 @@ def exceeded_by(refused: Refused, desk: Desk) -> Effects:
     """Return what follows for the run from a refusal: where a cap stands for good, it has been reached."""
     if refused.cap is None or refused.passing:
         return Effects()
-    return desk.exceeded(refused.cap, refused.detail, used=refused.used, limit=refused.limit)
+    return desk.exceeded(Crossing(refused.cap, refused.scope), refused.detail, used=refused.used, limit=refused.limit)

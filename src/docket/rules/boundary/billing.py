@@ -79,7 +79,7 @@ class _Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """The price book under a policy. `needed`: a dollar cap is set, so every call must have a price."""
+    """The price book under a policy. `needed`: dollars are limited, so every call must have a price."""
 
     book: PriceBook
     mode: BudgetMode
@@ -95,8 +95,8 @@ class Prices:
             book=book,
             mode=policy.budget.mode,
             unknown_models=policy.budget.unknown_models,
-            needed=policy.caps.max_usd is not None,
-            weighed=policy.caps.max_usd is not None or policy.caps.max_tokens is not None,
+            needed=policy.limits_dollars,
+            weighed=policy.limits_dollars or policy.limits_tokens,
         )
 
     def waiver(self, provider: Provider) -> Waiver | None:

@@ -44,8 +44,9 @@ from docket.rules.boundary.protocol import (
     StartClient,
 )
 from docket.rules.providers.encoding import decoding
-from docket.rules.providers.interface import Meter, Reading
+from docket.rules.providers.interface import Hidden, Meter, Reading
 from docket.rules.providers.usage_chunk import UsageChunkFilter
+from docket.rules.spending.scope import Crossing
 
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
 _GONE_STATUS = 499
@@ -117,9 +118,9 @@ class ModelReply:
         if self._suspect is not None:
             self._suspect += data
             return self._believe() if len(self._suspect) > _MAX_SUSPECT_BYTES else []
-        cap = self._followed()
-        if cap is not None:
-            return self._cut(cap, now_ns)
+        crossing = self._followed()
+        if crossing is not None:
+            return self._cut(crossing, now_ns)
         if self._filter is not None:
             data = self._filter.feed(data)
             if not data:
@@ -136,6 +137,17 @@ class ModelReply:
             self._first_byte_at_ns = now_ns
         self._read(data)
         self._passed(data)
+
+    def hear(self, event: bytes, data: bytes, now_ns: int) -> Crossing | None:
+        """Take bytes of a socket's message, which somebody else passes on; return a cap that they carry the run across.
+
+        `event` are they as they would stand in a stream of events.
+        """
+        if self._first_byte_at_ns is None:
+            self._first_byte_at_ns = now_ns
+        self._read(event)
+        self._passed(data)
+        return self._followed()
 
     def reports_usage(self) -> bool:
         """Whether the reply carries usage that has not been booked before; zeros alone are none yet."""
@@ -249,7 +261,7 @@ class ModelReply:
             visible_output_bytes=0 if reading.usage_final else self._meter.visible_output_bytes,
         )
 
-    def _followed(self) -> Reason | None:
+    def _followed(self) -> Crossing | None:
         meter = self._meter
         if not self.call.followed or meter is None:
             return None
@@ -260,10 +272,10 @@ class ModelReply:
         self._input_known = meter.reading().usage is not None
         return self._desk.advance(self.call.number, self.call.shown(meter))
 
-    def _cut(self, cap: Reason, now_ns: int) -> list[Command]:
-        detail = f"a running stream carried the run across the cap {cap} and was cut"
+    def _cut(self, crossing: Crossing, now_ns: int) -> list[Command]:
+        detail = f"a running stream carried the run across {crossing.words} and was cut"
         commands, breach = self.settle(Outcome.CUT, now_ns)
-        effects = self._desk.exceeded(cap, detail)
+        effects = self._desk.cut(crossing, detail)
         commands += [Record(event) for event in effects.events]
         return [CloseUpstream(), *commands, Await(Mark.DURABLE), Reset(), *(breach or _breach(effects))]
 
@@ -313,6 +325,9 @@ class ModelReply:
         call = self.call
         billed = bill(call, seen)
         if billed.source is UsageSource.REPORTED:
+            self._desk.chains.remember(seen.reading.response_id, billed.usage)
+        if billed.source is UsageSource.REPORTED and Hidden.STORED_HISTORY not in call.facts.hidden:
+            # What is stored at the provider is no measure of a body's size.
             self._desk.calibration = self._desk.calibration.learned(call.calibration_key, call.body_bytes, billed.usage)
         if seen.reading.usage is not None:
             self._desk.booked(self._booking_id(seen.reading))

@@ -24,7 +24,7 @@ from docket.rules.providers.registry import Provider
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What holds for every exchange of a run."""
+    """What holds for every exchange of a run. `agent_headers` are those that may name a sub-agent, in their order."""
 
     policy: Policy
     docket_number: str
@@ -33,6 +33,7 @@ class Terms:
     prices: Prices
     refusal: RefusalStyle
     tolerates_usage_injection: bool = False
+    agent_headers: tuple[str, ...] = ()
 
 
 @dataclass(slots=True, kw_only=True)

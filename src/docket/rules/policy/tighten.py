@@ -5,8 +5,8 @@ Rules (docs/reference/policy.md, A policy in the tree):
    value, and one sentence names the key.
 2. Only keys the file wrote count; its defaults say nothing.
 3. Each key has its own direction: a lower cap, a stricter choice, one more denied model, one fewer allowed one, one
-   more protected path. Keys without a safe direction (`files.ignore`, upstreams, what is kept of replies) are never
-   taken from the tree.
+   more protected path. Keys without a safe direction (`files.ignore`, upstreams, pools, what is kept of replies) are
+   never taken from the tree.
 4. Where two lists of allowed models have nothing in common, no model is left.
 """
 
@@ -30,11 +30,15 @@ from docket.formats.run.policy import (
     UnknownModels,
     WorkspaceSettle,
 )
+from docket.formats.run.sub_budgets import SubBudget
 from docket.rules.policy.globs import allowed_by_both
 
 # A rule answers (the value to use, whether the file asked for more than it got).
 Verdict: TypeAlias = tuple[Any, bool]
 Rule: TypeAlias = Callable[[Any, Any], Verdict]
+
+
+_SUB_BUDGETS = ("caps.per_model", "caps.per_agent")
 
 
 def tighten(base: Policy, tree: Policy) -> tuple[Policy, tuple[str, ...]]:
@@ -62,6 +66,10 @@ def tighten(base: Policy, tree: Policy) -> tuple[Policy, tuple[str, ...]]:
 def _decide(base: Policy, key: Key, ours: object, asked: object) -> Verdict:
     if key.path == "caps.max_usd" and base.budget.mode is BudgetMode.QUOTA:
         return ours, True
+    if key.path in _SUB_BUDGETS and base.budget.mode is BudgetMode.QUOTA:
+        counted = tuple(one for each in asked if (one := replace(each, max_usd=None)).limits())  # type: ignore[attr-defined]
+        value, refused = RULES[key.path](ours, counted)
+        return value, refused or counted != asked
     if key.section == "cache" and key.name != "enabled" and not base.cache.enabled:
         return ours, False
     return RULES[key.path](ours, asked)
@@ -134,16 +142,31 @@ def _below(path: str, root: str) -> bool:
     return inner[: len(outer)] == outer
 
 
+def _lower_sub_budgets(ours: Any, asked: Any) -> Verdict:  # noqa: ANN401
+    merged, refused = {one.pattern.lower(): one for one in ours}, False
+    for wanted in asked:
+        mine = merged.get(wanted.pattern.lower(), SubBudget(pattern=wanted.pattern))
+        limits = {}
+        for name in ("max_usd", "max_tokens", "max_model_calls"):
+            limit = getattr(wanted, name)
+            limits[name], looser = (getattr(mine, name), False) if limit is None else _lower(getattr(mine, name), limit)
+            refused = refused or looser
+        merged[wanted.pattern.lower()] = replace(mine, **limits)
+    return tuple(sorted(merged.values(), key=lambda one: one.pattern)), refused
+
+
 def _never(ours: Any, asked: Any) -> Verdict:  # noqa: ANN401
     return ours, asked != ours
 
 
 RULES: Mapping[str, Rule] = {
     "budget.mode": _never,
-    "budget.admission": _towards([Admission.METERED, Admission.STRICT]),
+    "budget.admission": _towards([Admission.CEILING, Admission.METERED, Admission.STRICT]),
     "budget.unknown_models": _towards([UnknownModels.ASSUME, UnknownModels.REFUSE]),
     "budget.unknown_endpoints": _towards([UnknownEndpoints.PASS, UnknownEndpoints.REFUSE]),
     "budget.pass_endpoints": _fewer,
+    "budget.lower_max_tokens": _towards([True, False]),
+    "budget.pools": _never,
     "caps.max_usd": _lower,
     "caps.max_tokens": _lower,
     "caps.max_model_calls": _lower,
@@ -153,6 +176,9 @@ RULES: Mapping[str, Rule] = {
     "caps.on_breach": _towards([OnBreach.DENY, OnBreach.KILL]),
     "caps.grace_seconds": _lower,
     "caps.admission_wait_ms": _lower,
+    "caps.per_model": _lower_sub_budgets,
+    "caps.per_agent": _lower_sub_budgets,
+    "caps.on_sub_breach": _towards([OnBreach.DENY, OnBreach.KILL]),
     "models.allow": _fewer_models,
     "models.deny": _more_models,
     "egress.mode": _towards([EgressMode.TUNNEL, EgressMode.DENY]),
@@ -174,8 +200,11 @@ RULES: Mapping[str, Rule] = {
     "cache.ttl_seconds": _lower_but_zero,
     "cache.max_entries": _lower,
     "cache.max_hits": _lower_but_zero,
+    "cache.max_bytes": _lower,
+    "cache.max_response_bytes": _lower,
     "evidence.record_responses": _never,
     "evidence.record_response_max_bytes": _never,
+    "evidence.record_total_max_bytes": _never,
     "workspace.transaction": _towards([False, True]),
     "workspace.backend": _never,
     "workspace.settle": _towards([WorkspaceSettle.AUTO, WorkspaceSettle.REVIEW, WorkspaceSettle.DISCARD]),

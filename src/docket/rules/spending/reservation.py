@@ -6,11 +6,13 @@ Rules:
 3. `metered`: a call that shows what it bills holds its input estimate and, while it runs, what it has shown. One
    that can bill what it does not show holds its worst case; where that is more than what is left and nothing else
    is in flight, it holds what is left, so that cheap work is not refused for the most it could ask for.
-4. A call that fits but for the holds of others waits for a release. One that does not fit whatever is released is
+4. `ceiling`: a call is admitted while what was spent lies below each cap, and holds its place among the calls alone,
+   so that each call in flight may carry the run across once; a running one is not cut.
+5. A call that fits but for the holds of others waits for a release. One that does not fit whatever is released is
    denied at once.
-5. A hold ends with its call: settled at what the call cost, released when nothing was sent, or kept as `unknown`
+6. A hold ends with its call: settled at what the call cost, released when nothing was sent, or kept as `unknown`
    when a request was sent whole and no answer says whether it is billed.
-6. `bound` is the most by which the run could have crossed its USD cap, taken at every admission:
+7. `bound` is the most by which the run could have crossed its USD cap, taken at every admission:
    spent + unknown + every worst case in flight - cap. A call that cost more than its worst case counts in it as
    what it cost, so that nothing spent ever lies beyond cap + bound.
 """
@@ -93,6 +95,8 @@ class Account(NamedTuple):
 
     def decide(self, claim: Claim, *, last: bool = False) -> Admit | Wait | Deny:
         """Say whether `claim` fits now. `last`: it has waited long enough, so Wait is no answer."""
+        if self.admission is Admission.CEILING:
+            return self._below(claim, last=last)
         need = claim.worst if self.admission is Admission.STRICT or claim.hidden else claim.likely
         least = claim.worst if self.admission is Admission.STRICT else claim.likely
         never = self.caps.crossed_by(self.used + least)
@@ -126,7 +130,7 @@ class Account(NamedTuple):
     def advance(self, call: int, firm: Tally) -> Account:
         """Return the account after `call` has shown `firm` in all, which takes the place of its estimate."""
         old = self.holds[call]
-        if firm == old.firm:
+        if firm == old.firm or self.admission is Admission.CEILING:
             return self
         reserved = old.held != old.firm
         hold = Hold(firm=firm, held=old.held.at_least(firm) if reserved else firm, worst=old.worst)
@@ -163,6 +167,17 @@ class Account(NamedTuple):
         hold = self.holds[call]
         kept = hold.held if self.admission is Admission.STRICT else hold.firm
         return self._without(call)._replace(unknown=self.unknown + kept._replace(calls=0))
+
+    def _below(self, claim: Claim, *, last: bool) -> Admit | Wait | Deny:
+        used, limit, one = self.used, self.caps.limit, Tally(calls=1)
+        # A call that cannot cost anything on a scale is no matter of that scale's cap.
+        costs = Tally(min(claim.worst.micros, 1), min(claim.worst.tokens, 1), 1)
+        reached = self.caps.crossed_by(used + costs)
+        if reached is not None:
+            return Deny(reached)
+        if used.calls + self.held.calls < limit.calls:
+            return Admit(Hold(firm=one, held=one, worst=claim.worst))
+        return Deny(Reason.MAX_MODEL_CALLS) if last else Wait(Reason.MAX_MODEL_CALLS)
 
     def _bound(self, worst_micros: int) -> int:
         limit = UNLIMITED if self.caps.usd is None else self.caps.usd.micros

@@ -35,6 +35,7 @@ from docket.formats.run.policy import (
     WorkspacePolicy,
     WorkspaceSettle,
 )
+from docket.formats.run.sub_budgets import SubBudget
 
 DEFAULT = {
     "name": "default",
@@ -79,6 +80,8 @@ FULL = Policy(
         unknown_models=UnknownModels.ASSUME,
         unknown_endpoints=UnknownEndpoints.PASS,
         pass_endpoints=("openai/v1/moderations",),
+        lower_max_tokens=True,
+        pools=("team",),
     ),
     caps=CapsPolicy(
         max_usd=Usd(1_250_001),
@@ -89,6 +92,9 @@ FULL = Policy(
         on_breach=OnBreach.DENY,
         grace_seconds=Decimal("0.5"),
         admission_wait_ms=0,
+        per_model=(SubBudget(pattern="*opus*", max_usd=Usd(2_000_000)),),
+        per_agent=(SubBudget(pattern="sub:*", max_tokens=5, max_model_calls=0),),
+        on_sub_breach=OnBreach.KILL,
     ),
     models=ModelsPolicy(allow=("claude-*",), deny=("*opus*",)),
     egress=EgressPolicy(mode=EgressMode.TUNNEL, allow=("example.com", ".example.org")),
@@ -124,6 +130,8 @@ FULL_DOCUMENT = {
         "unknown_models": "assume",
         "unknown_endpoints": "pass",
         "pass_endpoints": ["openai/v1/moderations"],
+        "lower_max_tokens": True,
+        "pools": ["team"],
     },
     "caps": {
         "max_usd": "1.250001",
@@ -134,6 +142,9 @@ FULL_DOCUMENT = {
         "on_breach": "deny",
         "grace_seconds": "0.5",
         "admission_wait_ms": 0,
+        "per_model": {"*opus*": {"max_usd": "2.00"}},
+        "per_agent": {"sub:*": {"max_tokens": 5, "max_model_calls": 0}},
+        "on_sub_breach": "kill",
     },
     "models": {"allow": ["claude-*"], "deny": ["*opus*"]},
     "egress": {"mode": "tunnel", "allow": ["example.com", ".example.org"]},

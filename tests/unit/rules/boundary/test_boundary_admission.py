@@ -14,6 +14,7 @@ from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, OPENAI_RESPONSE
 from docket.rules.providers.interface import Refusal
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.reservation import Claim
+from docket.rules.spending.scope import Crossing
 
 
 def claim(likely: int, worst: int | None = None, *, hidden: bool = False) -> Claim:
@@ -65,11 +66,11 @@ def test_strict_says_what_a_call_may_cost_and_what_is_held():
 
 def test_exceeded_is_said_once_a_cap_and_closes_when_it_kills():
     one = desk(max_usd=Usd.parse("1"), max_model_calls=1)
-    effects = one.exceeded(Reason.MAX_USD, "because")
+    effects = one.exceeded(Crossing(Reason.MAX_USD), "because")
     assert [event.cap for event in effects.events] == ["max_usd"]
-    assert one.exceeded(Reason.MAX_USD, "again").events == ()
-    assert one.exceeded(Reason.MAX_USD, "again").breach is None
-    other = one.exceeded(Reason.MAX_MODEL_CALLS, "too")
+    assert one.exceeded(Crossing(Reason.MAX_USD), "again").events == ()
+    assert one.exceeded(Crossing(Reason.MAX_USD), "again").breach is None
+    other = one.exceeded(Crossing(Reason.MAX_MODEL_CALLS), "too")
     assert [event.cap for event in other.events] == ["max_model_calls"]
     assert one.breach is not None
     assert one.breach.cap is Reason.MAX_USD
@@ -101,7 +102,7 @@ def test_advancing_names_a_cap_only_when_something_changed():
     one.ask(claim(10))
     assert one.advance(1, Tally(10, 10, 1)) is None
     assert one.advance(1, Tally(1000, 10, 1)) is None
-    assert one.advance(1, Tally(1001, 10, 1)) is Reason.MAX_USD
+    assert one.advance(1, Tally(1001, 10, 1)) == Crossing(Reason.MAX_USD)
 
 
 def test_model_rules_ignore_case_and_deny_wins():

@@ -38,6 +38,12 @@ _RATES = {
     "output_audio_mtok": "audio_output",
     "web_searches_kcount": "web_search",
     "storage_searches_kcount": "file_search",
+    "cache_audio_read_mtok": "cached_audio_input",
+    "input_image_mtok": "image_input",
+    "cache_image_read_mtok": "cached_image_input",
+    "output_image_mtok": "image_output",
+    "audio_hours": "audio_hour",
+    "input_audio_hours": "audio_hour",
 }
 
 
@@ -83,9 +89,13 @@ def section(provider: kinds.Provider, overlay: dict[str, Any]) -> dict[str, Any]
 
 
 def model(info: kinds.ModelInfo) -> dict[str, Any] | None:
-    """Return one model's entry, None where it is not priced by input tokens."""
+    """Return one model's entry, None where it is priced neither by input tokens nor by the length of its audio."""
     dated = info.prices if isinstance(info.prices, list) else [kinds.ConditionalPrice(prices=info.prices)]
     prices = [{**when(item.constraint), **rates(item.prices)} for item in dated]
+    for price in prices:
+        # What is billed by its length alone has no tokens to price.
+        if "audio_hour" in price:
+            price.setdefault("input", "0")
     if not all("input" in price for price in prices):
         return None
     entry: dict[str, Any] = {"id": info.id, "match": clause(info.match)}

@@ -22,6 +22,10 @@ MODELS = st.sampled_from(
         "claude-opus-4-6",
         "gpt-5",
         "gpt-4o-audio-preview",
+        "gpt-audio",
+        "gpt-realtime",
+        "gpt-image-1",
+        "gpt-image-1.5",
         "o3",
         "command-r+",
         "a/b:c[d]*?",
@@ -45,6 +49,10 @@ def usages(draw: st.DrawFn) -> Usage:
         audio_output_tokens=draw(st.sampled_from([0, output // 3])),
         web_searches=draw(st.integers(min_value=0, max_value=3)),
         file_searches=draw(st.integers(min_value=0, max_value=1)),
+        image_input_tokens=draw(st.sampled_from([0, fresh // 2])),
+        image_output_tokens=draw(st.sampled_from([0, output // 3, output])),
+        code_sessions=draw(st.integers(min_value=0, max_value=2)),
+        audio_seconds=draw(st.integers(min_value=0, max_value=3)),
         **written,
     )
 

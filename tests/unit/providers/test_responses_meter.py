@@ -142,7 +142,7 @@ def test_a_tool_that_was_merely_offered_costs_nothing() -> None:
     "members",
     [
         {"tool_usage": {"image_gen": {"input_tokens": 5}, "web_search": {"num_requests": 0}}},
-        {"output": [{"type": "code_interpreter_call"}]},
+        {"output": [{"type": "image_generation_call"}]},
     ],
 )
 def test_tools_that_are_billed_apart_are_named(members: dict[str, object]) -> None:
@@ -209,3 +209,58 @@ def test_a_count_that_is_none_voids_the_usage() -> None:
 
 def test_a_binary_reply_is_not_read() -> None:
     assert OpenAiResponses().meter("application/octet-stream", streaming=False).reading().note is not None
+
+
+def test_containers_are_counted_once_each() -> None:
+    calls = [
+        {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"},
+        {"type": "code_interpreter_call", "id": "ci_2", "container_id": "cntr_1"},
+        {"type": "code_interpreter_call", "id": "ci_3"},
+    ]
+    usage = meter_of(ended(usage=USAGE, output=calls)).reading().usage
+    assert usage is not None
+    assert usage.code_sessions == 2
+
+
+def test_images_have_tokens_of_their_own() -> None:
+    body = {
+        "created": 1,
+        "data": [{"b64_json": "aGk="}],
+        "usage": {
+            "total_tokens": 4510, "input_tokens": 350, "output_tokens": 4160,
+            "input_tokens_details": {"text_tokens": 50, "image_tokens": 300},
+        },
+    }  # fmt: skip
+    meter = OpenAiResponses().meter("application/json", streaming=False)
+    meter.feed(json.dumps(body).encode())
+    assert meter.reading().usage == Usage(input_tokens=350, image_input_tokens=300, output_tokens=4160)
+
+
+def test_a_stream_of_an_image_ends_in_its_usage() -> None:
+    usage = {"input_tokens": 50, "output_tokens": 4160, "output_tokens_details": {"image_tokens": 4160}}
+    event = {"type": "image_generation.completed", "b64_json": "aGk=", "usage": usage}
+    reading = meter_of(event).reading()
+    assert reading.usage == Usage(input_tokens=50, output_tokens=4160, image_output_tokens=4160)
+    assert reading.terminal
+
+
+@pytest.mark.parametrize(
+    ("usage", "expected"),
+    [
+        (
+            {"type": "tokens", "input_tokens": 14, "input_token_details": {"text_tokens": 0, "audio_tokens": 14},
+             "output_tokens": 101, "total_tokens": 115},
+            Usage(input_tokens=14, audio_input_tokens=14, output_tokens=101),
+        ),
+        ({"type": "duration", "seconds": 9}, Usage(audio_seconds=9)),
+        ({"type": "duration", "seconds": 9.2}, Usage(audio_seconds=10)),
+        ({"type": "duration", "seconds": "9"}, Usage()),
+        ({"type": "duration", "seconds": -1}, Usage()),
+        ({"type": "duration", "seconds": 1e300}, Usage()),
+    ],
+)  # fmt: skip
+def test_transcriptions_by_tokens_and_by_the_second(usage: object, expected: Usage) -> None:
+    meter = OpenAiResponses().meter("application/json", streaming=False)
+    meter.feed(json.dumps({"text": "hi", "usage": usage}).encode())
+    assert meter.reading().usage == expected
+    assert meter_of({"type": "transcript.text.done", "text": "hi", "usage": usage}).reading().usage == expected

@@ -77,3 +77,29 @@ def test_the_components_add_up_to_the_usage(parts: tuple[int, ...], audio_apart:
     assert sum(share.cached_input_tokens for share in shares) == usage.cached_input_tokens
     assert sum(share.output_tokens for share in shares) == usage.output_tokens
     assert all(0 <= share.cached_input_tokens <= share.input_tokens for share in shares)
+
+
+def test_images_stand_apart_where_they_have_prices() -> None:
+    usage = Usage(
+        input_tokens=100, cached_input_tokens=90, image_input_tokens=60, output_tokens=40, image_output_tokens=50,
+        code_sessions=2, audio_seconds=9,
+    )  # fmt: skip
+    fees = (Share("+code-interpreter", 2), Share("+audio-seconds", 9))
+    assert split(usage, audio_apart=False, image_apart=True) == (
+        Share("+image", 60, 50, 40),
+        *fees,
+        Share("", 40, 40, 0),
+    )
+    assert split(usage, audio_apart=True) == (*fees, Share("", 100, 90, 40))
+
+
+def test_audio_and_images_leave_the_text_its_cached_part() -> None:
+    usage = Usage(
+        input_tokens=100, cached_input_tokens=95, audio_input_tokens=30, image_input_tokens=30, output_tokens=9,
+        audio_output_tokens=4, image_output_tokens=3,
+    )  # fmt: skip
+    assert split(usage, audio_apart=True, image_apart=True) == (
+        Share("+audio", 30, 25, 4),
+        Share("+image", 30, 30, 3),
+        Share("", 40, 40, 2),
+    )

@@ -175,7 +175,7 @@ def test_a_plus_in_a_models_name_is_escaped() -> None:
     assert tariff("anthropic", "sonnet+fast").name == "sonnet%2Bfast"
 
 
-FREE = Rates(web_search=0, file_search=0)
+FREE = Rates(web_search=0, file_search=0, code_interpreter=0, audio_hour=0)
 
 
 def test_waivers() -> None:

@@ -45,6 +45,7 @@ def test_one_model_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "output": "14",
         "web_search": "10",
         "file_search": "2.5",
+        "code_interpreter": "30",
         "source": f"openai/gpt-5.2, docket/price-book/v1 as of {document['as_of']}",
     }
 

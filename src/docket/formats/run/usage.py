@@ -1,7 +1,7 @@
 """What one model call used, in tokens and uses, on one scale for all providers (spec/receipt.md, Component rows).
 
 `input_tokens` is the whole input: fresh, read from a cache and written to one. The cache counts are parts of it.
-`output_tokens` is the whole output; `reasoning_tokens` is a part of it. A provider whose buckets are disjoint
+`output_tokens` is the whole output; `reasoning_tokens` is a part of it. Audio and image tokens are parts of both. A provider whose buckets are disjoint
 (Anthropic) is added up by its parser; one whose totals already hold the parts (OpenAI) is taken as it is.
 """
 
@@ -43,6 +43,10 @@ class Usage:
     audio_output_tokens: int = 0
     web_searches: int = 0
     file_searches: int = 0
+    image_input_tokens: int = 0
+    image_output_tokens: int = 0
+    code_sessions: int = 0
+    audio_seconds: int = 0
 
     def __post_init__(self) -> None:
         for value in _COUNTS(self):

@@ -24,10 +24,9 @@ from docket.formats.run.usage import Usage
 from docket.formats.shown import shown
 from docket.rules.receipt.families import Families
 from docket.rules.receipt.prices import family_of
-from docket.rules.spending.components import AUDIO, FILE_SEARCH, WEB_SEARCH, WRITES
+from docket.rules.spending.components import AUDIO, FEES, IMAGE, WRITES
 
-_FEES: Mapping[str, str] = {WEB_SEARCH: "web_searches", FILE_SEARCH: "file_searches"}
-_COUNTED: Mapping[str, str] = {**WRITES, **_FEES}
+_COUNTED: Mapping[str, str] = {**WRITES, **FEES}
 _TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
 
 
@@ -80,7 +79,7 @@ def _accounts(payload: ModelResponse) -> str | None:
         kind = _kind(part)
         if kind in _COUNTED:
             counted[_COUNTED[kind]] += part.input_tokens
-        if kind not in _FEES:
+        if kind not in FEES:
             counted.update(dict(zip(_TOKENS, _tokens(part), strict=True)))
     if payload.usage_parts is not None and sum((part.usage for part in payload.usage_parts), Usage()) != payload.usage:
         return "usage_parts do not add up to usage"
@@ -108,7 +107,7 @@ def _kind(part: Component) -> str:
     """Return the suffix of a component that is no base, else nothing; a model's own `+` is escaped in its name."""
     _, plus, label = part.model.rpartition("+")
     suffix = plus + label
-    return suffix if suffix in _COUNTED or suffix == AUDIO else ""
+    return suffix if suffix in _COUNTED or suffix in (AUDIO, IMAGE) else ""
 
 
 def _tokens(part: Component) -> tuple[int, int, int]:

@@ -31,8 +31,8 @@ from docket.rules.providers.text import error_of, text_bytes
 
 MEMBERS = (("id",), ("model",), ("service_tier",), ("usage",), ("error",), ("x_groq",))
 _TOP = ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "cached_tokens")
-_INPUT = ("cached_tokens", "cache_write_tokens", "audio_tokens")
-_OUTPUT = ("reasoning_tokens", "audio_tokens")
+_INPUT = ("cached_tokens", "cache_write_tokens", "audio_tokens", "image_tokens")
+_OUTPUT = ("reasoning_tokens", "audio_tokens", "image_tokens")
 _SHOWN = ("content", "reasoning_content", "reasoning", "refusal", "text")
 
 
@@ -175,6 +175,8 @@ class ChatUsage:
             reasoning_tokens=min(reasoning, completion),
             audio_input_tokens=self._input.get("audio_tokens"),
             audio_output_tokens=self._output.get("audio_tokens"),
+            image_input_tokens=self._input.get("image_tokens"),
+            image_output_tokens=self._output.get("image_tokens"),
         )
 
     def note(self) -> str | None:

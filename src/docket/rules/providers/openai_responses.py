@@ -3,11 +3,15 @@
 Rules:
 1. The totals hold their parts: tokens read from the cache and written to it are inside the input.
 2. Usage stands in the event that ends a response: completed, incomplete, failed or cancelled.
-3. Searches are what `tool_usage` counts as billable, else the search calls among the output items.
+3. Searches are what `tool_usage` counts as billable, else the search calls among the output items; the containers that
+   code ran in are counted there, each once.
 4. A response that is only queued has not ended: its usage comes when it is fetched.
 """
 
 from __future__ import annotations
+
+from math import ceil, isfinite
+from typing import NamedTuple
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
@@ -31,15 +35,24 @@ from docket.rules.providers.text import error_of, text_bytes
 
 _MEMBERS = ("id", "model", "service_tier", "status", "usage", "tool_usage", "error", "object")
 BODY = tuple((name,) for name in _MEMBERS)
-EVENTS = (("type",), ("code",), ("message",), *(("response", name) for name in _MEMBERS))
+EVENTS = (("type",), ("code",), ("message",), ("usage",), *(("response", name) for name in _MEMBERS))
 _TOP = ("input_tokens", "output_tokens")
-_INPUT = ("cached_tokens", "cache_write_tokens")
+_INPUT = ("cached_tokens", "cache_write_tokens", "audio_tokens", "image_tokens")
 _LIFETIMES = ("ttl_30m_tokens", "ttl_12h_tokens")
-_OUTPUT = ("reasoning_tokens",)
+_OUTPUT = ("reasoning_tokens", "audio_tokens", "image_tokens")
 _RUNNING = ("queued", "in_progress")
+# Streams of the endpoints for images and audio end in an event that carries its usage itself.
+_WHOLE_EVENTS = ("transcript.text.done", "image_generation.completed", "image_edit.completed", "speech.audio.done")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-_BILLED_APART = ("code_interpreter_call", "image_generation_call")
 _APART = "hosted tools were used that are billed apart and are not counted here"
+
+
+class HostedCalls(NamedTuple):
+    """Uses of the provider's own tools, counted in the output; `containers` are those that code ran in."""
+
+    web_searches: int = 0
+    file_searches: int = 0
+    containers: frozenset[str] = frozenset()
 
 
 class OpenAiResponses:
@@ -71,7 +84,7 @@ class ResponsesState:
         self._model: object = None
         self._tier: object = None
         self._id: object = None
-        self._items = (0, 0)
+        self._items = HostedCalls()
         self._apart = False
         self._error: StreamError | None = None
         self._terminal = False
@@ -88,11 +101,14 @@ class ResponsesState:
             self._count(event.get("item"))
         elif kind == "error":
             self._error = error_of(event.get("error") or event)
+        elif kind in _WHOLE_EVENTS:
+            self._usage.merge(as_map(event.get("usage")), {})
+            self._terminal = True
         elif isinstance(event.get("response"), dict):
             self._response(event["response"])
             if kind in _ENDS:
                 self._terminal = True
-                if self._items == (0, 0):
+                if self._items == HostedCalls():
                     self._count_all(event["response"])
 
     def done(self) -> None:
@@ -150,14 +166,25 @@ class ResponsesState:
 
     def _count(self, item: object) -> None:
         members = as_map(item)
-        web, files = self._items
+        items = self._items
         if members.get("type") == "web_search_call":
-            web += as_map(members.get("action")).get("type") in (None, "search")
+            searched = as_map(members.get("action")).get("type") in (None, "search")
+            self._items = items._replace(web_searches=items.web_searches + searched)
         elif members.get("type") == "file_search_call":
-            files += 1
-        elif members.get("type") in _BILLED_APART:
+            self._items = items._replace(file_searches=items.file_searches + 1)
+        elif members.get("type") == "code_interpreter_call":
+            # A container is billed once, however often the model uses it.
+            container = as_text(members.get("container_id") or members.get("id")) or ""
+            self._items = items._replace(containers=items.containers | {container})
+        elif members.get("type") == "image_generation_call":
             self._apart = True
-        self._items = (web, files)
+
+
+def _whole_seconds(value: object) -> int:
+    """Return seconds begun, 0 for what is no length."""
+    if not isinstance(value, (int, float)) or not isfinite(value) or value < 0:
+        return 0
+    return count(ceil(value)) or 0
 
 
 def _any_count(value: object) -> bool:
@@ -167,30 +194,36 @@ def _any_count(value: object) -> bool:
 class ResponsesUsage:
     """Usage of one response."""
 
-    __slots__ = ("_input", "_lifetimes", "_output", "_searches", "_top")
+    __slots__ = ("_input", "_lifetimes", "_output", "_searches", "_seconds", "_top")
 
     def __init__(self) -> None:
+        self._seconds = 0
         self._top, self._input, self._output = Counts(), Counts(), Counts()
         self._lifetimes, self._searches = Counts(), Counts()
 
     def copy(self) -> ResponsesUsage:
         """Return an independent copy."""
         other = ResponsesUsage()
-        for name in self.__slots__:
+        for name in ("_input", "_lifetimes", "_output", "_searches", "_top"):
             setattr(other, name, getattr(self, name).copy())
+        other._seconds = self._seconds
         return other
 
     def merge(self, usage: JsonMap, tool_usage: JsonMap) -> None:
         """Take the usage and the hosted tools' usage of a response."""
         self._top.merge(usage, _TOP)
-        details = as_map(usage.get("input_tokens_details"))
+        # Transcriptions spell the member without its plural.
+        details = as_map(usage.get("input_tokens_details") or usage.get("input_token_details"))
+        if usage.get("type") == "duration":
+            self._top.merge({"input_tokens": 0, "output_tokens": 0}, _TOP)
+            self._seconds = _whole_seconds(usage.get("seconds"))
         self._input.merge(details, _INPUT)
         self._lifetimes.merge(as_map(details.get("cache_write_tokens_details")), _LIFETIMES)
         self._output.merge(as_map(usage.get("output_tokens_details")), _OUTPUT)
         self._searches.merge(as_map(tool_usage.get("web_search")), ("num_requests",))
 
-    def total(self, items: tuple[int, int]) -> Usage | None:
-        """Return the usage, None while the input is not known; `items` are (web, file) search calls in the output."""
+    def total(self, items: HostedCalls) -> Usage | None:
+        """Return the usage, None while the input is not known."""
         if "input_tokens" not in self._top.known or self._top.unreadable:
             return None
         cached, written = self._input.get("cached_tokens"), self._input.get("cache_write_tokens")
@@ -205,8 +238,14 @@ class ResponsesUsage:
             cache_write_12h_tokens=half_day,
             output_tokens=output,
             reasoning_tokens=min(self._output.get("reasoning_tokens"), output),
-            web_searches=self._searches.known.get("num_requests", items[0]),
-            file_searches=items[1],
+            audio_input_tokens=self._input.get("audio_tokens"),
+            audio_output_tokens=min(self._output.get("audio_tokens"), output),
+            image_input_tokens=self._input.get("image_tokens"),
+            image_output_tokens=min(self._output.get("image_tokens"), output),
+            web_searches=self._searches.known.get("num_requests", items.web_searches),
+            file_searches=items.file_searches,
+            code_sessions=len(items.containers),
+            audio_seconds=self._seconds,
         )
 
     def note(self) -> str | None:

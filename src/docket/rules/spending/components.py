@@ -4,7 +4,7 @@ Rules:
 1. Every token stands in exactly one component; the components' inputs and outputs add up to the usage's.
 2. The base component holds the fresh and the cached input and the output; it is always there.
 3. Input written to a cache stands in `+cache-write`, with its lifetime where the provider told it.
-4. Audio stands in `+audio` only where it has prices of its own.
+4. Audio stands in `+audio`, images in `+image`, only where they have prices of their own.
 5. A fee per use counts uses, as the input of a component of its own; uses are no tokens.
 """
 
@@ -19,7 +19,15 @@ BASE = ""
 AUDIO = "+audio"
 WEB_SEARCH = "+web-search"
 FILE_SEARCH = "+file-search"
-FEES = (WEB_SEARCH, FILE_SEARCH)
+IMAGE = "+image"
+CODE_INTERPRETER = "+code-interpreter"
+AUDIO_SECONDS = "+audio-seconds"
+FEES = {
+    WEB_SEARCH: "web_searches",
+    FILE_SEARCH: "file_searches",
+    CODE_INTERPRETER: "code_sessions",
+    AUDIO_SECONDS: "audio_seconds",
+}
 WRITES = {
     "+cache-write": "cache_write_tokens",
     "+cache-write-5m": "cache_write_5m_tokens",
@@ -39,24 +47,31 @@ class Share:
     output_tokens: int = 0
 
 
-def split(usage: Usage, *, audio_apart: bool) -> tuple[Share, ...]:
+def split(usage: Usage, *, audio_apart: bool, image_apart: bool = False) -> tuple[Share, ...]:
     """Return the components of a usage that are not empty, the base last."""
-    return tuple(_shares(usage, audio_apart=audio_apart))
+    return tuple(_shares(usage, audio_apart=audio_apart, image_apart=image_apart))
 
 
-def _shares(usage: Usage, *, audio_apart: bool) -> Iterator[Share]:
+def _shares(usage: Usage, *, audio_apart: bool, image_apart: bool) -> Iterator[Share]:
     for suffix, member in WRITES.items():
         written: int = getattr(usage, member)
         if written:
             yield Share(suffix, written)
-    read_or_fresh = usage.input_tokens - usage.written_tokens
-    audio_in = min(usage.audio_input_tokens, read_or_fresh) if audio_apart else 0
-    audio_out = min(usage.audio_output_tokens, usage.output_tokens) if audio_apart else 0
-    cached = min(usage.cached_input_tokens, read_or_fresh - audio_in)
-    if audio_in or audio_out:
-        yield Share(AUDIO, audio_in, usage.cached_input_tokens - cached, audio_out)
-    if usage.web_searches:
-        yield Share(WEB_SEARCH, usage.web_searches)
-    if usage.file_searches:
-        yield Share(FILE_SEARCH, usage.file_searches)
-    yield Share(BASE, read_or_fresh - audio_in, cached, usage.output_tokens - audio_out)
+    rest_in, rest_cached = usage.input_tokens - usage.written_tokens, usage.cached_input_tokens
+    rest_out = usage.output_tokens
+    for suffix, apart, told, shown in (
+        (AUDIO, audio_apart, usage.audio_input_tokens, usage.audio_output_tokens),
+        (IMAGE, image_apart, usage.image_input_tokens, usage.image_output_tokens),
+    ):
+        given, made = (min(told, rest_in), min(shown, rest_out)) if apart else (0, 0)
+        rest_in, rest_out = rest_in - given, rest_out - made
+        # What was read from the cache is taken for text as far as there is text.
+        cached = max(rest_cached - rest_in, 0)
+        rest_cached -= cached
+        if given or made:
+            yield Share(suffix, given, cached, made)
+    for suffix, member in FEES.items():
+        uses: int = getattr(usage, member)
+        if uses:
+            yield Share(suffix, uses)
+    yield Share(BASE, rest_in, rest_cached, rest_out)

@@ -44,6 +44,12 @@ class PriceLine:
             "audio_output": rates.audio_output,
             "web_search": _per_thousand(rates.web_search),
             "file_search": _per_thousand(rates.file_search),
+            "cached_audio_input": rates.cached_audio_input,
+            "image_input": rates.image_input,
+            "cached_image_input": rates.cached_image_input,
+            "image_output": rates.image_output,
+            "code_interpreter": _per_thousand(rates.code_interpreter),
+            "audio_hour": None if rates.audio_hour is None else rates.audio_hour * 3600 // 10**6,
         }
         named: dict[str, JsonValue] = {"provider": self.provider, "model": self.model, "family": self.family}
         spelled = {name: spell_price(value) for name, value in prices.items() if value is not None}

@@ -18,7 +18,8 @@ from docket.formats.run.price_table import parse_price
 
 RATE_NAMES = (
     "input", "cached_input", "cache_write", "cache_write_1h", "output", "audio_input", "audio_output", "web_search",
-    "file_search",
+    "file_search", "cached_audio_input", "image_input", "cached_image_input", "image_output", "code_interpreter",
+    "audio_hour",
 )  # fmt: skip
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _HOUR = re.compile(r"([01]\d|2[0-3]):[0-5]\d")

@@ -18,7 +18,17 @@ from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import Component, PriceRow
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, cost_row, literal_pattern, spell_price
 from docket.formats.run.usage import Usage, UsagePart
-from docket.rules.spending.components import AUDIO, BASE, FILE_SEARCH, WEB_SEARCH, Share, split
+from docket.rules.spending.components import (
+    AUDIO,
+    AUDIO_SECONDS,
+    BASE,
+    CODE_INTERPRETER,
+    FILE_SEARCH,
+    IMAGE,
+    WEB_SEARCH,
+    Share,
+    split,
+)
 from docket.rules.spending.price_book import Found, PriceBook
 from docket.rules.spending.tariff import (
     Asked,
@@ -41,6 +51,13 @@ _SCALE = 1_000_000
 _DEFAULT_SEARCH_FEE = 10_000 * _SCALE
 # Each row of a call is rounded by itself, by at most half a micro-dollar; no call has more rows than this.
 _MOST_ROWS = 8
+# Fees where a book has none: ten dollars a thousand searches, three cents a container, 36 cents an hour of audio.
+_DEFAULT_FEES = {
+    WEB_SEARCH: _DEFAULT_SEARCH_FEE,
+    FILE_SEARCH: _DEFAULT_SEARCH_FEE,
+    CODE_INTERPRETER: 30_000 * _SCALE,
+    AUDIO_SECONDS: 100 * _SCALE,
+}
 _LONG_WRITES = ("+cache-write-1h", "+cache-write-12h")
 
 
@@ -96,7 +113,7 @@ def price_call(book: PriceBook, facts: CallFacts) -> Priced:
     for part in facts.parts or (UsagePart(model=facts.model, usage=facts.usage),):
         tariff = resolve(book, _asked(facts, part))
         assumed = assumed or tariff.assumed
-        for share in split(part.usage, audio_apart=tariff.rates.audio_apart):
+        for share in split(part.usage, audio_apart=tariff.rates.audio_apart, image_apart=tariff.rates.image_apart):
             name = tariff.name + share.suffix
             before = lines.get(name)
             lines[name] = (_row(tariff, share.suffix), share if before is None else _added(before[1], share))
@@ -222,15 +239,27 @@ def _component_rates(rates: Rates, suffix: str) -> Rates:
     if suffix == BASE:
         return rates
     if suffix == AUDIO:
-        return Rates(
-            input=rates.input if rates.audio_input is None else rates.audio_input,
-            output=rates.output if rates.audio_output is None else rates.audio_output,
-        )
-    if suffix == WEB_SEARCH:
-        return Rates(input=_DEFAULT_SEARCH_FEE if rates.web_search is None else rates.web_search)
-    if suffix == FILE_SEARCH:
-        return Rates(input=_DEFAULT_SEARCH_FEE if rates.file_search is None else rates.file_search)
+        return _kind_of(rates, rates.audio_input, rates.cached_audio_input, rates.audio_output)
+    if suffix == IMAGE:
+        return _kind_of(rates, rates.image_input, rates.cached_image_input, rates.image_output)
+    if suffix in _DEFAULT_FEES:
+        fee = {
+            WEB_SEARCH: rates.web_search,
+            FILE_SEARCH: rates.file_search,
+            CODE_INTERPRETER: rates.code_interpreter,
+            AUDIO_SECONDS: rates.audio_hour,
+        }[suffix]
+        return Rates(input=_DEFAULT_FEES[suffix] if fee is None else fee)
     return Rates(input=rates.long_write if suffix in _LONG_WRITES else rates.short_write)
+
+
+def _kind_of(rates: Rates, given: int | None, cached: int | None, made: int | None) -> Rates:
+    # Reading a kind of input from the cache costs what the book says of it, else the kind's own price.
+    return Rates(
+        input=rates.input if given is None else given,
+        cached_input=rates.cached_input if given is None else cached,
+        output=rates.output if made is None else made,
+    )
 
 
 def _component(name: str, family: Family, share: Share) -> Component:

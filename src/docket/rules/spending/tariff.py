@@ -27,7 +27,13 @@ from docket.rules.spending.price_section import RATE_NAMES
 STANDARD_TIERS = frozenset({"", "auto", "default", "standard", "standard-only", "standard_only"})
 _STANDARD_SPEEDS = frozenset({"", "standard", "default"})
 _FIRST_PARTY = ("anthropic", "openai")
-_FEE_RATES = ("web_search", "file_search")
+# Fees are quoted by the thousand, audio that is billed by its length by the hour; a row holds a million of either.
+_FEE_RATES = {
+    "web_search": (1000, 1),
+    "file_search": (1000, 1),
+    "code_interpreter": (1000, 1),
+    "audio_hour": (10**6, 3600),
+}
 _WRITE_SHARE = "1.25"
 _LONG_WRITE_SHARE = "2"
 _DEFAULT_SEARCH_FEE = "10"
@@ -63,7 +69,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rates:
-    """Prices in micro-dollars per million tokens; the search fees per million searches. None: no price of its own."""
+    """Prices in micro-dollars per million tokens, fees per million uses, `audio_hour` per million seconds.
+
+    None: no price of its own.
+    """
 
     input: int = 0
     cached_input: int | None = None
@@ -74,11 +83,22 @@ class Rates:
     audio_output: int | None = None
     web_search: int | None = None
     file_search: int | None = None
+    cached_audio_input: int | None = None
+    image_input: int | None = None
+    cached_image_input: int | None = None
+    image_output: int | None = None
+    code_interpreter: int | None = None
+    audio_hour: int | None = None
 
     @property
     def audio_apart(self) -> bool:
         """Whether audio has prices of its own."""
         return self.audio_input is not None or self.audio_output is not None
+
+    @property
+    def image_apart(self) -> bool:
+        """Whether images have prices of their own."""
+        return self.image_input is not None or self.image_output is not None
 
     @property
     def short_write(self) -> int:
@@ -95,12 +115,12 @@ class Rates:
     @property
     def dearest_input(self) -> int:
         """The highest price that a token of input can have."""
-        return max(self.input, self.short_write, self.long_write, self.audio_input or 0)
+        return max(self.input, self.short_write, self.long_write, self.audio_input or 0, self.image_input or 0)
 
     @property
     def dearest_output(self) -> int:
         """The highest price that a token of output can have."""
-        return max(self.output, self.audio_output or 0)
+        return max(self.output, self.audio_output or 0, self.image_output or 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +235,7 @@ def _waived(name: str, asked: Asked) -> Tariff:
     quota = asked.waiver is Waiver.QUOTA
     return Tariff(
         name=f"{name}+quota" if quota else f"{name}+at-{asked.provider}",
-        rates=Rates(web_search=0, file_search=0),
+        rates=Rates(web_search=0, file_search=0, code_interpreter=0, audio_hour=0),
         source="quota mode: counted, not priced" if quota else "free by rule: the provider's host is local",
         assumed=False,
     )
@@ -305,9 +325,12 @@ def _replaced(price: dict[str, Any], variant: Mapping[str, Any]) -> dict[str, An
 
 
 def _parsed(price: Mapping[str, Any]) -> dict[str, int]:
-    return {
-        name: parse_price(price[name]) * (1000 if name in _FEE_RATES else 1) for name in RATE_NAMES if name in price
-    }
+    found: dict[str, int] = {}
+    for name in RATE_NAMES:
+        if name in price:
+            times, parts = _FEE_RATES.get(name, (1, 1))
+            found[name] = -(-parse_price(price[name]) * times // parts)
+    return found
 
 
 def _multiplied(rates: dict[str, int], factors: Sequence[str]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Cases whose figures others published or got wrong, from the bytes of a reply to the micro-dollar, by the shipped book.
+"""Cases whose figures others published or got wrong: from the bytes of a reply to the micro-dollar, by our own book.
 
 Each figure was worked out by hand; the arithmetic stands beside it.
 """
@@ -95,6 +95,12 @@ def test_attempts_before_a_fallback_are_billed_at_their_own_model() -> None:
     ]
     usage = {"input_tokens": 50000, "output_tokens": 400, "iterations": iterations}
     assert cost(ANTHROPIC_MESSAGES, "anthropic", message("claude-sonnet-4-6", **usage)) == Decimal("0.4085")
+    # Fable 5 before Opus 4.8: 60000 x 10 + 24 x 50 = 601200 and 50000 x 5 + 296 x 25 = 257400, and not 558000 at Opus.
+    dearer = [
+        {"type": "message", "model": "claude-fable-5", "input_tokens": 60000, "output_tokens": 24},
+        {"type": "fallback_message", "model": "claude-opus-4-8", "input_tokens": 50000, "output_tokens": 296},
+    ]
+    assert of_opus(input_tokens=50000, output_tokens=296, iterations=dearer) == Decimal("0.8586")
     # One that was declined before it produced anything costs nothing.
     iterations[0]["output_tokens"] = 0
     assert cost(ANTHROPIC_MESSAGES, "anthropic", message("claude-sonnet-4-6", **usage)) == Decimal("0.156")
@@ -196,7 +202,8 @@ def test_audio_in_and_out() -> None:
 def test_images_in_and_out() -> None:
     facts = RequestFacts(model="gpt-image-1.5")
     # Text 50 x 5 = 250, images in 300 x 8 = 2400, images out 4000 x 32 = 128000, text out 160 x 10 = 1600.
-    usage = {"input_tokens": 350, "output_tokens": 4160, "input_tokens_details": {"text_tokens": 50, "image_tokens": 300},
+    usage = {"input_tokens": 350, "output_tokens": 4160,
+             "input_tokens_details": {"text_tokens": 50, "image_tokens": 300},
              "output_tokens_details": {"image_tokens": 4000, "text_tokens": 160}}  # fmt: skip
     assert cost(ANY_WIRE, "openai", {"created": 1, "data": [], "usage": usage}, facts) == Decimal("0.13225")
 

@@ -8,7 +8,7 @@ import pytest
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.endpoints import ANY_WIRE
-from docket.rules.providers.interface import Reading
+from docket.rules.providers.interface import Reading, RequestTarget
 
 
 def read(value: object, *, stream: bool = False) -> Reading:
@@ -36,6 +36,12 @@ def read(value: object, *, stream: bool = False) -> Reading:
         ),
         ({"object": "response.compaction", "usage": {"input_tokens": 3, "output_tokens": 4}},
          Usage(input_tokens=3, output_tokens=4)),
+        (
+            {"usageMetadata": {"promptTokenCount": 3, "candidatesTokenCount": 4, "thoughtsTokenCount": 5}},
+            Usage(input_tokens=3, output_tokens=9, reasoning_tokens=5),
+        ),
+        # What is stored and only described again has used nothing.
+        ({"name": "cachedContents/c", "usageMetadata": {"totalTokenCount": 5000}}, None),
         ({"ok": True}, None),
     ],
 )  # fmt: skip
@@ -52,6 +58,7 @@ def test_every_known_form_of_usage(body: object, expected: Usage | None) -> None
             {"type": "message_start", "message": {"usage": {"input_tokens": 7, "output_tokens": 1}}},
             Usage(input_tokens=7, output_tokens=1),
         ),
+        ({"usageMetadata": {"promptTokenCount": 8}}, Usage(input_tokens=8)),
     ],
 )
 def test_every_known_form_of_a_stream(event: object, expected: Usage) -> None:
@@ -70,6 +77,13 @@ def test_the_first_form_decides() -> None:
 def test_a_request_is_read_as_far_as_all_agree() -> None:
     facts = ANY_WIRE.read_request(b'{"model":"text-embedding-3-small","input":"x"}')
     assert facts.model == "text-embedding-3-small"
+
+
+def test_a_model_that_the_body_does_not_name_the_path_may() -> None:
+    target = RequestTarget(path="/v1beta/models/gemini-x:newVerb?key=k")
+    assert ANY_WIRE.read_request(b"{}", target).model == "gemini-x"
+    assert ANY_WIRE.read_request(b'{"model":"m"}', target).model == "m"
+    assert ANY_WIRE.read_request(b"{}").model is None
 
 
 def test_a_binary_reply_is_only_counted() -> None:

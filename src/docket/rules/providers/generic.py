@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from docket.rules.providers import anthropic, openai_chat, openai_responses
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers import anthropic, gemini, openai_chat, openai_responses
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, ReplyState, is_opaque
 from docket.rules.providers.interface import (
     NO_TARGET,
     Fields,
@@ -26,8 +26,8 @@ from docket.rules.providers.openai_request import read_chat_request
 from docket.rules.providers.path_model import model_in_path
 from docket.rules.providers.refusal import openai_refusal
 
-BODY_MEMBERS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.BODY, ("type",))))
-_EVENTS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.EVENTS, *anthropic.EVENTS)))
+BODY_MEMBERS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.BODY, ("type",), *gemini.MEMBERS)))
+_EVENTS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.EVENTS, *anthropic.EVENTS, *gemini.MEMBERS)))
 _MESSAGES_ONLY = ("cache_creation_input_tokens", "cache_read_input_tokens", "server_tool_use")
 
 
@@ -59,10 +59,11 @@ class AnyState:
     __slots__ = ("_chosen", "_states")
 
     def __init__(self) -> None:
-        self._states: tuple[openai_chat.ChatState, openai_responses.ResponsesState, anthropic.MessagesState] = (
+        self._states: tuple[ReplyState, ...] = (
             openai_chat.ChatState(),
             openai_responses.ResponsesState(),
             anthropic.MessagesState(),
+            gemini.GeminiState(),
         )
         self._chosen: int | None = None
 
@@ -95,15 +96,16 @@ class AnyState:
     def copy(self) -> AnyState:
         """Return an independent copy."""
         other = AnyState()
-        chat, responses, messages = self._states
-        other._states, other._chosen = (chat.copy(), responses.copy(), messages.copy()), self._chosen
+        other._states, other._chosen = tuple(state.copy() for state in self._states), self._chosen
         return other
 
     def _choose(self, value: JsonMap) -> None:
         if self._chosen is not None:
             return
         usage = as_map(value.get("usage"))
-        if value.get("type") in ("message_start", "message") or any(name in usage for name in _MESSAGES_ONLY):
+        if "promptTokenCount" in as_map(value.get("usageMetadata")):
+            self._chosen = 3
+        elif value.get("type") in ("message_start", "message") or any(name in usage for name in _MESSAGES_ONLY):
             self._chosen = 2
         elif "input_tokens" in usage or "response" in value:
             self._chosen = 1

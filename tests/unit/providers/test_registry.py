@@ -186,6 +186,9 @@ def test_the_known_providers() -> None:
 def test_an_unknown_provider() -> None:
     with pytest.raises(UsageError, match="known: anthropic, bedrock, code-assist"):
         registry.provider("antropic")
+    with pytest.raises(UsageError, match="--upstream azure=https://"):
+        registry.provider("azure")
+    assert registry.with_upstream("azure", "https://r.openai.azure.com").prices == "azure"
 
 
 @pytest.mark.parametrize(

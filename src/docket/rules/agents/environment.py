@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from docket.errors import InvalidDocumentError, RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.formats.run.policy_reach import check_upstream
+from docket.rules.providers.registry import provider
 
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
@@ -34,41 +35,23 @@ class ProviderVariables:
     version: str = ""
 
 
-ANTHROPIC = ProviderVariables(
-    provider="anthropic", names=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"), official="https://api.anthropic.com"
-)
-OPENAI = ProviderVariables(
-    provider="openai",
-    names=("OPENAI_BASE_URL", "OPENAI_API_BASE", "AIDER_OPENAI_API_BASE"),
-    official="https://api.openai.com/v1",
-    version="/v1",
-)
-BEDROCK = ProviderVariables(
-    provider="bedrock",
-    names=("ANTHROPIC_BEDROCK_BASE_URL",),
-    official="https://bedrock-runtime.us-east-1.amazonaws.com",
-)
+def variables_of(name: str, *names: str, version: str = "") -> ProviderVariables:
+    """Return the variables of a provider that docket knows, which stands where the registry says."""
+    return ProviderVariables(provider=name, names=names, official=provider(name).upstream, version=version)
+
+
+ANTHROPIC = variables_of("anthropic", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE")
+OPENAI = variables_of("openai", "OPENAI_BASE_URL", "OPENAI_API_BASE", "AIDER_OPENAI_API_BASE", version="/v1")
+BEDROCK = variables_of("bedrock", "ANTHROPIC_BEDROCK_BASE_URL")
 CORE = (ANTHROPIC, OPENAI)
 CORE_NAMES = tuple(name for entry in CORE for name in entry.names)
 FULL = (
     *CORE,
-    ProviderVariables(
-        provider="gemini",
-        names=("GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE_URL"),
-        official="https://generativelanguage.googleapis.com",
-    ),
-    ProviderVariables(
-        provider="deepseek", names=("DEEPSEEK_BASE_URL",), official="https://api.deepseek.com/v1", version="/v1"
-    ),
-    ProviderVariables(
-        provider="mistral", names=("MISTRAL_BASE_URL",), official="https://api.mistral.ai/v1", version="/v1"
-    ),
-    ProviderVariables(
-        provider="openrouter", names=("OPENROUTER_BASE_URL",), official="https://openrouter.ai/api/v1", version="/v1"
-    ),
-    ProviderVariables(
-        provider="groq", names=("GROQ_BASE_URL",), official="https://api.groq.com/openai/v1", version="/v1"
-    ),
+    variables_of("gemini", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_BASE_URL"),
+    variables_of("deepseek", "DEEPSEEK_BASE_URL", version="/v1"),
+    variables_of("mistral", "MISTRAL_BASE_URL", version="/v1"),
+    variables_of("openrouter", "OPENROUTER_BASE_URL", version="/v1"),
+    variables_of("groq", "GROQ_BASE_URL", version="/v1"),
 )
 
 

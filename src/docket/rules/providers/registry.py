@@ -105,6 +105,8 @@ _KNOWN: Mapping[str, Provider] = {
     "vertex": Provider(name="vertex", upstream="https://aiplatform.googleapis.com", prices="google", versioned=False),
     "xai": Provider(name="xai", upstream="https://api.x.ai/v1", prices="x-ai"),
 }
+# Providers whose every customer has a host of their own.
+_OF_ONES_OWN: Mapping[str, str] = {"azure": "https://RESOURCE.openai.azure.com"}
 # Names that people give to providers whose section of the price book is called otherwise.
 _SECTIONS: Mapping[str, str] = {"moonshot": "moonshotai", "google": "google", "azure-openai": "azure"}
 
@@ -119,6 +121,9 @@ def provider(name: str) -> Provider:
     try:
         return _KNOWN[name]
     except KeyError:
+        if name in _OF_ONES_OWN:
+            detail = f"{name} stands at an address of your own: give --upstream {name}={_OF_ONES_OWN[name]}"
+            raise UsageError(Reason.UNKNOWN_PROVIDER, detail) from None
         known = ", ".join(sorted(_KNOWN))
         raise UsageError(Reason.UNKNOWN_PROVIDER, f"no provider is called {name!r}; known: {known}") from None
 

@@ -37,7 +37,8 @@ def ledger() -> LedgerBuilder:
         },
     )
     add("policy.applied", {"name": "theirs", "digest": digest_of(POLICY), "document": POLICY, "source": None})
-    add("model.response", _response("Tiny-1", (1000, 400, 50), "0.000740", 5))  # 600x1 + 400x.1 + 50x2
+    stored = {"cache": {"key": "k", "stored": True}}
+    add("model.response", {**_response("Tiny-1", (1000, 400, 50), "0.000740", 5), **stored})  # 600x1 + 400x.1 + 50x2
     add("model.cache_hit", {"origin": {"seq": 2, "hash": built.events[2].hash}, "key": "k"})
     add("model.cache_hit", {"origin": {"seq": 2, "hash": built.events[2].hash}, "key": "k"})
     add(

@@ -1,6 +1,6 @@
 """Verifies a receipt, with its ledger where one is given (spec/receipt.md, Checks).
 
-Rules: it finds nothing by itself, reads regular files alone, streams the ledger, and needs the standard library
+Rules: it finds no receipt and no ledger by itself, reads regular files alone, streams the ledger, and needs the standard library
 only. Whatever the bytes are, the outcome is a verdict; what cannot be read as a receipt is `unreadable` with its
 reason.
 """
@@ -21,9 +21,11 @@ from docket.formats.run.verdict import Verdict, Word
 from docket.host.regular_file import read_regular_file, regular_file_chunks
 from docket.rules.checks.ledger_pass import LedgerPass, LedgerReading
 from docket.rules.checks.registry import judge
+from docket.rules.checks.retained import FoundBodies
 
 MAX_RECEIPT_BYTES = 256 * 1024 * 1024
 MAX_RECEIPT_VALUES = 6_000_000
+RESPONSES = "responses"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +42,10 @@ def verify_receipt(request: VerifyRequest) -> Verdict:
     try:
         document = decode_receipt(request.receipt)
         ledger = None if request.ledger_path is None else reading_of(request.ledger_path)
+        bodies = None if ledger is None or request.ledger_path is None else bodies_beside(request.ledger_path, ledger)
     except InvalidDocumentError as error:
         return Verdict(word=Word.UNREADABLE, required=request.required, detail=error.detail)
-    return judge(document, ledger, request.required)
+    return judge(document, ledger, request.required, bodies)
 
 
 def read_receipt(path: Path) -> bytes:
@@ -79,6 +82,49 @@ def reading_of(path: Path) -> LedgerReading:
     except UnavailableError as error:
         raise InvalidDocumentError(error.reason, f"the ledger {error.detail}") from error
     return ledger.finish(file_sha256=Digest(digest.hexdigest()), damage=damage)
+
+
+def bodies_beside(ledger_path: Path, ledger: LedgerReading) -> FoundBodies:
+    """Return what stands in the folder of kept responses beside a ledger, hashed; a path that leads out is not read."""
+    root = ledger_path.parent.parent
+    digests: dict[str, tuple[str, int]] = {}
+    faults: dict[str, str] = {}
+    for body in ledger.kept:
+        path = body.path if isinstance(body.path, str) and not has_way_out(body.path) else None
+        if path is not None and path not in digests:
+            try:
+                digests[path] = _digest_of(root / path)
+            except UnavailableError as error:
+                faults[path] = error.detail
+    session = root / RESPONSES / ledger_path.stem
+    named = {str(body.path) for body in ledger.kept}
+    own = (f"{RESPONSES}/{session.name}/{name}" for name in _names_in(session))
+    return FoundBodies(
+        digests=digests,
+        faults=faults,
+        others=tuple(sorted(path for path in own if path not in named)),
+        folder=any((root / path).parent.is_dir() for path in (*digests, *faults)),
+    )
+
+
+def has_way_out(path: str) -> bool:
+    """Whether a relative path leads out of the folder that it is relative to."""
+    return path.startswith("/") or "\0" in path or ".." in path.split("/")
+
+
+def _digest_of(path: Path) -> tuple[str, int]:
+    digest, size = hashlib.sha256(), 0
+    for chunk in regular_file_chunks(path):
+        digest.update(chunk)
+        size += len(chunk)
+    return digest.hexdigest(), size
+
+
+def _names_in(folder: Path) -> tuple[str, ...]:
+    try:
+        return tuple(item.name for item in folder.iterdir())
+    except OSError:
+        return ()
 
 
 def _hashed(chunks: Iterator[bytes], digest: hashlib._Hash) -> Iterator[bytes]:

@@ -253,10 +253,14 @@ class ResiliencePolicy(Section):
         metadata=key(Count(minimum=4096, zero_is_none=True), "Bytes the ledger may hold; 0 is no ceiling."),
     )
     fail_fast_evidence: bool = field(
-        default=False, metadata=key(Flag(), "Whether a run ends at once when its record cannot be written.")
+        default=False,
+        metadata=key(
+            Flag(), "Whether a response that cannot be kept ends admission, as a ledger that cannot be written does."
+        ),
     )
     min_free_bytes: int = field(
-        default=16 * 1024 * 1024, metadata=key(Count(), "Free bytes the disk of the record must keep.")
+        default=16 * 1024 * 1024,
+        metadata=key(Count(), "Free bytes the disk keeps for the record; responses are kept only beyond them."),
     )
 
     def _check_together(self) -> None:

@@ -27,7 +27,10 @@ TOP_PATHS = 25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageRow:
-    """One priced component of a call; rows of one call cite the same event, the base row stands last."""
+    """One priced component of a call; rows of one call cite the same event, the base row stands last.
+
+    `cache_key` stands in the base row of a reply that the response cache has stored.
+    """
 
     seq: int
     model: str
@@ -39,6 +42,7 @@ class UsageRow:
     cost_usd: Usd
     event_hash: Digest
     latency_ms: int | None = None
+    cache_key: str | None = None
 
     def to_json(self, path: Sequence[Sibling]) -> dict[str, JsonValue]:
         """Return the row with its Merkle path."""
@@ -55,5 +59,7 @@ class UsageRow:
         }
         if self.latency_ms is not None:
             members["latency_ms"] = self.latency_ms
+        if self.cache_key is not None:
+            members["cache_key"] = self.cache_key
         members["merkle_path"] = [{"side": str(step.side), "hash": step.hash} for step in path]
         return members

@@ -94,6 +94,29 @@ _OPS = record(
     },
 )
 _ASSERTED = record({"calls": count, **_TOKENS, "notes": _COUNTS})
+_HIT_GROUP = record(
+    {
+        "key": text,
+        "origin_seq": count,
+        "origin_hash": digest,
+        "model": text,
+        "usage": mapping(count),
+        "usage_source": text,
+        "avoided_usd_per_hit": amount,
+        "avoided_usd_total": amount,
+        "hits": count,
+        "first_seq": count,
+        "last_seq": count,
+        "event_hash": digest,
+        "merkle_path": array(anything),
+    }
+)
+_HITS = {"hits": count, "saved_usd": amount, "avoided_tokens": count, "by_origin": array(_HIT_GROUP)}
+_CACHE = record(
+    {"enabled": flag, "policy": mapping(anything), **_HITS, "hits_ceiling_reached": flag, "note": text},
+    {"component_hits": record(_HITS)},
+)
+_RESPONSES = record({"kept": count, "kept_bytes": count, "truncated": count, "not_kept": count})
 _PASS = record(
     {
         "roots": _TEXTS,
@@ -220,7 +243,7 @@ _OURS = record(
         "seal": nullable(mapping(anything)),
         "signature": nullable(mapping(anything)),
     },
-    {"latency": _LATENCY, "asserted": _ASSERTED},
+    {"latency": _LATENCY, "asserted": _ASSERTED, "cache": _CACHE, "responses": _RESPONSES},
 )
 
 _V1 = record(

@@ -26,7 +26,6 @@ class RowView:
     row: UsageRow
     path: tuple[Sibling, ...]
     asserted_by: str | None = None
-    cache_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,17 +83,16 @@ def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
         cost_usd=reader.usd("cost_usd"),
         event_hash=reader.digest("event_hash"),
         latency_ms=reader.optional("latency_ms", reader.integer),
+        cache_key=reader.optional("cache_key", reader.text),
     )
     path = read_path(reader.items("merkle_path"), where) if ours or reader.has("merkle_path") else ()
-    asserted = cache_key = None
     if not ours:
-        asserted = reader.optional("asserted_by", reader.text)
-        cache_key = reader.optional("cache_key", reader.text)
-    elif reader.has("latency_ms") and row.latency_ms is None:
-        raise InvalidDocumentError(Reason.WRONG_TYPE, f"{where}.latency_ms is null")
-    if ours:
-        reader.close()
-    return RowView(row=row, path=path, asserted_by=asserted, cache_key=cache_key)
+        return RowView(row=row, path=path, asserted_by=reader.optional("asserted_by", reader.text))
+    for name, value in (("latency_ms", row.latency_ms), ("cache_key", row.cache_key)):
+        if reader.has(name) and value is None:
+            raise InvalidDocumentError(Reason.WRONG_TYPE, f"{where}.{name} is null")
+    reader.close()
+    return RowView(row=row, path=path)
 
 
 def read_path(steps: Sequence[JsonValue], where: str) -> tuple[Sibling, ...]:

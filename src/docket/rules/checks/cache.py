@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
@@ -11,6 +11,7 @@ from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
 from docket.formats.merkle import Sibling, root_from_path
 from docket.formats.reading import Reader
+from docket.formats.run.receipt import UsageRow
 from docket.formats.run.receipt_view import read_path
 from docket.formats.shown import shown
 from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, held, skipped
@@ -23,7 +24,11 @@ NO_CACHE = "this run had no response cache"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Origin:
+    """One group; `several` says that its reply was priced by several components."""
+
     where: str
+    several: bool
+    key: str
     origin_seq: int
     origin_hash: Digest
     model: str
@@ -48,9 +53,14 @@ def cache_savings(case: Case) -> Answer:
     if families is None:
         return broken(fault)
     try:
-        return _savings(cache, families)
+        found = _savings(case, cache, families)
     except InvalidDocumentError as error:
         return broken(error.detail)
+    found = found or (None if case.ledger is None else case.ledger.faults.get("cache-savings"))
+    saved = case.receipt.part("cache", "saved_usd")
+    return (
+        held(f"{case.receipt.part('cache', 'hits')} hits avoided {saved} dollars") if found is None else broken(found)
+    )
 
 
 def cache_hit_origins(case: Case) -> Answer:
@@ -63,23 +73,35 @@ def cache_hit_proofs(case: Case) -> Answer:
     return _with_origins(case, _check_proofs)
 
 
-def _savings(cache: JsonValue, families: Families) -> Answer:
-    reader, origins = Reader(cache, "cache"), _origins(cache)
-    hits = sum(origin.hits for origin in origins)
-    saved = Usd(sum(origin.total.micros for origin in origins))
-    avoided = sum(origin.hits * (origin.tokens[0] + origin.tokens[2]) for origin in origins)
-    for origin in origins:
-        cost = families.cost(origin.model, origin.tokens)
-        if cost is None:
-            return broken(f"{origin.where}: no family of the table prices {shown(origin.model)}")
-        if cost != origin.per_hit:
-            return broken(f"{origin.where}.avoided_usd_per_hit is {origin.per_hit}, its tokens cost {cost}")
-        if origin.total.micros != cost.micros * origin.hits:
-            return broken(f"{origin.where}.avoided_usd_total is not {origin.hits} times {cost}")
-    stated = (reader.integer("hits"), reader.integer("avoided_tokens"), reader.usd("saved_usd"))
-    if stated != (hits, avoided, saved):
-        return broken(f"cache states other sums than its groups: {hits} hits, {avoided} tokens, {saved} dollars")
-    return held(f"{hits} hits avoided {saved} dollars")
+def _savings(case: Case, cache: JsonValue, families: Families) -> str | None:
+    for several, where, reader in _lists(cache):
+        origins = _origins_in(reader, where, several=several)
+        for origin in origins:
+            cost = _cost(case, origin, families)
+            if cost is None:
+                return f"{origin.where}: no family of the table prices {shown(origin.model)}"
+            if cost != origin.per_hit:
+                return f"{origin.where}.avoided_usd_per_hit is {origin.per_hit}, its tokens cost {cost}"
+            if origin.total.micros != cost.micros * origin.hits:
+                return f"{origin.where}.avoided_usd_total is not {origin.hits} times {cost}"
+        sums = (
+            sum(origin.hits for origin in origins),
+            sum(origin.hits * (origin.tokens[0] + origin.tokens[2]) for origin in origins),
+            Usd(sum(origin.hits * origin.per_hit.micros for origin in origins)),
+        )
+        if (reader.integer("hits"), reader.integer("avoided_tokens"), reader.usd("saved_usd")) != sums:
+            return f"{where} states other sums than its groups: {sums[0]} hits, {sums[1]} tokens, {sums[2]} dollars"
+    return None
+
+
+def _cost(case: Case, origin: _Origin, families: Families) -> Usd | None:
+    """Return what the reply costs by the table: by its tokens, or the sum of its rows where there are several."""
+    if not origin.several:
+        return families.cost(origin.model, origin.tokens)
+    rows = [item.row for item in case.receipt.rows if item.row.seq == origin.origin_seq]
+    costs = [families.cost(row.model, (row.input_tokens, row.cached_input_tokens, row.output_tokens)) for row in rows]
+    known = [cost.micros for cost in costs if cost is not None]
+    return Usd(sum(known)) if rows and len(known) == len(rows) else None
 
 
 def _with_origins(case: Case, check: Callable[[Case, tuple[_Origin, ...]], Answer]) -> Answer:
@@ -94,18 +116,28 @@ def _with_origins(case: Case, check: Callable[[Case, tuple[_Origin, ...]], Answe
 
 
 def _check_origins(case: Case, origins: tuple[_Origin, ...]) -> Answer:
+    # Of several rows of one reply the base stands last, and is the one that is found here.
     rows = {(item.row.seq, item.row.event_hash): item.row for item in case.receipt.rows}
     for origin in origins:
         row = rows.get((origin.origin_seq, origin.origin_hash))
         if row is None:
             return broken(f"{origin.where}: no usage row is event {origin.origin_seq}")
-        if row.model != origin.model or (row.input_tokens, row.cached_input_tokens, row.output_tokens) != origin.tokens:
+        if row.cache_key != origin.key:
+            return broken(f"{origin.where}: event {origin.origin_seq} is not recorded as stored under its key")
+        if row.model != origin.model or not (origin.several or _tokens(row) == origin.tokens):
             return broken(f"{origin.where}: its model and usage are not those of event {origin.origin_seq}")
+        if origin.first_seq <= origin.origin_seq:
+            return broken(f"{origin.where}: its first hit stands before event {origin.origin_seq}")
     if case.ledger is None:
         return skipped(NO_LEDGER)
     if not case.ledger.sound:
         return skipped(DAMAGED)
-    return _against_ledger(case.ledger, origins)
+    fault = case.ledger.faults.get("cache-hit-origins")
+    return _against_ledger(case.ledger, origins) if fault is None else broken(fault)
+
+
+def _tokens(row: UsageRow) -> tuple[int, int, int]:
+    return row.input_tokens, row.cached_input_tokens, row.output_tokens
 
 
 def _against_ledger(ledger: LedgerReading, origins: tuple[_Origin, ...]) -> Answer:
@@ -130,15 +162,31 @@ def _check_proofs(case: Case, origins: tuple[_Origin, ...]) -> Answer:
 
 
 def _origins(cache: JsonValue) -> tuple[_Origin, ...]:
-    items = Reader(cache, "cache").items("by_origin")
-    return tuple(_origin(item, f"cache.by_origin[{index}]") for index, item in enumerate(items))
+    return tuple(
+        origin for several, where, reader in _lists(cache) for origin in _origins_in(reader, where, several=several)
+    )
 
 
-def _origin(item: JsonValue, where: str) -> _Origin:
+def _lists(cache: JsonValue) -> Iterator[tuple[bool, str, Reader]]:
+    """Yield the object of plain groups, then that of groups whose replies had several components, if there is one."""
+    reader = Reader(cache, "cache")
+    yield False, "cache", reader
+    if reader.has("component_hits"):
+        yield True, "cache.component_hits", reader.object("component_hits")
+
+
+def _origins_in(reader: Reader, where: str, *, several: bool) -> tuple[_Origin, ...]:
+    items = enumerate(reader.items("by_origin"))
+    return tuple(_origin(item, f"{where}.by_origin[{index}]", several=several) for index, item in items)
+
+
+def _origin(item: JsonValue, where: str, *, several: bool) -> _Origin:
     reader = Reader(item, where)
     usage = reader.object("usage")
     return _Origin(
         where=where,
+        several=several,
+        key=reader.text("key"),
         origin_seq=reader.integer("origin_seq"),
         origin_hash=reader.digest("origin_hash"),
         model=reader.text("model"),

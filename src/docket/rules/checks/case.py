@@ -7,18 +7,23 @@ for what a document holds.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from docket.formats.run.receipt_view import ReceiptView
 from docket.formats.run.verdict import Status
-from docket.rules.checks.ledger_pass import LedgerReading
+
+if TYPE_CHECKING:
+    from docket.rules.checks.ledger_pass import LedgerReading
+    from docket.rules.checks.retained import FoundBodies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A receipt and, where there was one, the reading of its ledger."""
+    """A receipt and, where there was one, the reading of its ledger; `bodies` are the kept responses beside that."""
 
     receipt: ReceiptView
     ledger: LedgerReading | None
+    bodies: FoundBodies | None = None
 
 
 @dataclass(frozen=True, slots=True)

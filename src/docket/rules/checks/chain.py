@@ -24,11 +24,6 @@ def ledger_chain(case: Case) -> Answer:
     return held(f"{ledger.events} events, every hash and link recomputed")
 
 
-def retained_responses(_case: Case) -> Answer:
-    """Retained bodies match their digests; they are no part of a receipt or a ledger."""
-    return skipped("retained bodies are not looked for")
-
-
 def head(case: Case) -> Answer:
     """The last event's hash is the stated head."""
     ledger, stated = case.ledger, case.receipt.part("ledger", "head")

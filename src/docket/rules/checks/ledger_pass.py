@@ -20,7 +20,9 @@ from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import FOLD
 from docket.formats.merkle import MerkleTree
 from docket.rules.checks.arithmetic import Arithmetic
+from docket.rules.checks.cache_course import HitOrigins, HitSavings
 from docket.rules.checks.course import CapLimits, EventOrder, SessionShape
+from docket.rules.checks.retained import KeptBody, kept_body
 from docket.rules.checks.typed import typed
 from docket.rules.receipt.assemble import LedgerFigures, assemble
 from docket.rules.receipt.fold import Folded, LedgerFold
@@ -34,7 +36,7 @@ class LedgerReading:
     `fold` is what its session.start names; `damage` why reading stopped before the end; `torn` what stands after the
     last LF; `faults` holds, by check, the first fault found. `folded` is the fold of docket's own, None for others and
     where a payload was refused. `cache_hits` gives, by the number and hash of the event that was replayed, how many
-    hits there were and the numbers of the first and last.
+    hits there were and the numbers of the first and last; `kept` is what the replies say of their kept bodies.
     """
 
     ours: bool
@@ -52,6 +54,7 @@ class LedgerReading:
     rows: tuple[PublicRow, ...] | None
     public: dict[str, JsonValue] | None
     cache_hits: Mapping[tuple[int, str], tuple[int, int, int]]
+    kept: tuple[KeptBody, ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -82,6 +85,8 @@ def _watches() -> dict[str, Watch]:
         "event-order": EventOrder(),
         "components": Arithmetic(),
         "cap-limits": CapLimits(),
+        "cache-hit-origins": HitOrigins(),
+        "cache-savings": HitSavings(),
     }
 
 
@@ -97,6 +102,7 @@ class LedgerPass:
     last_type: str = ""
     fold: LedgerFold = field(default_factory=LedgerFold)
     public: PublicFold = field(default_factory=PublicFold)
+    kept: list[KeptBody] = field(default_factory=list)
     watches: Mapping[str, Watch] = field(default_factory=_watches)
 
     def take(self, item: Event | TornTail) -> None:
@@ -108,6 +114,9 @@ class LedgerPass:
             self.named_fold = item.data.get("fold") if item.type == "session.start" else None
             self.ours = self.named_fold == FOLD
         self.hashes.append(item.hash)
+        body = kept_body(item)
+        if body is not None:
+            self.kept.append(body)
         self.last_type = item.type
         if self.ours:
             self._take_ours(item)
@@ -139,6 +148,8 @@ class LedgerPass:
             rows = None if folded is None else tuple(PublicRow(row=row, asserted_by=None) for row in folded.rows)
         else:
             rows = None if "public-rows" in self.faults else tuple(self.public.rows)
+            if self.public.hit_fault is not None:
+                self.faults["cache-hit-origins"] = self.public.hit_fault
         return LedgerReading(
             ours=self.ours,
             fold=self.named_fold,
@@ -154,7 +165,8 @@ class LedgerPass:
             folded=folded,
             rows=rows,
             public=None if self.ours else self.public.members(),
-            cache_hits=self.public.hits,
+            cache_hits=self.fold.cache.by_origin() if self.ours else self.public.hits,
+            kept=tuple(self.kept),
         )
 
     def _folded(self) -> Folded | None:

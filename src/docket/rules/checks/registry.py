@@ -15,7 +15,7 @@ from docket.formats.run.receipt import FORMAT
 from docket.formats.run.receipt_view import is_ours, view
 from docket.formats.run.verdict import Check, Status, Verdict, Word
 from docket.formats.shown import shown
-from docket.rules.checks import cache, chain, derived, keys, rows, statements, sums
+from docket.rules.checks import cache, chain, derived, keys, retained, rows, statements, sums
 from docket.rules.checks.case import Answer, Case, broken, held
 from docket.rules.checks.ledger_pass import LedgerReading
 
@@ -37,7 +37,7 @@ def _ledger_fold(case: Case) -> JsonValue:
 CHECKS: tuple[tuple[str, CheckFunction], ...] = (
     ("format", format_),
     ("ledger-chain", chain.ledger_chain),
-    ("retained-responses", chain.retained_responses),
+    ("retained-responses", retained.retained_responses),
     ("head", chain.head),
     ("event-count", chain.event_count),
     ("merkle-root", chain.merkle_root),
@@ -71,8 +71,10 @@ CHECKS: tuple[tuple[str, CheckFunction], ...] = (
 )
 
 
-def judge(document: JsonObject, ledger: LedgerReading | None, required: Word) -> Verdict:
-    """Run every check on a decoded receipt and the reading of its ledger."""
+def judge(
+    document: JsonObject, ledger: LedgerReading | None, required: Word, bodies: retained.FoundBodies | None = None
+) -> Verdict:
+    """Run every check on a decoded receipt, the reading of its ledger and the responses kept beside that."""
     number = document.get("docket_number")
     named = number if isinstance(number, str) else None
     if document.get("format") != FORMAT:
@@ -85,7 +87,7 @@ def judge(document: JsonObject, ledger: LedgerReading | None, required: Word) ->
     except InvalidDocumentError as error:
         checks = (first, Check("receipt-shape", Status.FAIL, error.detail), *_not_run(None, CHECKS))
         return Verdict(word=Word.FAILED, required=required, docket_number=named, checks=checks)
-    case = Case(receipt=receipt, ledger=ledger)
+    case = Case(receipt=receipt, ledger=ledger, bodies=bodies)
     shape = "docket/fold/v1, exactly its members" if receipt.ours else "another writer's, with the members of v1"
     answers = [(name, check(case)) for name, check in CHECKS]
     checks = (

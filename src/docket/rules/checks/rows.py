@@ -81,6 +81,7 @@ def _difference(item: RowView, wanted: PublicRow) -> str | None:
         ("usage_source", str(row.usage_source), str(other.usage_source)),
         ("cost_usd", str(row.cost_usd), str(other.cost_usd)),
         ("latency_ms", row.latency_ms, other.latency_ms),
+        ("cache_key", row.cache_key, other.cache_key),
         ("asserted_by", item.asserted_by, wanted.asserted_by),
     )
     for name, stated, found in pairs:

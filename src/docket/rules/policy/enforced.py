@@ -19,10 +19,6 @@ LIMITS_NOT_HELD = (
 RECORDED_ONLY = (
     "egress.mode",
     "egress.allow",
-    "resilience.fail_fast_evidence",
-    "resilience.min_free_bytes",
-    "cache.enabled",
-    "evidence.record_responses",
     "workspace.backend",
     "workspace.settle",
     "workspace.exclude",

@@ -7,7 +7,7 @@ order decides nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from docket.formats.canonical import JsonObject, JsonValue
@@ -17,6 +17,7 @@ from docket.formats.ledger.event import GENESIS, Event
 from docket.formats.ledger.lines import TornTail, follow
 from docket.formats.merkle import MerkleTree
 from docket.formats.run.receipt import CHAIN, FORMAT, PROOF_NOTE
+from docket.rules.receipt.cache import with_paths
 from docket.rules.receipt.fold import Folded, LedgerFold, read_payload_at
 
 
@@ -62,6 +63,9 @@ def assemble(folded: Folded, figures: LedgerFigures) -> dict[str, JsonValue]:
         "limits_disclosure": derived["limits_disclosure"],
     }
     receipt.update({name: derived[name] for name in _WHERE_PRESENT if derived[name] is not None})
+    cache = derived["cache"]
+    if isinstance(cache, Mapping):
+        receipt["cache"] = with_paths(cache, figures.tree)
     return receipt | {"seal": None, "signature": None}
 
 
@@ -69,7 +73,7 @@ _BEFORE_LEDGER = (
     "session", "policy", "boundary", "totals", "model_calls", "budget", "tools", "files", "network", "caps", "notes",
     "event_counts",
 )  # fmt: skip
-_WHERE_PRESENT = ("latency", "asserted")
+_WHERE_PRESENT = ("latency", "asserted", "responses")
 
 
 def receipt_from_ledger(chunks: Iterable[bytes]) -> JsonObject:

@@ -73,6 +73,8 @@ class CallsFold:
         if payload.assumed_price:
             self.assumed_models.update(part.model for part in payload.components[-1:])
         last = len(payload.components) - 1
+        mark = payload.cache
+        key = mark.key if mark is not None and mark.stored else None
         for index, part in enumerate(payload.components):
             self.rows.append(
                 UsageRow(
@@ -86,6 +88,7 @@ class CallsFold:
                     cost_usd=part.cost_usd,
                     event_hash=event_hash,
                     latency_ms=payload.latency_ms if index == last else None,
+                    cache_key=key if index == last else None,
                 )
             )
 

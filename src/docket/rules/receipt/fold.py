@@ -15,6 +15,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.disclosure import disclosure
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
+from docket.formats.ledger.cache_events import CacheHit
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetDenied, OtherExchange
@@ -36,6 +37,7 @@ from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
 from docket.rules.receipt.asserted import AssertedFold
+from docket.rules.receipt.cache import CacheFold, ResponsesFold
 from docket.rules.receipt.calls import CallsFold
 from docket.rules.receipt.course import CourseFold
 from docket.rules.receipt.families import Families
@@ -77,6 +79,7 @@ class LedgerFold:
     def __init__(self) -> None:
         self.calls, self.prices, self.tree, self.course = CallsFold(), PricesFold(), TreeFold(), CourseFold()
         self.asserted, self.operations = AssertedFold(), OperationsFold()
+        self.cache, self.responses = CacheFold(), ResponsesFold()
         self._counts: Counter[str] = Counter()
         self._last_at = ""
         self._takers = self._by_payload()
@@ -95,6 +98,9 @@ class LedgerFold:
         if isinstance(payload, ModelResponse):
             self.calls.response(payload, event.seq, event.hash)
             self.operations.response(payload)
+            self.responses.response(payload)
+        elif isinstance(payload, CacheHit):
+            self.cache.hit(payload, event.seq, event.hash)
         elif isinstance(payload, SessionStart):
             self.course.begin(payload, event.ts)
         elif payload is not None:
@@ -168,6 +174,8 @@ class LedgerFold:
             "limits_disclosure": disclosure(applying(self._facts(start))),
             "latency": calls.latency(),
             "asserted": self.asserted.member(),
+            "cache": self.cache.member(course.policy_document),
+            "responses": self.responses.member(course.policy_document),
         }
 
     def _denied(self, payload: ModelDenied) -> None:
@@ -181,6 +189,7 @@ class LedgerFold:
     def _note(self, payload: Note) -> None:
         if payload.reported_by is None:
             self.course.note(payload)
+            self.cache.note(payload)
         else:
             self.asserted.note(payload)
 

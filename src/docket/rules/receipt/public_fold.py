@@ -41,6 +41,8 @@ class PublicFold:
     paths: list[str] = field(default_factory=list)
     tool_failures: int = 0
     hits: dict[tuple[int, str], tuple[int, int, int]] = field(default_factory=dict)
+    hit_fault: str | None = None
+    stored: dict[int, tuple[str, str]] = field(default_factory=dict)
     start: JsonObject | None = None
     policy: JsonObject | None = None
     end: JsonObject | None = None
@@ -69,6 +71,8 @@ class PublicFold:
         row = _row(event)
         self.rows.append(row)
         self.providers[row.row.provider] += 1
+        if row.row.cache_key is not None:
+            self.stored[event.seq] = (event.hash, row.row.cache_key)
 
     def cache_hit(self, event: Event) -> None:
         """Take a replayed reply."""
@@ -76,6 +80,9 @@ class PublicFold:
         seq, hash_ = (origin.get("seq"), origin.get("hash")) if isinstance(origin, Mapping) else (None, None)
         if not isinstance(seq, int) or not isinstance(hash_, str):
             raise InvalidDocumentError(Reason.WRONG_TYPE, f"event {event.seq}: origin does not name an event")
+        if self.stored.get(seq) != (hash_, event.data.get("key")):
+            fault = f"event {event.seq}: event {seq} is no earlier reply that was stored under its key"
+            self.hit_fault = self.hit_fault or fault
         hits, first, _ = self.hits.get((seq, hash_), (0, event.seq, event.seq))
         self.hits[seq, hash_] = (hits + 1, first, event.seq)
 
@@ -165,8 +172,16 @@ def _row(event: Event) -> PublicRow:
         cost_usd=_cost(event),
         event_hash=Digest(event.hash),
         latency_ms=latency if isinstance(latency, int) and not isinstance(latency, bool) else None,
+        cache_key=_stored_key(data.get("cache")),
     )
     return PublicRow(row=row, asserted_by=asserted if isinstance(asserted, str) else None)
+
+
+def _stored_key(mark: JsonValue) -> str | None:
+    if not isinstance(mark, Mapping) or mark.get("stored") is not True:
+        return None
+    key = mark.get("key")
+    return key if isinstance(key, str) else None
 
 
 def _text(event: Event, name: str) -> str:

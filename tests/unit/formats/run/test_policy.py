@@ -110,8 +110,10 @@ FULL = Policy(
         fail_fast_evidence=True,
         min_free_bytes=0,
     ),
-    cache=CachePolicy(enabled=True, ttl_seconds=Decimal("1.25"), max_entries=1, max_hits=0),
-    evidence=EvidencePolicy(record_responses=True, record_response_max_bytes=1),
+    cache=CachePolicy(
+        enabled=True, ttl_seconds=Decimal("1.25"), max_entries=1, max_hits=0, max_bytes=2, max_response_bytes=1
+    ),
+    evidence=EvidencePolicy(record_responses=True, record_response_max_bytes=1, record_total_max_bytes=2),
     workspace=WorkspacePolicy(
         transaction=True,
         backend=WorkspaceBackend.COPY,
@@ -160,8 +162,15 @@ FULL_DOCUMENT = {
         "fail_fast_evidence": True,
         "min_free_bytes": 0,
     },
-    "cache": {"enabled": True, "ttl_seconds": "1.25", "max_entries": 1, "max_hits": 0},
-    "evidence": {"record_responses": True, "record_response_max_bytes": 1},
+    "cache": {
+        "enabled": True,
+        "ttl_seconds": "1.25",
+        "max_entries": 1,
+        "max_hits": 0,
+        "max_bytes": 2,
+        "max_response_bytes": 1,
+    },
+    "evidence": {"record_responses": True, "record_response_max_bytes": 1, "record_total_max_bytes": 2},
     "workspace": {
         "transaction": True,
         "backend": "copy",

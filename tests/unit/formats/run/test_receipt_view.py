@@ -20,13 +20,13 @@ def test_rows_become_values() -> None:
     assert (item.row.seq, item.row.model, str(item.row.cost_usd), item.row.latency_ms) == (6, "gpt-5", "0.004600", 100)
     assert isinstance(item.path[0], Sibling)
     assert item.path[0].side is Side.RIGHT
-    assert (item.asserted_by, item.cache_key) == (None, None)
+    assert (item.asserted_by, item.row.cache_key) == (None, None)
 
 
 def test_what_another_writer_adds_to_a_row_is_kept() -> None:
     seen = view(elsewhere.receipt(elsewhere.ledger()), ours=False)
 
-    assert [item.cache_key for item in seen.rows] == ["k", None]
+    assert [item.row.cache_key for item in seen.rows] == ["k", None]
     assert [item.asserted_by for item in seen.rows] == [None, "agent"]
 
 

@@ -7,7 +7,7 @@ that is not JSON is a value, not an error: `InvalidAsk` says what to answer.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qs, unquote
@@ -38,7 +38,8 @@ class Asked:
     """One model call as it states itself.
 
     `include_usage` is Chat's stream option; `as_array` and `wrapped` are Gemini's stream without `alt=sse` and
-    Code Assist's envelope.
+    Code Assist's envelope. `stream_id` is a socket's lane, `previous` the response that is gone on
+    from; `warms` asks for no output.
     """
 
     wire: Wire
@@ -48,6 +49,9 @@ class Asked:
     offers_tools: bool = False
     as_array: bool = False
     wrapped: bool = False
+    stream_id: str | None = None
+    previous: str | None = None
+    warms: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,24 @@ def read_ask(wire: Wire, body: bytes, target: str = "") -> Asked | InvalidAsk:
         streaming=value.get("stream") is True,
         include_usage=_includes_usage(value),
         offers_tools=_offers_tools(value),
+    )
+
+
+def read_message(payload: bytes) -> Asked | InvalidAsk | None:
+    """Read a message of a WebSocket of the Responses API; None where it asks for no response."""
+    asked = read_ask(Wire.RESPONSES, payload)
+    if isinstance(asked, InvalidAsk):
+        return asked
+    value = json.loads(payload)
+    if value.get("type") != "response.create":
+        return None
+    lane, previous = value.get("stream_id"), value.get("previous_response_id")
+    return replace(
+        asked,
+        streaming=True,
+        stream_id=lane if isinstance(lane, str) else None,
+        previous=previous if isinstance(previous, str) else None,
+        warms=value.get("generate") is False,
     )
 
 

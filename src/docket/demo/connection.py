@@ -21,6 +21,8 @@ from docket.demo.answer import NUMBER, NUMBER_DIGITS, json_answer
 from docket.demo.http1 import CHUNKS_END, BadRequestError, Request, RequestParser, chunk, response_head
 from docket.demo.replies import Replies, Reply
 from docket.demo.script import Pace, Turn
+from docket.demo.talk import SocketTalk, messages_of
+from docket.rules.boundary.frames import Opcode, encode_frame
 
 MAX_WAITING = 64
 _MARK = NUMBER.encode()
@@ -55,6 +57,7 @@ class Connection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._permitted = False
+        self._talk: SocketTalk | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport; small writes leave at once."""
@@ -82,6 +85,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes, answer the requests they complete."""
+        if self._talk is not None:
+            self._hear(self._talk, data)
+            return
         try:
             requests = self._parser.feed(data)
         except BadRequestError as error:
@@ -118,6 +124,10 @@ class Connection(asyncio.Protocol):
     def _serve(self) -> None:
         while self._waiting and self._task is None and self._transport is not None and not self._state.full.is_set():
             request = self._waiting.popleft()
+            if self._state.replies.switches(request):
+                self._talk = SocketTalk(request, self._state.replies)
+                self._write(self._talk.opening())
+                return
             reply = self._state.replies.reply(request)
             self._obey(reply)
             if request.method == "HEAD" or reply.turn is None or reply.turn.immediate:
@@ -128,6 +138,37 @@ class Connection(asyncio.Protocol):
             if self._state.replies.requests >= self._state.max_requests:
                 self._state.full.set()
                 return
+
+    def _hear(self, talk: SocketTalk, data: bytes) -> None:
+        at_once, ends = talk.take(data)
+        self._write(at_once)
+        if ends:
+            self.close()
+        elif self._task is None and talk.asked:
+            self._task = asyncio.get_running_loop().create_task(self._talk_on(talk))
+            self._task.add_done_callback(self._written)
+
+    async def _talk_on(self, talk: SocketTalk) -> None:
+        """Answer what was asked on a socket; lanes take turns, one message each."""
+        answering: dict[str | None, tuple[Reply, Iterator[bytes]]] = {}
+        while talk.asked or answering:
+            for reply in talk.due(tuple(answering)):
+                answering[reply.lane] = (reply, messages_of(reply))
+            for lane, (reply, pieces) in tuple(answering.items()):
+                turn = reply.turn or Turn()
+                await self._due(turn.pace)
+                message = next(pieces, None)
+                cut = turn.cut is not None and reply.exchange.response_bytes >= (turn.cut.after_bytes or 0)
+                if cut:
+                    await asyncio.sleep(_BEFORE_RESET_SECONDS)
+                    self._reset()
+                    return
+                if message is None:
+                    del answering[lane]
+                    reply.exchange.ended = "complete"
+                else:
+                    self._write(encode_frame(Opcode.TEXT, message))
+                    reply.exchange.response_bytes += len(message)
 
     def _written(self, task: asyncio.Task[None]) -> None:
         self._task = None

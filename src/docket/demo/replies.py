@@ -3,7 +3,7 @@
 Rules:
 1. Model calls are numbered from 1 in the order they arrive; the script's turns follow that order.
 2. Free endpoints (model lists, token counting) never move the script; any other path is a 404 in JSON.
-3. A WebSocket upgrade is answered 426, so that a client falls back to HTTP.
+3. A WebSocket upgrade is answered 426, so that a client falls back to HTTP, unless the script speaks it.
 4. A record keeps digests and lengths; bodies only where asked for; credentials only as their digest.
 """
 
@@ -16,13 +16,15 @@ from urllib.parse import parse_qs
 
 from docket.demo import chat, gemini, messages, responses
 from docket.demo.answer import CREATED, NUMBER, Answer, json_answer
-from docket.demo.asked import Asked, InvalidAsk, Wire, read_ask, wire_of
+from docket.demo.asked import Asked, InvalidAsk, Wire, read_ask, read_message, wire_of
 from docket.demo.http1 import Request
-from docket.demo.script import Failure, Script, Turn
+from docket.demo.script import Failure, Script, Tokens, Turn
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import sha256
 
 CONTROL = "/_scripted/"
+# A socket's first message may ask for no output; nothing is counted for it.
+WARMED = Turn(tokens=Tokens())
 _SECRET_HEADERS = frozenset(
     {"authorization", "x-api-key", "cookie", "proxy-authorization", "api-key", "x-goog-api-key"}
 )
@@ -89,6 +91,11 @@ class Reply:
     release: int = 0
     stops: bool = False
 
+    @property
+    def lane(self) -> str | None:
+        """The lane of a socket that it belongs to."""
+        return None if self.exchange.asked is None else self.exchange.asked.stream_id
+
 
 class Replies:
     """Decides answers and keeps the records; used by one thread."""
@@ -117,6 +124,30 @@ class Replies:
             return Reply(exchange=exchange, answer=answer_to(Turn(failure=failure), Asked(wire=wire)))
         exchange.asked = asked
         exchange.turn, turn = self._turn(asked)
+        return Reply(exchange=exchange, answer=answer_to(turn, asked), turn=turn)
+
+    def switches(self, request: Request) -> bool:
+        """Whether a request opens a WebSocket that the script speaks; it is recorded."""
+        wanted = request.header("upgrade").lower() == "websocket" and request.path.endswith("/responses")
+        if not (self._script.websocket and wanted and request.method == "GET"):
+            return False
+        self._record(request).status = 101
+        return True
+
+    def message_reply(self, request: Request, payload: bytes) -> Reply | None:
+        """Return the answer to a message of the socket that `request` opened, None to one that asks for nothing."""
+        asked = read_message(payload)
+        if asked is None:
+            return None
+        exchange = self._record(replace(request, body=payload))
+        self.calls += 1
+        exchange.call = self.calls
+        if isinstance(asked, InvalidAsk):
+            turn = Turn(failure=Failure(status=400, code="invalid_request_error", message=asked.detail))
+            return Reply(exchange=exchange, answer=answer_to(turn, Asked(wire=Wire.RESPONSES)), turn=turn)
+        exchange.asked = asked
+        exchange.status = 200
+        exchange.turn, turn = (None, WARMED) if asked.warms else self._turn(asked)
         return Reply(exchange=exchange, answer=answer_to(turn, asked), turn=turn)
 
     def _turn(self, asked: Asked) -> tuple[int | None, Turn]:

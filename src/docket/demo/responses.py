@@ -37,6 +37,23 @@ def answer(turn: Turn, asked: Asked) -> Answer:
     return json_answer(200, _response(turn, asked, _status(turn), _items(turn, whole_text(turn))), turn.filler)
 
 
+def messages(turn: Turn, asked: Asked) -> Iterator[bytes]:
+    """Yield the messages of a WebSocket that answer a `response.create`."""
+    if turn.failure is not None and not turn.failure.in_band:
+        kind = "invalid_request_error" if turn.failure.status < 500 else "server_error"
+        error: JsonValue = {"type": kind, "code": turn.failure.code, "message": turn.failure.message, "param": None}
+        refusal: dict[str, JsonValue] = {"type": "error", "status": turn.failure.status, "error": error}
+        yield compact(refusal | _lane(asked)).encode()
+        return
+    for number, item in enumerate(_events(turn, asked)):
+        message: dict[str, JsonValue] = {"type": item["type"], "sequence_number": number} | dict(item)
+        yield compact(message | _lane(asked)).encode()
+
+
+def _lane(asked: Asked) -> dict[str, JsonValue]:
+    return {} if asked.stream_id is None else {"stream_id": asked.stream_id}
+
+
 def _refused(failure: Failure) -> Answer:
     kind = "invalid_request_error" if failure.status < 500 else "server_error"
     error: JsonValue = {"message": failure.message, "type": kind, "param": None, "code": failure.code}
@@ -144,7 +161,7 @@ def _response(turn: Turn, asked: Asked, status: str, items: list[JsonObject]) ->
         "model": served_model(turn, asked),
         "output": items,
         "parallel_tool_calls": True,
-        "previous_response_id": None,
+        "previous_response_id": asked.previous,
         "reasoning": {"effort": None, "summary": None},
         "service_tier": turn.service_tier or "default",
         "store": False,

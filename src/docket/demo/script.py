@@ -133,10 +133,11 @@ class Turn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Script:
-    """The turns of one provider, in order."""
+    """The turns of one provider, in order. `websocket`: the Responses API is spoken over a WebSocket too."""
 
     turns: tuple[Turn, ...]
     side: Turn | None = None
+    websocket: bool = False
 
     def __post_init__(self) -> None:
         if not self.turns:

@@ -71,6 +71,8 @@ class ResponseCache:
 
     def ask(self, weighed: Weighed, now_ns: int) -> GateAnswer:
         """Answer a request whose reply is at hand."""
+        if weighed.on_socket:  # a reply of HTTP is no answer there, nor a message of it one to HTTP
+            return Go()
         key = weighed.cache_key = cache_key(weighed, self._secret)
         entry = None if key is None or self._desk.closed is not None else self._found(key, now_ns)
         if key is None or entry is None or self._is_at_ceiling:

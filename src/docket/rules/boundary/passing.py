@@ -53,6 +53,7 @@ class Passing:
         self, head: RequestHead, asked: Asked, style: RefusalStyle, docket_number: str, late: LateBooking
     ) -> None:
         self.needs = Needs(body=True, upstream=True)
+        self.deadline_ns: int | None = None
         self._method = head.method
         self._asked = asked
         self._style = style
@@ -65,6 +66,9 @@ class Passing:
     def started(self) -> bool:
         """Whether the agent has got the head of a reply."""
         return self._status is not None
+
+    def unrecorded(self, now_ns: int) -> None:
+        """Take the news that the ledger takes nothing more; a request that passes holds nothing."""
 
     def receive(self, event: Event, now_ns: int) -> list[Command]:
         """Take one event; return what is to be done."""

@@ -61,21 +61,7 @@ class Asked:
 
 def refuse(refused: Refused, asked: Asked, style: RefusalStyle, docket_number: str) -> tuple[Refuse, ModelDenied]:
     """Return the answer to the agent and the event for the record."""
-    status, retry_after = _status(refused, style), refused.retry_after_seconds
-    if retry_after is None and refused.passing:
-        retry_after = RETRY_AFTER_SECONDS
-    sentence = f"docket {docket_number}: {refused.detail}. {advice(refused)}".rstrip()
-    answer = answer_with(
-        Refusal(
-            reason=refused.reason,
-            message=sentence,
-            docket_number=docket_number,
-            status=status,
-            in_band=asked.streaming and str(style.shape) != "status" and retry_after is None,
-            retry_after_seconds=retry_after,
-        ),
-        asked.wire,
-    )
+    answer = answer_with(refusal_of(refused, style, docket_number), asked.wire)
     event = ModelDenied(
         provider=asked.provider,
         model=asked.model,
@@ -86,6 +72,20 @@ def refuse(refused: Refused, asked: Asked, style: RefusalStyle, docket_number: s
         path=asked.path,
     )
     return answer, event
+
+
+def refusal_of(refused: Refused, style: RefusalStyle, docket_number: str) -> Refusal:
+    """Return what the agent is told, whatever the protocol."""
+    retry_after = refused.retry_after_seconds
+    if retry_after is None and refused.passing:
+        retry_after = RETRY_AFTER_SECONDS
+    return Refusal(
+        reason=refused.reason,
+        message=f"docket {docket_number}: {refused.detail}. {advice(refused)}".rstrip(),
+        docket_number=docket_number,
+        status=_status(refused, style),
+        retry_after_seconds=retry_after,
+    )
 
 
 def answer_with(refusal: Refusal, wire: Wire | None) -> Refuse:

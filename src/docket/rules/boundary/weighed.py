@@ -9,7 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docket.formats.digest import Digest, sha256
 from docket.rules.boundary.access import Entered
@@ -18,7 +18,7 @@ from docket.rules.boundary.forwarding import address_of, request_altered, reques
 from docket.rules.boundary.http1 import RequestHead, joined, request_framing
 from docket.rules.boundary.protocol import Connect
 from docket.rules.providers.encoding import decode_body
-from docket.rules.providers.interface import RequestFacts, RequestTarget, Wire
+from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, Wire
 from docket.rules.providers.registry import Provider
 from docket.rules.providers.usage_chunk import ALTERATION, inject_usage
 
@@ -50,6 +50,7 @@ class Weighed:
         self.quote: Quote | None = None
         self.unreadable: str | None = None
         self.cache_key: str | None = None
+        self.on_socket = False
 
     def read(self, body: bytes) -> None:
         """Take the whole body."""
@@ -62,6 +63,14 @@ class Weighed:
         self.body_bytes = max(len(plain), len(body))
         target = RequestTarget(path=self.entered.rest, headers=self.head.headers)
         self.facts = self.wire.read_request(plain, target)
+
+    def read_message(self, payload: bytes) -> None:
+        """Take a whole message of a WebSocket: it asks for a stream, whatever it says."""
+        self.on_socket = True
+        self.read(payload)
+        facts = self.facts
+        hidden = tuple(way for way in facts.hidden if way is not Hidden.NON_STREAMING)
+        self.facts = replace(facts, streaming=True, hidden=hidden)
 
     def forwarded(self, *, ask_for_usage: bool) -> Forwarded:
         """Return what goes to the upstream; `ask_for_usage` where the agent tolerates the chunk that answers."""

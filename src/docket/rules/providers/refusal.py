@@ -86,3 +86,20 @@ def google_refusal(refusal: Refusal) -> RefusalReply:
 def plain_refusal(refusal: Refusal) -> RefusalReply:
     """Return an error whose object is its text, as Ollama answers."""
     return reply(refusal, {"error": refusal.message, "docket": members(refusal)})
+
+
+def socket_refusal(refusal: Refusal, stream_id: str | None, *, final: bool) -> bytes:
+    """Return the error message of a WebSocket; `final`: clients are to take it for the end of the account's money."""
+    kind = _OPENAI_TYPES.get(refusal.status, "invalid_request_error")
+    code = "insufficient_quota" if final else str(refusal.reason)
+    event: dict[str, object] = {
+        "type": "error",
+        "status": refusal.status,
+        "error": {"type": kind, "code": code, "message": refusal.message, "param": None},
+        "docket": members(refusal),
+    }
+    if refusal.retry_after_seconds is not None:
+        event["headers"] = {"retry-after": str(refusal.retry_after_seconds)}
+    if stream_id is not None:
+        event["stream_id"] = stream_id
+    return json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")

@@ -17,7 +17,7 @@ cost is `pricing`'s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -65,9 +65,17 @@ _UNKNOWN = _Learned()
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What providers reported for bodies of known size over the run, per model."""
+    """What providers reported for bodies of known size over the run, per model.
+
+    `stored_tokens` is what the provider itself puts before a call's body; it is expected from the cache.
+    """
 
     seen: Mapping[str, _Learned] = field(default_factory=lambda: MappingProxyType({}))
+    stored_tokens: int = 0
+
+    def beside(self, stored_tokens: int) -> Calibration:
+        """Return the calibration for a call that goes on from a stored response of so many tokens."""
+        return self if stored_tokens == self.stored_tokens else replace(self, stored_tokens=stored_tokens)
 
     def expected(self, model: str, body_bytes: int, context_tokens: int) -> InputEstimate:
         """Return the estimated input of a body for a model that takes in `context_tokens`."""
@@ -78,7 +86,8 @@ class Calibration:
                 before = report
         fresh = learned.fresh_tokens(body_bytes - before.body_bytes)
         most = max(before.input_tokens, context_tokens)
-        return InputEstimate(min(before.input_tokens + fresh, most), before.kept_tokens)
+        whole = min(before.input_tokens + fresh + self.stored_tokens, most)
+        return InputEstimate(whole, min(before.kept_tokens + self.stored_tokens, whole))
 
     def learned(self, model: str, body_bytes: int, usage: Usage) -> Calibration:
         """Return the calibration after `usage` was reported for a body of `body_bytes`."""

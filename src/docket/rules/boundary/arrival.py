@@ -22,6 +22,7 @@ from docket.formats.run.policy_spending import UnknownEndpoints
 from docket.rules.boundary.access import Door, Entered, TurnedAway, knock, without_token
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.forwarding import asks_for_upgrade, has_dot_segment, overrides_its_method
+from docket.rules.boundary.handshake import Upgrading, metered_upgrade
 from docket.rules.boundary.http1 import NO_BODY, RequestHead, joined, request_framing
 from docket.rules.boundary.protocol import Command, Finish, Record
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
@@ -80,7 +81,7 @@ class PassedOn:
     entered: Entered
 
 
-Arrival: TypeAlias = "Closed | Denied | Answered | Metered | PassedOn"
+Arrival: TypeAlias = "Closed | Denied | Answered | Metered | Upgrading | PassedOn"
 
 
 def arrive(head: RequestHead, terms: Terms) -> Arrival:
@@ -99,7 +100,7 @@ def arrive(head: RequestHead, terms: Terms) -> Arrival:
     endpoint = _endpoint(provider, head, entered)
     asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
     if asks_for_upgrade(head):
-        return _no_upgrade(head, asked, terms)
+        return metered_upgrade(asked, provider, entered, head) or _no_upgrade(head, asked, terms)
     signed = signed_for_host(RequestTarget(path=entered.rest, headers=head.headers))
     if signed is not None:
         return Denied(asked, Refused(reason=Reason.SIGNED_FOR_HOST, detail=signed))

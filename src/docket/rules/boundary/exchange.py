@@ -26,6 +26,7 @@ from docket.rules.boundary.forwarding import (
     request_upstream,
 )
 from docket.rules.boundary.gates import Answer
+from docket.rules.boundary.handshake import Upgrading
 from docket.rules.boundary.http1 import RequestHead, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
 from docket.rules.boundary.passing import Passing
@@ -57,8 +58,10 @@ from docket.rules.boundary.protocol import (
 from docket.rules.boundary.refusing import Asked, refuse
 from docket.rules.boundary.reply import ModelReply
 from docket.rules.boundary.terms import Shared, Terms
+from docket.rules.boundary.websocket import ResponsesSocket
 from docket.rules.boundary.weighed import Weighed
-from docket.rules.providers.interface import RequestTarget
+from docket.rules.providers.endpoints import ANY_WIRE
+from docket.rules.providers.interface import RequestTarget, Wire
 
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 _ENDS: frozenset[type[Command]] = frozenset((Finish, Reset))
@@ -77,11 +80,21 @@ class Exchange:
         self._at = ""
         self._asked = Asked(provider="", path="")
         self._body = bytearray()
-        self._passing: Passing | None = None
+        self._passing: Passing | ResponsesSocket | None = None
         self._weighed: Weighed | None = None
         self._asking: Asking | None = None
         self._reply: ModelReply | None = None
         self._failed = False
+
+    @property
+    def wire(self) -> Wire | None:
+        """The wire format of the request, None while or where none is known."""
+        return self._asked.wire
+
+    def keep_nothing(self) -> None:
+        """Have no copy of the reply kept."""
+        if self._reply is not None:
+            self._reply.copy = None
 
     def receive(self, event: Event, now_ns: int) -> list[Command]:
         """Take one event; return what is to be done, in order."""
@@ -101,7 +114,7 @@ class Exchange:
                 return self._unrecorded(detail, now_ns)
             case _ if self._passing is not None:
                 commands = self._passing.receive(event, now_ns)
-                self.needs = self._passing.needs
+                self.needs, self.deadline_ns = self._passing.needs, self._passing.deadline_ns
                 return commands
             case BodyChunk(data):
                 return self._collect(data, now_ns)
@@ -131,10 +144,26 @@ class Exchange:
                 self._weighed = weighed
                 self.needs = Needs(body=True)
                 return []
+            case Upgrading():
+                unmetered = self._unmetered(
+                    arrival.head, PassedOn(arrival.asked, arrival.provider, ANY_WIRE, arrival.entered)
+                )
+                self._passing = socket = ResponsesSocket(arrival, unmetered, self._terms, self._shared, self._at)
+                self.needs = socket.needs
+                return socket.begin()
             case PassedOn():
                 return self._pass(without_token(head), arrival)
 
     def _pass(self, head: RequestHead, arrival: PassedOn) -> list[Command]:
+        self._passing = self._unmetered(head, arrival)
+        framing = request_framing(head)
+        address = address_of(arrival.provider, arrival.entered.rest)
+        forwarded = request_upstream(head, address, framing)
+        self.needs = self._passing.needs
+        whole = b"" if framing.length == 0 else None
+        return [Connect(address.origin, forwarded, whole, chunked=framing.chunked)]
+
+    def _unmetered(self, head: RequestHead, arrival: PassedOn) -> Passing:
         unweighed = Unweighed(
             provider=arrival.provider,
             wire=arrival.wire,
@@ -145,13 +174,7 @@ class Exchange:
             at=self._at,
         )
         late = LateBooking(unweighed, self._desk, self._shared.retain_bytes)
-        self._passing = Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)
-        framing = request_framing(head)
-        address = address_of(arrival.provider, arrival.entered.rest)
-        forwarded = request_upstream(head, address, framing)
-        self.needs = self._passing.needs
-        whole = b"" if framing.length == 0 else None
-        return [Connect(address.origin, forwarded, whole, chunked=framing.chunked)]
+        return Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)
 
     # ---- a billed request before it is sent
 
@@ -258,6 +281,8 @@ class Exchange:
         self._desk.close(Reason.EVIDENCE_FAILED, sentence)
         reply, closing = self._reply, list[Command]()
         begun = self._passing is not None and self._passing.started
+        if self._passing is not None:
+            self._passing.unrecorded(now_ns)
         if self._failed or begun or (reply is not None and reply.settled and reply.started):
             return [CloseUpstream(), Released(), Reset()]
         self._failed = True

@@ -22,7 +22,7 @@ from docket.engines.boundary.room import Room
 from docket.engines.boundary.upstream import UpstreamConnection
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.reason import Reason
-from docket.rules.boundary.exchange import Exchange
+from docket.rules.boundary.drilled import exchange_under
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.protocol import (
     Await,
@@ -66,7 +66,7 @@ class Drive:
     def __init__(self, client: ClientConnection, room: Room) -> None:
         self._client = client
         self._room = room
-        self._exchange = Exchange(room.terms, room.shared)
+        self._exchange = exchange_under(room.terms, room.shared)
         self._commands: deque[Command] = deque()
         self._upstream: UpstreamConnection | None = None
         self._origin = ("", "", 0)

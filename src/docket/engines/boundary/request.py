@@ -17,6 +17,7 @@ from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.state import BoundaryState
 
 if TYPE_CHECKING:
+    from docket.rules.boundary.faults import FaultPlan
     from docket.rules.boundary.protocol import Breach
     from docket.rules.providers.registry import Provider
     from docket.rules.spending.price_book import PriceBook
@@ -60,6 +61,7 @@ class BoundaryRequest:
     providers: tuple[Provider, ...]
     refusal: RefusalStyle = field(default_factory=RefusalStyle)
     tolerates_usage_injection: bool = False
+    faults: FaultPlan | None = None
     port: int = 0
 
 

@@ -150,6 +150,7 @@ class Server:
             prices=Prices.under(request.policy, world.book),
             refusal=request.refusal,
             tolerates_usage_injection=request.tolerates_usage_injection,
+            faults=request.faults,
         )
         bell = LedgerBell(loop)
         world.ledger.listen(bell.ring)

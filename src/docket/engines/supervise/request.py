@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
 from docket.engines.observe import ObserveRequest
@@ -25,6 +25,9 @@ from docket.rules.spending.price_book import PriceBook
 from docket.stores.layout import Layout
 from docket.stores.receipts import Problem
 
+if TYPE_CHECKING:
+    from docket.rules.boundary.faults import FaultPlan
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
@@ -32,7 +35,7 @@ class RunRequest:
 
     `argv` and `environ` are the person's (surrogateescape text); `policy` is the effective policy, `upstreams` what
     the person named by flag; `protected` are selectors whose change is a violation beside the policy's own;
-    `remarks` are sentences that belong into the record (an ignored policy key, say).
+    `remarks` are sentences that belong into the record (an ignored policy key, say). `faults` make the run a drill.
     """
 
     argv: tuple[str, ...]
@@ -49,6 +52,7 @@ class RunRequest:
     layout: Layout
     book: PriceBook
     host_facts: Mapping[str, JsonValue]
+    faults: FaultPlan | None = None
 
 
 class Signals(Protocol):

@@ -135,6 +135,7 @@ def _start_boundary(
         providers=providers,
         refusal=rehearsed.refusal,
         tolerates_usage_injection=rehearsed.tolerates_usage_injection,
+        faults=run.request.faults,
         port=run.request.port,
     )
     around = BoundaryWorld(

@@ -12,6 +12,7 @@ from pathlib import Path
 from docket import __version__
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.formats.canonical import JsonValue
+from docket.formats.ledger.resilience_events import FaultPlanned
 from docket.formats.ledger.session_events import FOLD, Note, PolicyApplied, SessionStart
 from docket.formats.visible import base64_text, shown_and_coded, visible
 from docket.host.locks import FileLock
@@ -124,6 +125,9 @@ def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:
         PolicyApplied(name=policy.name, digest=policy.digest, document=policy.document(), source=request.policy_source),
         control=True,
     )
+    if request.faults is not None:
+        plan = FaultPlanned(seed=request.faults.seed, spec=request.faults.spec)
+        session.ledger.append(plan, control=True)
     for remark in request.remarks:
         session.ledger.append(Note(code="policy-remark", message=remark), control=True)
     session.ledger.flush()

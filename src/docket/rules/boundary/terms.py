@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from docket.formats.run.policy import Policy
 from docket.rules.agents.interface import RefusalStyle
@@ -20,6 +21,9 @@ from docket.rules.boundary.gates import Gate
 from docket.rules.boundary.keeping import ReplyCopy
 from docket.rules.boundary.weighed import Weighed
 from docket.rules.providers.registry import Provider
+
+if TYPE_CHECKING:
+    from docket.rules.boundary.faults import FaultPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +37,7 @@ class Terms:
     prices: Prices
     refusal: RefusalStyle
     tolerates_usage_injection: bool = False
+    faults: FaultPlan | None = None
     agent_headers: tuple[str, ...] = ()
 
 

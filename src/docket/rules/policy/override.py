@@ -22,6 +22,8 @@ _FLAGS: Mapping[str, str] = {
     "max_usd": "caps.max_usd",
     "max_tokens": "caps.max_tokens",
     "max_calls": "caps.max_model_calls",
+    "max_repeats": "caps.max_repeats",
+    "max_calls_per_minute": "resilience.max_calls_per_minute",
     "on_breach": "caps.on_breach",
     "budget_mode": "budget.mode",
     "admission": "budget.admission",
@@ -40,6 +42,8 @@ class Overrides:
     max_tokens: int | None = None
     max_calls: int | None = None
     max_seconds: int | None = None
+    max_repeats: int | None = None
+    max_calls_per_minute: int | None = None
     on_breach: OnBreach | None = None
     budget_mode: BudgetMode | None = None
     admission: Admission | None = None
@@ -71,13 +75,15 @@ def override(policy: Policy, overrides: Overrides) -> Policy:
         max_tokens=overrides.max_tokens,
         max_model_calls=overrides.max_calls,
         max_wall_seconds=overrides.max_seconds,
+        max_repeats=overrides.max_repeats,
         on_breach=overrides.on_breach,
     )
     budget = _changed(policy.budget, mode=overrides.budget_mode, admission=overrides.admission)
     denied = tuple(dict.fromkeys((*policy.models.deny, *(overrides.deny_models or ()))))
+    resilience = _changed(policy.resilience, max_calls_per_minute=overrides.max_calls_per_minute)
     models = _changed(policy.models, allow=overrides.allow_models, deny=denied)
     try:
-        return replace(policy, caps=caps, budget=budget, models=models)
+        return replace(policy, caps=caps, budget=budget, models=models, resilience=resilience)
     except InvalidDocumentError as error:
         raise UsageError(
             Reason.USAGE, error.detail, hint="change --max-usd or --budget-mode, or the policy they stand over"

@@ -7,15 +7,17 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.run import supervise
-from docket.errors import RefusedBeforeStartError, UsageError
+from docket.errors import RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.host.isolation import adopt_orphans, protect_supervisor
+from docket.host.regular_file import read_regular_file
 from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
 from docket.rules.spending.price_book import PriceBook
@@ -27,6 +29,11 @@ from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.progress import RunProgress
 from docket.surfaces.cli.project import current_folder, layout_at, warn_of_unfinished
 from docket.surfaces.render import figures, text
+
+if TYPE_CHECKING:
+    from docket.rules.boundary.faults import FaultPlan
+
+_MAX_FAULT_FILE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +50,10 @@ class RunArguments:
     admission: str | None
     budget_mode: str | None
     agent: str | None
+    max_repeats: int | None
+    max_calls_per_minute: int | None
+    faults: str | None
+    fault_seed: int
     upstreams: Mapping[str, str]
     prices: Path | None
     label: str | None
@@ -57,9 +68,10 @@ class RunArguments:
 
     def flags(self) -> dict[str, object]:
         """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
-        names = ("max_usd", "max_tokens", "max_calls", "max_minutes", "on_breach", "admission", "budget_mode")
+        names = ("max_usd", "max_tokens", "max_calls", "max_minutes", "max_repeats", "max_calls_per_minute")
+        choices = ("on_breach", "admission", "budget_mode")
         models = {"allow_models": self.allow_model, "deny_models": self.deny_model}
-        return {name: getattr(self, name) for name in names} | models
+        return {name: getattr(self, name) for name in (*names, *choices)} | models
 
 
 def carry_out(asked: RunArguments) -> int:
@@ -69,6 +81,8 @@ def carry_out(asked: RunArguments) -> int:
     protect_supervisor()
     adopt_orphans()
     progress = RunProgress(headline(request), quiet=asked.quiet)
+    if request.faults is not None:
+        progress.warned(f"this run is a drill: into its calls go the faults {'; '.join(request.faults.spec)}")
     for remark in request.remarks:
         progress.warned(remark.replace(f"{request.cwd}/", ""))
     with Signals() as signals:
@@ -101,7 +115,20 @@ def build_request(asked: RunArguments) -> RunRequest:
         layout=layout,
         book=book,
         host_facts=wiring.host_facts(),
+        faults=None if asked.faults is None else fault_plan(asked.faults, asked.fault_seed),
     )
+
+
+def fault_plan(asked: str, seed: int) -> FaultPlan:
+    """Return the faults that were asked for, as rules or as a file of them; UsageError for what cannot be read."""
+    from docket.rules.boundary.faults import parse_fault_file, parse_faults  # noqa: PLC0415 - a drill's alone
+
+    if not asked.endswith(".toml"):
+        return parse_faults(asked, seed)
+    try:
+        return parse_fault_file(read_regular_file(Path(asked), _MAX_FAULT_FILE_BYTES), asked, seed)
+    except UnavailableError as error:
+        raise UsageError(error.reason, f"--faults: {error.detail}") from error
 
 
 def world_of(layout: Layout, cwd: Path, signals: Signals, progress: RunProgress) -> RunWorld:

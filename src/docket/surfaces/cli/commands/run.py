@@ -47,6 +47,13 @@ def _recipes_like(_: click.Context, __: click.Parameter, begun: str) -> list[str
 @click.option("--budget-mode", type=click.Choice(["usd", "quota"]), help="quota counts without dollars.")
 @click.option("--allow-model", multiple=True, metavar="PATTERN", help="Allow only these models. May be repeated.")
 @click.option("--deny-model", multiple=True, metavar="PATTERN", help="Refuse these models. May be repeated.")
+@click.option("--max-repeats", type=click.IntRange(min=0), help="Times an answered request may be sent again.")
+@click.option("--max-calls-per-minute", type=click.IntRange(min=1), help="Model calls in any 60 seconds; more wait.")
+@click.option(
+    "--faults", metavar="RULES|FILE.toml", help="Make the run a drill: inject faults, as in status=529@calls=2."
+)
+@click.option("--fault-seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Which calls a fault's share hits; the same seed hits the same calls.")  # fmt: skip
 @click.option("--agent", metavar="NAME", shell_complete=_recipes_like,
               help="Launch recipe to use, or none; by default the program decides.")  # fmt: skip
 @click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", callback=_upstreams,

@@ -6,8 +6,10 @@ dummies, and the only model is the scripted provider on the loopback.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+import sys
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 import pytest
 
 from docket.demo.provider import Limits, ScriptedProvider
-from docket.demo.script import Script
+from docket.demo.script import Script, encode_script
 from run_lab import Done, RunLab
 
 SECONDS = 90
@@ -28,6 +30,7 @@ PLACES = {
     "mini": "mini/bin/mini",
     "docket-ai": "docket-ai/bin/docket",
     "sdks": "sdks/bin/python",
+    **{name: f"npm/node_modules/.bin/{name}" for name in ("gemini", "opencode", "copilot", "qwen", "pi", "cline")},
 }
 
 
@@ -116,7 +119,10 @@ class Lab(RunLab):
 
     def docket_run(self, flags: list[str], agent: list[str]) -> Run:
         """Run an agent under docket; read what it left and verify it."""
-        done = self.finish("run", *flags, "--", *agent)
+        return self.left_by(self.finish("run", *flags, "--", *agent))
+
+    def left_by(self, done: Done) -> Run:
+        """Read what a run left and verify it."""
         assert len(self.receipts()) == 1, done.said
         return Run(
             exit_code=done.exit_code,
@@ -126,6 +132,49 @@ class Lab(RunLab):
             events=tuple(self.events()),
             verdict=self.verdict(),
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alone:
+    """A run in a network that has nothing but the loopback, or in the machine's where `names` is None.
+
+    `calls` are the path and model of each call that reached the provider, `headers` all names of headers it saw,
+    `names` every name that anything in the run looked up.
+    """
+
+    run: Run
+    calls: list[list[str]]
+    others: list[str]
+    headers: list[str]
+    names: list[str] | None
+
+
+def run_alone(lab: Lab, script: Script, flags: list[str], agent: list[str]) -> Alone:
+    """Run an agent under docket beside a provider of its own; `{provider}` in flags and agent is its address."""
+    source, out = lab.root / "script.json", lab.root / "alone.json"
+    source.write_bytes(encode_script(script))
+    alone = subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode == 0
+    command = [sys.executable, str(Path(__file__).with_name("alone.py")), str(source), str(out)]
+    docket = [sys.executable, "-m", "docket", "run", *flags, "--", *agent]
+    done = subprocess.run(
+        [*(["unshare", "-rn"] if alone else []), *command, "alone" if alone else "beside", *docket],
+        cwd=lab.repository,
+        env=lab.environment(),
+        capture_output=True,
+        text=True,
+        timeout=SECONDS + 30,
+        check=False,
+    )
+    assert out.exists(), done.stdout + done.stderr
+    found = json.loads(out.read_bytes())
+    said = Done(exit_code=found["exit_code"], stdout=found["stdout"], stderr=found["stderr"])
+    return Alone(
+        run=lab.left_by(said),
+        calls=found["calls"],
+        others=found["others"],
+        headers=found["headers"],
+        names=found["names"],
+    )
 
 
 def provider_for(script: Script) -> ScriptedProvider:

@@ -19,7 +19,8 @@ def as_json(planned):
         "env_set": dict(planned.env_set),
         "files": {file.name: file.data.decode().splitlines() for file in planned.files},
         "notes": list(planned.notes),
-        "refusal": {"status": planned.refusal.status, "shape": str(planned.refusal.shape)},
+        "links": {link.name: link.target for link in planned.links},
+        "refusal": {"status": planned.refusal.status},
         "tolerates_usage_injection": planned.tolerates_usage_injection,
         "upstreams": dict(planned.upstreams),
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from docket.host.disk import SYSTEM_DISK, Disk
+from docket.host.disk import SYSTEM_DISK, Disk, reported
 from docket.host.durable import publish
 from docket.stores.layout import Layout
 
@@ -40,9 +40,20 @@ def remove_live_folder(path: Path) -> bool:
 
 
 def write_live_files(folder: Path, files: Mapping[str, bytes], *, disk: Disk = SYSTEM_DISK) -> None:
-    """Write the files (0600) into a live run's folder."""
-    if not files:
-        return
-    with disk.folder(folder) as opened:
-        for name, data in files.items():
-            publish(opened, name, data)
+    """Write the files (0600) into a live run's folder; a name may have folders in it, which are made (0700)."""
+    for name, data in files.items():
+        *outer, last = name.split("/")
+        with ExitStack() as stack:
+            opened = stack.enter_context(disk.folder(folder))
+            for part in outer:
+                opened = stack.enter_context(opened.folder(part, create=True))
+            publish(opened, last, data)
+
+
+def make_live_links(folder: Path, links: Mapping[str, str]) -> None:
+    """Make links from names in a live run's folder to what stands elsewhere."""
+    for name, target in links.items():
+        path = folder / name
+        with reported("link", path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path.symlink_to(target)

@@ -13,7 +13,7 @@ from docket.formats.visible import shown_and_coded
 from docket.host.isolation import detect
 from docket.host.process import Agent, SpawnRequest
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
-from docket.stores.live import live_path, write_live_files
+from docket.stores.live import live_path, make_live_links, write_live_files
 
 _UNBOUND = "http://127.0.0.1:1/unbound"
 
@@ -41,6 +41,7 @@ def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path) -> Agent:
     """Write the plan's files and start the agent; what was started stands in the record."""
     request, ledger = run.request, run.session.ledger
     write_live_files(run_dir, {item.name: item.data for item in planned.files})
+    make_live_links(run_dir, {item.name: item.target for item in planned.links})
     for sentence in planned.notes:
         ledger.append(Note(code="recipe", message=sentence), control=True)
     ledger.append(_spawn_payload(request, planned), control=True)

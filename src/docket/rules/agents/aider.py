@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import OptionUse, Program, option_uses, without
 from docket.rules.agents.environment import CORE_NAMES, OPENAI, dotenv_values, no_proxy, pointing
-from docket.rules.agents.interface import LaunchPlan, LaunchRequest, RunFile
+from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest, RunFile
 
 ENV_NAME = "aider.env"
 CONFIG = ".aider.conf.yml"
@@ -35,6 +35,26 @@ _QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 _BASE_LINE = re.compile(rb"^openai-api-base[ \t]*:[ \t]*[\"']?([^\s\"'#]+)", re.MULTILINE)
+_FACTS = AgentFacts(
+    title="aider",
+    program="aider",
+    also_as="uvx or python -m aider",
+    tried=("0.86.2",),
+    reached="an env file of the run, which aider reads last, below yours; set-env in a repository's .aider.conf.yml is "
+    "overruled",
+    token="in the address, from the run's file and the environment",  # noqa: S106 - where it stands
+    quiet="the update check, analytics, release notes and the fetch of model prices",
+    retries="a refusal is final at once; other errors are tried again as aider does",
+    signals="Ctrl-C and SIGTERM end it",
+    refused=(
+        "a model settings file with an api_base or base_url",
+        "set-env with an address in your own .aider.conf.yml",
+    ),
+    limits=(
+        "exit code 0 on every error of a provider: the receipt says what ended the run",
+        "in a folder below the repository's root, the files at the root are not looked at",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +62,7 @@ class AiderRecipe:
     """aider, by an env file of the run."""
 
     name: str = "aider"
+    facts: AgentFacts = field(default=_FACTS, repr=False)
 
     def recognises(self, argv: tuple[str, ...]) -> bool:
         """Whether the program is `aider`, also as a Python module or through uvx."""

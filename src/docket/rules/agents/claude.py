@@ -11,13 +11,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import OptionUse, Program, option_uses, without
-from docket.rules.agents.environment import ANTHROPIC, BEDROCK, CORE, bedrock_address, is_on, no_proxy, pointing
-from docket.rules.agents.interface import LaunchPlan, LaunchRequest, RunFile
+from docket.rules.agents.environment import (
+    ANTHROPIC,
+    BEDROCK,
+    CORE,
+    ProviderVariables,
+    bedrock_address,
+    is_on,
+    no_proxy,
+    pointing,
+)
+from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest, RunFile
 
 SETTINGS_NAME = "claude-settings.json"
 MANAGED = "/etc/claude-code/managed-settings.json"
@@ -38,6 +47,25 @@ _BEDROCK_ADDRESS = "ANTHROPIC_BEDROCK_BASE_URL"
 _ADDRESSES = (_ADDRESS, _BEDROCK_ADDRESS)
 _SOCKET = "ANTHROPIC_UNIX_SOCKET"
 _QUIET = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
+_FACTS = AgentFacts(
+    title="Claude Code",
+    program="claude",
+    also_as="npx or node",
+    tried=("2.1.197",),
+    reached="a settings file of the run, given by --settings, because env in your settings.json beats the environment "
+    "and only such a file beats that; settings you give yourself with --settings are merged in",
+    token="in the address, from the run's file and the environment: what claude starts inherits the address, and "  # noqa: S106
+    "would not know of a header",
+    quiet="what CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1 switches off: telemetry, updates, error reports",
+    retries="a refusal is final at once; 429 and 5xx are tried again as claude does",
+    signals="Ctrl-C ends it and its tools; docket ends what a kill leaves",
+    refused=(
+        "Vertex AI, Foundry and signed Bedrock chosen by you; Bedrock by AWS_BEARER_TOKEN_BEDROCK is metered",
+        "ANTHROPIC_UNIX_SOCKET anywhere, and an address in the machine's managed settings",
+        "settings of yours that are not a JSON object",
+    ),
+    limits=("a repository's switches to Bedrock, Vertex and Foundry are not followed",),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +73,7 @@ class ClaudeRecipe:
     """Claude Code, by environment and a settings file of the run."""
 
     name: str = "claude-code"
+    facts: AgentFacts = field(default=_FACTS, repr=False)
 
     def recognises(self, argv: tuple[str, ...]) -> bool:
         """Whether the program is `claude`, also through npx or node."""
@@ -66,7 +95,8 @@ class ClaudeRecipe:
         _refuse_managed(_env_of(_readable(request.inputs.get(MANAGED))))
         notes = _tree_notes(request)
         decided = {ANTHROPIC.provider: environ.get(_ADDRESS) or ANTHROPIC.official}
-        table, used = CORE, dict.fromkeys(_ELSEWHERE, "")
+        table: tuple[ProviderVariables, ...] = CORE
+        used = dict.fromkeys(_ELSEWHERE, "")
         if is_on(environ.get(_BEDROCK)):
             table, used = (*CORE, BEDROCK), {**used, _BEDROCK: "1"}
             decided[BEDROCK.provider] = environ.get(_BEDROCK_ADDRESS) or bedrock_address(environ)

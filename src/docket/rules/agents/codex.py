@@ -15,14 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.codex_config import CONFIG_OPTIONS, CodexFacts, CodexFiles, Login, read_facts
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.environment import ANTHROPIC, CORE, OPENAI, kept_upstream, local_address, no_proxy, pointing
-from docket.rules.agents.interface import CARRIED_TOKEN, TOKEN_HEADER, LaunchPlan, LaunchRequest
+from docket.rules.agents.interface import CARRIED_TOKEN, TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest
 
 TOKEN_VARIABLE = "DOCKET_BOUNDARY_TOKEN"  # noqa: S105 - a variable's name, not a secret
 CARRIER_VARIABLE = "OPENAI_PROJECT"
@@ -34,6 +34,20 @@ _BUILT_IN = "openai"
 _LOCAL = ("ollama", "ollama-chat", "lmstudio")
 _FEATURE_OPTIONS = ("--enable", "--disable")
 _QUIET_FEATURES = ("plugins", "apps")
+_FACTS = AgentFacts(
+    title="Codex",
+    program="codex",
+    also_as="npx or node",
+    tried=("0.171.0",),
+    reached="openai_base_url by -c, after any -c of yours; a provider you chose in config.toml, a profile or by -c is "
+    "kept, and only its address replaced",
+    token="in a header, from the environment: before the value of OPENAI_PROJECT, or in the chosen provider's own",  # noqa: S106
+    quiet="plugins, apps and analytics, unless your configuration uses them",
+    retries="a refusal is final at once; 429 and 5xx are tried again as codex does",
+    signals="Ctrl-C ends it and its tool; docket ends what a kill leaves",
+    refused=("--oss and local providers", "Amazon Bedrock", "a provider without a base_url"),
+    limits=("a login held in a keyring cannot be seen, and is taken for an API key",),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +55,7 @@ class CodexRecipe:
     """Codex, by `-c` overrides of the run."""
 
     name: str = "codex"
+    facts: AgentFacts = field(default=_FACTS, repr=False)
 
     def recognises(self, argv: tuple[str, ...]) -> bool:
         """Whether the program is `codex`, also through npx or node."""

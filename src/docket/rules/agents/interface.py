@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Protocol
 
 # The header that carries the run's token, and the one that may carry it before its own value (`docket TOKEN own`).
@@ -52,16 +51,18 @@ class LaunchRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFile:
-    """A file to write into the run's folder (mode 0600) before the agent starts."""
+    """A file to write (mode 0600) below the run's folder before the agent starts; `name` may have folders in it."""
 
     name: str
     data: bytes
 
 
-class RefusalShape(StrEnum):
-    """How a refusal is put so that the agent ends at once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLink:
+    """A link to make below the run's folder, to what the person has at the absolute path `target`."""
 
-    STATUS = "status"
+    name: str
+    target: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +70,6 @@ class RefusalStyle:
     """How the boundary refuses a call of this agent; `status` is the HTTP status of the protocol's error."""
 
     status: int = 400
-    shape: RefusalShape = RefusalShape.STATUS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +84,34 @@ class LaunchPlan:
     argv: tuple[str, ...]
     env_set: Mapping[str, str]
     files: tuple[RunFile, ...] = ()
+    links: tuple[RunLink, ...] = ()
     notes: tuple[str, ...] = ()
     refusal: RefusalStyle = field(default_factory=RefusalStyle)
     tolerates_usage_injection: bool = False
     upstreams: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFacts:
+    """What a person should know of a recipe, as sentences; `docket agents` and its reference page show them.
+
+    `program` is what a person types, empty where a recipe is for no program of its own; `tried` are versions it was
+    tried on. `token` says where the run's token stands, `quiet` what is switched off, `retries` what the agent does
+    after a refusal and a fault, `signals` how it ends when it is stopped, `refused` what is not started, `limits`
+    what holds nevertheless.
+    """
+
+    title: str
+    program: str
+    tried: tuple[str, ...]
+    reached: str
+    token: str
+    retries: str
+    signals: str
+    also_as: str = ""
+    quiet: str = "nothing"
+    refused: tuple[str, ...] = ()
+    limits: tuple[str, ...] = ()
 
 
 class Recipe(Protocol):
@@ -98,12 +122,20 @@ class Recipe(Protocol):
         """The recipe's name."""
         ...
 
+    @property
+    def facts(self) -> AgentFacts:
+        """What a person should know of it."""
+        ...
+
     def recognises(self, argv: tuple[str, ...], /) -> bool:
         """Whether this command line starts the agent."""
         ...
 
     def wanted_files(self, request: LaunchRequest, /) -> tuple[str, ...]:
-        """Absolute or cwd-relative paths whose bytes the plan needs in `request.inputs`."""
+        """Absolute or cwd-relative paths whose bytes the plan needs in `request.inputs`.
+
+        One that ends in a slash asks for the names in a folder, sorted, one a line.
+        """
         ...
 
     def plan(self, request: LaunchRequest, /) -> LaunchPlan:

@@ -7,11 +7,11 @@ but for 401 and 404: a refusal is a 404, and its retries stay as they are for re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docket.rules.agents.commandline import Program
 from docket.rules.agents.environment import CORE_NAMES, dotenv_values, no_proxy, pointing
-from docket.rules.agents.interface import LaunchPlan, LaunchRequest, RefusalStyle
+from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest, RefusalStyle
 
 _PROGRAM = Program(
     names=("mini", "mini-swe-agent"), packages=("mini-swe-agent",), modules=("minisweagent", "minisweagent.run.mini")
@@ -23,6 +23,18 @@ _QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 _STOPS_AT_ONCE = 404
+_FACTS = AgentFacts(
+    title="mini-swe-agent",
+    program="mini",
+    also_as="mini-swe-agent, uvx or python -m minisweagent",
+    tried=("2.4.6",),
+    reached="variables, which beat every .env it reads",
+    token="in the address, from the environment",  # noqa: S106 - where it stands
+    quiet="its start screen, its own cost tracking and the fetch of model prices, unless you set them",
+    retries="a refusal has status 404, which is final at once; any other error is tried ten times",
+    signals="docket signals the whole group and ends the tools that are left running",
+    limits=("its openrouter, portkey and requesty model classes have fixed addresses and are not metered",),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,7 @@ class MiniRecipe:
     """mini-swe-agent, by environment."""
 
     name: str = "mini-swe-agent"
+    facts: AgentFacts = field(default=_FACTS, repr=False)
 
     def recognises(self, argv: tuple[str, ...]) -> bool:
         """Whether the program is `mini` or `mini-swe-agent`, also as a Python module or through uvx."""

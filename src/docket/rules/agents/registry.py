@@ -7,14 +7,33 @@ from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.rules.agents.aider import AiderRecipe
 from docket.rules.agents.claude import ClaudeRecipe
+from docket.rules.agents.cline import ClineRecipe
 from docket.rules.agents.codex import CodexRecipe
+from docket.rules.agents.copilot import CopilotRecipe
+from docket.rules.agents.gemini import GeminiRecipe
 from docket.rules.agents.generic import GenericRecipe, UntouchedRecipe
 from docket.rules.agents.interface import Recipe
 from docket.rules.agents.mini import MiniRecipe
+from docket.rules.agents.opencode import OpencodeRecipe
+from docket.rules.agents.pi import PiRecipe
+from docket.rules.agents.qwen import QwenRecipe
 
 GENERIC: Recipe = GenericRecipe()
 
-RECIPES: tuple[Recipe, ...] = (ClaudeRecipe(), CodexRecipe(), AiderRecipe(), MiniRecipe(), GENERIC, UntouchedRecipe())
+RECIPES: tuple[Recipe, ...] = (
+    ClaudeRecipe(),
+    CodexRecipe(),
+    GeminiRecipe(),
+    OpencodeRecipe(),
+    CopilotRecipe(),
+    AiderRecipe(),
+    MiniRecipe(),
+    QwenRecipe(),
+    PiRecipe(),
+    ClineRecipe(),
+    GENERIC,
+    UntouchedRecipe(),
+)
 
 # Short names, here and for the presets of `docket init`.
 ALIASES = {"claude": "claude-code", "mini": "mini-swe-agent"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable
@@ -56,12 +57,25 @@ def host_facts() -> dict[str, JsonValue]:
 
 
 def file_reader(folder: Path) -> Callable[[str], bytes | None]:
-    """Return what reads the files a recipe asks for, relative paths from `folder`; None for what cannot be read."""
+    """Return what reads the files a recipe asks for, relative paths from `folder`; None for what cannot be read.
+
+    A name that ends in a slash gives the names in that folder, sorted, one a line.
+    """
 
     def read(name: str) -> bytes | None:
         try:
+            if name.endswith("/"):
+                return _listed(folder / name)
             return read_regular_file(folder / name, MAX_INPUT_BYTES)
         except UnavailableError:
             return None
 
     return read
+
+
+def _listed(folder: Path) -> bytes | None:
+    try:
+        names = sorted(os.listdir(os.fsencode(folder)))  # noqa: PTH208 - names as bytes
+    except OSError:
+        return None
+    return b"\n".join(name for name in names if b"\n" not in name)

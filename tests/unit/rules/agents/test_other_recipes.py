@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from docket.errors import UsageError
@@ -91,7 +93,7 @@ def test_a_name_beats_the_program():
 def test_an_unknown_name_is_a_usage_error_with_the_nearest(name, meant):
     with pytest.raises(UsageError, match=f"did you mean {meant}") as caught:
         recognise(("x",), name)
-    assert caught.value.hint == "known: claude-code, codex, aider, mini-swe-agent, generic, none"
+    assert caught.value.hint == f"known: {', '.join(names())}"
 
 
 def test_a_name_like_no_other_is_refused_without_a_guess():
@@ -107,6 +109,9 @@ def test_names_are_unique_and_recipes_are_values():
 
 @pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.name)
 def test_no_plan_puts_the_token_into_an_argument(recipe):
-    planned = recipe.plan(request("x", environ={"HOME": "/h"}))
+    # What two of them need to be started at all.
+    environ = {"HOME": "/h", "COPILOT_PROVIDER_BASE_URL": "https://api.openai.com/v1"}
+    inputs = {"/h/.cline/data/settings/providers.json": b'{"lastUsedProvider": "anthropic"}'}
+    planned = recipe.plan(replace(request("x", environ=environ), inputs=inputs))
     assert not any("/tok" in word for word in planned.argv)
     assert not any("/tok" in note for note in planned.notes)

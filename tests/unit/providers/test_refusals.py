@@ -64,32 +64,7 @@ def test_a_rate_limit_says_when_to_come_back() -> None:
     assert json.loads(body)["error"]["type"] == "rate_limit_error"
 
 
-def test_responses_in_band() -> None:
-    refusal = Refusal(reason=Reason.MAX_USD, message=MESSAGE, docket_number="D", in_band=True)
-    status, headers, body = OPENAI_RESPONSES.refusal(refusal)
-    assert (status, dict(headers)["content-type"]) == (200, "text/event-stream")
-    head, _, rest = body.partition(b"\ndata: ")
-    assert head == b"event: response.failed"
-    assert rest.endswith(b"\n\n")
-    event = json.loads(rest)
-    assert event["type"] == "response.failed"
-    assert event["response"]["status"] == "failed"
-    assert event["response"]["error"] == {"code": "insufficient_quota", "message": MESSAGE}
-
-
-def test_our_own_meter_reads_the_refusal_in_band() -> None:
-    refusal = Refusal(reason=Reason.MAX_USD, message=MESSAGE, docket_number="D", in_band=True)
-    meter = OPENAI_RESPONSES.meter("text/event-stream", streaming=True)
-    meter.feed(OPENAI_RESPONSES.refusal(refusal).body)
-    reading = meter.reading()
-    assert reading.terminal
-    assert reading.error is not None
-    assert reading.error.type == "insufficient_quota"
-
-
 def test_a_message_that_is_not_unicode_is_no_fault() -> None:
     refusal = Refusal(reason=Reason.MODEL_POLICY, message="model m\ud800 \u00fc", docket_number="D")
     assert "\u00fc" in json.loads(ANTHROPIC_MESSAGES.refusal(refusal).body)["error"]["message"]
-    assert OPENAI_RESPONSES.refusal(
-        Refusal(reason=Reason.USAGE, message="\udfff", docket_number="D", in_band=True)
-    ).body
+    assert OPENAI_RESPONSES.refusal(Refusal(reason=Reason.USAGE, message="\udfff", docket_number="D")).body

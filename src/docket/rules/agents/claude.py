@@ -116,6 +116,7 @@ class ClaudeRecipe:
             ),
             notes=(*pointed.notes, *notes),
             upstreams=pointed.upstreams,
+            agent_headers=("x-claude-code-agent-id",),
         )
 
 

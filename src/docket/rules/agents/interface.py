@@ -79,6 +79,7 @@ class LaunchPlan:
     `env_set` is put over the person's environment. `upstreams` maps a provider to the address the person had
     configured for it. `notes` are sentences for the person and the record; they hold no
     secret. `tolerates_usage_injection` says whether the boundary may ask for usage in a Chat stream that does not.
+    `agent_headers` are the request headers, in lower case, that name a sub-agent, the first that is there.
     """
 
     argv: tuple[str, ...]
@@ -89,6 +90,7 @@ class LaunchPlan:
     refusal: RefusalStyle = field(default_factory=RefusalStyle)
     tolerates_usage_injection: bool = False
     upstreams: Mapping[str, str] = field(default_factory=dict)
+    agent_headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -151,13 +151,12 @@ class Meter(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """A request that docket turns away. `in_band` asks for the form a stream has for it, where there is one."""
+    """A request that docket turns away."""
 
     reason: Reason
     message: str
     docket_number: str
     status: int = 400
-    in_band: bool = False
     retry_after_seconds: int | None = None
 
 

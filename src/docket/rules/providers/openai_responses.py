@@ -30,7 +30,7 @@ from docket.rules.providers.interface import (
 )
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.openai_request import read_responses_request
-from docket.rules.providers.refusal import openai_refusal, response_failed
+from docket.rules.providers.refusal import openai_refusal
 from docket.rules.providers.text import error_of, text_bytes
 
 _MEMBERS = ("id", "model", "service_tier", "status", "usage", "tool_usage", "error", "object")
@@ -69,8 +69,8 @@ class OpenAiResponses:
         return OpaqueMeter() if is_opaque(content_type) else BodyMeter(ResponsesState(), events=EVENTS, body=BODY)
 
     def refusal(self, refusal: Refusal) -> RefusalReply:
-        """Return an error object, or in band a stream that ends in `response.failed`."""
-        return response_failed(refusal) if refusal.in_band else openai_refusal(refusal)
+        """Return an error object."""
+        return openai_refusal(refusal)
 
 
 class ResponsesState:

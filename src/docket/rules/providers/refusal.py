@@ -7,19 +7,18 @@ import json
 from docket.rules.providers.interface import Refusal, RefusalReply
 
 JSON_TYPE = "application/json"
-EVENT_TYPE = "text/event-stream"
 
 
 def reply(refusal: Refusal, body: object) -> RefusalReply:
     """Return the refusal with `body` as JSON; a client that heeds `x-should-retry` does not come back."""
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-    return RefusalReply(refusal.status, headers(refusal, JSON_TYPE), data)
+    return RefusalReply(refusal.status, headers(refusal), data)
 
 
-def headers(refusal: Refusal, content_type: str) -> tuple[tuple[str, str], ...]:
+def headers(refusal: Refusal) -> tuple[tuple[str, str], ...]:
     """Return the end-to-end headers of a refusal; `Retry-After` only where waiting helps."""
     fixed = (
-        ("content-type", content_type),
+        ("content-type", JSON_TYPE),
         ("x-docket-reason", str(refusal.reason)),
         ("x-docket-number", refusal.docket_number),
     )
@@ -41,25 +40,6 @@ def openai_refusal(refusal: Refusal) -> RefusalReply:
     kind = _OPENAI_TYPES.get(refusal.status, "invalid_request_error")
     error = {"message": refusal.message, "type": kind, "param": None, "code": str(refusal.reason)}
     return reply(refusal, {"error": error, "docket": members(refusal)})
-
-
-def response_failed(refusal: Refusal) -> RefusalReply:
-    """Return a Responses stream, status 200, of one event that clients take for the end of the account's money."""
-    response = {
-        "id": f"resp_{refusal.docket_number}",
-        "object": "response",
-        "created_at": 0,
-        "status": "failed",
-        "error": {"code": "insufficient_quota", "message": refusal.message},
-        "incomplete_details": None,
-        "output": [],
-        "usage": None,
-        "metadata": members(refusal),
-    }
-    event = {"type": "response.failed", "sequence_number": 0, "response": response}
-    data = json.dumps(event, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
-    body = b"event: response.failed\ndata: " + data + b"\n\n"
-    return RefusalReply(200, headers(refusal, EVENT_TYPE), body)
 
 
 _GOOGLE_STATUSES = {401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 429: "RESOURCE_EXHAUSTED"}

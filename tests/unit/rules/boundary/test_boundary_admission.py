@@ -9,9 +9,8 @@ from docket.formats.run.policy_reach import ModelsPolicy
 from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPolicy
 from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, advice, model_refused
-from docket.rules.boundary.refusing import Asked, answer_with, not_found, plain_text, refuse
-from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, OPENAI_RESPONSES
-from docket.rules.providers.interface import Refusal
+from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
+from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.reservation import Claim
 from docket.rules.spending.scope import Crossing
@@ -158,12 +157,6 @@ def test_some_reasons_have_a_status_of_their_own(reason, status):
     assert answer.head.status == status
     assert json.loads(answer.body)["error"]["code"] == reason
     assert dict(answer.head.headers)[b"x-docket-number"] == b"DKT-1"
-
-
-def test_a_refusal_may_be_put_in_band():
-    refusal = Refusal(reason=Reason.MAX_USD, message="m", docket_number="DKT-1", in_band=True)
-    answer = answer_with(refusal, OPENAI_RESPONSES)
-    assert answer.head.status in (200, 400)
 
 
 def test_plain_answers():

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 from docket.engines.boundary.request import BACKLOG, BoundaryEnd, BoundaryRequest, BoundaryWorld
 from docket.errors import DocketError
 from docket.formats.amount import ZERO
-from docket.formats.ledger.spending_events import Budget
+from docket.formats.ledger.session_events import Note
+from docket.formats.ledger.spending_events import Budget, PoolUse
 from docket.formats.reason import Reason
 from docket.host.listening import Listening
 from docket.rules.boundary.state import BoundaryState
 
 if TYPE_CHECKING:
     from docket.engines.boundary.run import Server
+    from docket.engines.pools.entry import PoolEntry
 
 
 class Boundary:
@@ -48,6 +50,12 @@ class Boundary:
     def base_url(self) -> str:
         """The address agents are given, without a slash at its end; providers stand below it."""
         return f"http://127.0.0.1:{self.port}/{self._request.token}"
+
+    @property
+    def session_url(self) -> str | None:
+        """The address for what the agent says of itself, None where there is none."""
+        token = self._request.session_token
+        return None if token is None else f"http://127.0.0.1:{self.port}/{token}/docket"
 
     def refuse_further(self, reason: Reason, detail: str) -> None:
         """Admit no more calls; those in flight go on. Returns when it holds."""
@@ -107,7 +115,18 @@ class Boundary:
         )
         with suppress(DocketError):
             self._world.ledger.append(budget)
+        if self._world.pools is not None:
+            self._leave_pools(self._world.pools)
         return BoundaryEnd(state=BoundaryState(), budget=budget, turned_away=0)
+
+
+    def _leave_pools(self, pools: PoolEntry) -> None:
+        with suppress(DocketError):
+            for name in sorted(pools.limits):
+                use = PoolUse(pool=name, spent_usd=ZERO, unknown_usd=ZERO, overshoot_usd=ZERO, bound_usd=ZERO)
+                self._world.ledger.append(use)
+            for problem in pools.leave({}):
+                self._world.ledger.append(Note(code="pool-not-settled", message=problem))
 
 
 def start(request: BoundaryRequest, world: BoundaryWorld) -> Boundary:

@@ -14,9 +14,10 @@ from docket.formats.ledger.spending_events import Budget
 from docket.formats.run.policy import Policy
 from docket.host.clock import Clock
 from docket.rules.agents.interface import RefusalStyle
-from docket.rules.boundary.state import BoundaryState
+from docket.rules.boundary.state import BoundaryState, LedgerFacts
 
 if TYPE_CHECKING:
+    from docket.engines.pools.entry import PoolEntry
     from docket.rules.boundary.faults import FaultPlan
     from docket.rules.boundary.protocol import Breach
     from docket.rules.providers.registry import Provider
@@ -53,6 +54,8 @@ class BoundaryRequest:
 
     `token` stands in the first path segment of every request. `providers` are the ones that can be reached, each
     with its upstream's address. `port` 0 lets the system choose. `refusal` is how the agent is told no.
+    `agent_headers` may name a sub-agent.
+    `session_token` opens the door for what the agent says of itself, None where there is none.
     """
 
     policy: Policy
@@ -63,6 +66,8 @@ class BoundaryRequest:
     tolerates_usage_injection: bool = False
     faults: FaultPlan | None = None
     port: int = 0
+    session_token: str | None = None
+    agent_headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +75,8 @@ class BoundaryWorld:
     """What a boundary needs: the record, the clock, the price book, and the person's environment for proxies and CAs.
 
     `on_breach` is called once, on the boundary's thread, when a cap is to end the run; it must return soon.
-    `responses` is None where the policy keeps none.
+    `pools` is the run's part in its pools, None where it has none.
+    `responses` is None where the policy keeps none. `ledger_facts` says how the record fares, for whoever asks.
     """
 
     ledger: Ledger
@@ -79,6 +85,8 @@ class BoundaryWorld:
     environ: Mapping[str, str] = field(default_factory=dict)
     on_breach: Callable[[Breach], None] | None = None
     responses: Responses | None = None
+    ledger_facts: Callable[[], LedgerFacts] | None = None
+    pools: PoolEntry | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,17 +21,22 @@ from typing import TypeVar
 
 from docket.engines.boundary.client import ClientConnection
 from docket.engines.boundary.pool import Pool
+from docket.engines.boundary.pool_line import StoreLine
 from docket.engines.boundary.request import BACKLOG, BoundaryEnd, BoundaryRequest, BoundaryWorld
 from docket.engines.boundary.room import LedgerBell, Room
 from docket.engines.boundary.serving import Serving
 from docket.errors import DocketError, UnavailableError
+from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
+from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import OnBreach
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
+from docket.rules.boundary.assertions import AssertionDesk
 from docket.rules.boundary.billing import Prices
 from docket.rules.boundary.cache import ResponseCache
 from docket.rules.boundary.gate_order import gates_under
+from docket.rules.boundary.pool_desk import PoolDesk
 from docket.rules.boundary.protocol import Breach
 from docket.rules.boundary.state import BoundaryState
 from docket.rules.boundary.terms import Shared, Terms
@@ -56,6 +61,7 @@ class Server:
         self._room: Room | None = None
         self._serving: set[Serving] = set()
         self._empty: asyncio.Event | None = None
+        self._line: StoreLine | None = None
         self._thread = threading.Thread(target=self._main, name="docket-boundary", daemon=True)
 
     def refuse_further(self, reason: Reason, detail: str) -> None:
@@ -151,12 +157,18 @@ class Server:
             refusal=request.refusal,
             tolerates_usage_injection=request.tolerates_usage_injection,
             faults=request.faults,
+            session_token=request.session_token,
+            agent_headers=request.agent_headers,
         )
         bell = LedgerBell(loop)
         world.ledger.listen(bell.ring)
-        return Room(
+        line = None
+        if world.pools is not None:
+            line = StoreLine(world.pools, loop, patience_ms=request.policy.caps.admission_wait_ms)
+        desk = Desk(request.policy, pool_desk(request.policy, world, line))
+        furnished = Room(
             terms=terms,
-            shared=_shared(request),
+            shared=_shared(request, desk),
             ledger=world.ledger,
             clock=world.clock,
             pool=Pool(world.environ, room),
@@ -164,7 +176,12 @@ class Server:
             loop=loop,
             on_breach=self._breach,
             responses=world.responses,
+            ledger_facts=world.ledger_facts,
         )
+        if line is not None and desk.pools is not None:
+            line.attach(desk.pools, furnished.release)
+            self._line = line
+        return furnished
 
     def _breach(self, breach: Breach) -> None:
         if breach.action is OnBreach.KILL and self._world.on_breach is not None:
@@ -196,11 +213,30 @@ class Server:
             for event in room.shared.door.rest():
                 room.ledger.append(event)
             room.ledger.append(budget)
+            self._leave_pools(room)
         self._ended = BoundaryEnd(state=room.shared.desk.state(), budget=budget, turned_away=room.shared.door.total)
 
 
-def _shared(request: BoundaryRequest) -> Shared:
-    policy, desk = request.policy, Desk(request.policy)
+    def _leave_pools(self, room: Room) -> None:
+        if self._line is None or room.shared.desk.pools is None:
+            return
+        for use in room.shared.desk.pools.uses():
+            room.ledger.append(use)
+        # What is recorded can be settled by others; so it is recorded first.
+        self._line.stop()
+        for problem in self._line.problems:
+            room.ledger.append(Note(code="pool-not-settled", message=problem))
+
+
+def pool_desk(policy: Policy, world: BoundaryWorld, line: StoreLine | None) -> PoolDesk | None:
+    """Return the desk of the run's pools, None where it has none."""
+    if world.pools is None or line is None:
+        return None
+    return PoolDesk(world.pools.limits, policy.budget.admission, line)
+
+
+def _shared(request: BoundaryRequest, desk: Desk) -> Shared:
+    policy = request.policy
     cache = ResponseCache(policy.cache, request.token.encode(), desk) if policy.cache.enabled else None
     kept = policy.evidence
     return Shared(
@@ -209,4 +245,5 @@ def _shared(request: BoundaryRequest) -> Shared:
         gates=gates_under(policy, cache),
         cache=cache,
         retain_bytes=kept.record_response_max_bytes if kept.record_responses else None,
+        assertions=AssertionDesk.under(policy),
     )

@@ -26,6 +26,7 @@ from docket.stores.layout import Layout
 from docket.stores.receipts import Problem
 
 if TYPE_CHECKING:
+    from docket.engines.pools.entry import EntryRequest, PoolEntry
     from docket.rules.boundary.faults import FaultPlan
 
 
@@ -103,6 +104,7 @@ class RunWorld:
     observe: Callable[[ObserveRequest], Listing]
     spawn: Callable[[SpawnRequest], Agent]
     read_file: Callable[[str], bytes | None]
+    enter_pools: Callable[[EntryRequest], PoolEntry] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

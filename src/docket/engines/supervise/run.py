@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryState, BoundaryWorld
 from docket.engines.supervise import ending as ends
 from docket.engines.supervise import launch as launching
 from docket.engines.supervise import measure as measuring
+from docket.engines.supervise.pooled import enter_pools
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.session import OpenRun, announce, open_session
 from docket.engines.supervise.watch import Breached, Watched, watch
@@ -29,8 +31,14 @@ from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
 from docket.host.process import Agent, StopPlan
 from docket.rules.agents.interface import LaunchPlan
+from docket.rules.boundary.state import LedgerFacts
 from docket.rules.providers.registry import Provider, names, provider, with_upstream
+from docket.stores.ledger import LedgerWriter
 from docket.stores.live import live_folder
+from docket.stores.live_boundary import write_boundary
+
+if TYPE_CHECKING:
+    from docket.engines.pools.entry import PoolEntry
 
 
 def supervise(request: RunRequest, world: RunWorld) -> RunResult:
@@ -85,7 +93,8 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
     """The phases between the announcement and the record's last events."""
     breached = Breached(run.world.signals.wake)
     with ExitStack() as stack:
-        boundary = _start_boundary(run, rehearsed, providers, breached)
+        pools = enter_pools(run, stack)
+        boundary = _start_boundary(run, rehearsed, providers, breached, pools)
         stack.callback(_settle, boundary, course)
         before = measuring.measure(run, Phase.BEFORE)
         watched = _agents_time(run, boundary, breached, stack)
@@ -104,7 +113,8 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
 def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: ExitStack) -> Watched:
     run_dir = stack.enter_context(live_folder(run.request.layout, run.session.session_id))
     planned = launching.plan(run.request, run.world, boundary.base_url, run_dir)
-    agent = launching.launch(run, planned, run_dir)
+    write_boundary(run_dir, boundary.base_url)
+    agent = launching.launch(run, planned, run_dir, boundary.session_url)
     try:
         watched = watch(run, agent, breached, boundary.refuse_further)
         _remark_on_survivors(run, agent)
@@ -126,7 +136,11 @@ def _settle(boundary: Boundary, course: _Course) -> None:
 
 
 def _start_boundary(
-    run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...], breached: Breached
+    run: OpenRun,
+    rehearsed: LaunchPlan,
+    providers: tuple[Provider, ...],
+    breached: Breached,
+    pools: PoolEntry | None,
 ) -> Boundary:
     asked = BoundaryRequest(
         policy=run.request.policy,
@@ -137,6 +151,8 @@ def _start_boundary(
         tolerates_usage_injection=rehearsed.tolerates_usage_injection,
         faults=run.request.faults,
         port=run.request.port,
+        session_token=run.world.ids.token(),
+        agent_headers=rehearsed.agent_headers,
     )
     around = BoundaryWorld(
         ledger=run.session.ledger,
@@ -144,9 +160,21 @@ def _start_boundary(
         book=run.request.book,
         environ=run.request.environ,
         on_breach=breached.report,
+        pools=pools,
         responses=run.session.responses,
+        ledger_facts=lambda: _facts(run.session.ledger),
     )
     return run.world.start_boundary(asked, around)
+
+
+def _facts(ledger: LedgerWriter) -> LedgerFacts:
+    failure = ledger.failure
+    return LedgerFacts(
+        events=ledger.durable_events,
+        size_bytes=ledger.size_bytes,
+        is_full=ledger.is_full,
+        failure=None if failure is None else failure.detail,
+    )
 
 
 def reachable(upstreams: Mapping[str, str]) -> tuple[Provider, ...]:

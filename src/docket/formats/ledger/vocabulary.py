@@ -25,7 +25,7 @@ from docket.formats.ledger.session_events import (
     SessionEnd,
     SessionStart,
 )
-from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning
+from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning, PoolEntered, PoolUse
 from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Omissions
 
 PAYLOADS: Mapping[str, type[Payload]] = {
@@ -33,7 +33,8 @@ PAYLOADS: Mapping[str, type[Payload]] = {
     for cls in (
         SessionStart, PolicyApplied, PolicyViolation, Note, FsSnapshot, Omissions, FsChange, ProcSpawn, ProcExit,
         ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CacheHit, ComponentsHit,
-        CapWarning, CapExceeded, Budget, NetDenied, ToolCall, ToolResult, AssertedCall, EvidenceGap, SessionEnd,
+        CapWarning, CapExceeded, Budget, NetDenied, ToolCall, ToolResult, AssertedCall, PoolEntered, PoolUse,
+        EvidenceGap, SessionEnd,
         Paced, BreakerChange, FaultPlanned, FaultInjected,
     )
 }  # fmt: skip

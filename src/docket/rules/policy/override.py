@@ -1,7 +1,8 @@
 """What the flags of a command line make of a policy: the person who types has the last word.
 
 Rules:
-1. A flag replaces the key it names; `--deny-model` adds to the denied ones, for a flag never un-denies.
+1. A flag replaces the key it names; `--deny-model` and `--pool` add to what the policy lists, for a flag never
+   un-denies; a sub-budget of a flag replaces the dollars of the pattern it names.
 2. A flag that cannot mean anything is a usage error naming the flag.
 """
 
@@ -16,6 +17,7 @@ from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.amount import Usd
 from docket.formats.reason import Reason
 from docket.formats.run.policy import KEYS, Admission, BudgetMode, OnBreach, Policy
+from docket.formats.run.sub_budgets import SubBudget
 
 _KINDS = {key.path: key.kind for key in KEYS}
 _FLAGS: Mapping[str, str] = {
@@ -27,10 +29,15 @@ _FLAGS: Mapping[str, str] = {
     "on_breach": "caps.on_breach",
     "budget_mode": "budget.mode",
     "admission": "budget.admission",
+    "pools": "budget.pools",
     "allow_models": "models.allow",
     "deny_models": "models.deny",
 }
-_FLAG_NAMES = {"allow_models": "--allow-model", "deny_models": "--deny-model"}
+_FLAG_NAMES = {
+    "pools": "--pool",
+    "per_model": "--max-usd-per-model",
+    "per_agent": "--max-usd-per-agent",
+    "allow_models": "--allow-model", "deny_models": "--deny-model"}
 _MAX_MINUTES = Decimal(10**7)
 
 
@@ -47,6 +54,9 @@ class Overrides:
     on_breach: OnBreach | None = None
     budget_mode: BudgetMode | None = None
     admission: Admission | None = None
+    pools: tuple[str, ...] | None = None
+    per_model: tuple[SubBudget, ...] | None = None
+    per_agent: tuple[SubBudget, ...] | None = None
     allow_models: tuple[str, ...] | None = None
     deny_models: tuple[str, ...] | None = None
 
@@ -61,6 +71,9 @@ class Overrides:
             given = flags.get(name)
             if given is not None and given != ():
                 values[name] = _read(name, given, _KINDS[path].from_toml)
+        for name in ("per_model", "per_agent"):
+            if flags.get(name):
+                values[name] = _sub_budgets(name, flags[name])
         minutes = flags.get("max_minutes")
         if minutes is not None:
             values["max_seconds"] = _seconds(minutes)
@@ -78,7 +91,10 @@ def override(policy: Policy, overrides: Overrides) -> Policy:
         max_repeats=overrides.max_repeats,
         on_breach=overrides.on_breach,
     )
-    budget = _changed(policy.budget, mode=overrides.budget_mode, admission=overrides.admission)
+    for name in ("per_model", "per_agent"):
+        caps = replace(caps, **{name: _over(getattr(caps, name), getattr(overrides, name) or ())})
+    pools = tuple(dict.fromkeys((*policy.budget.pools, *(overrides.pools or ()))))
+    budget = _changed(policy.budget, mode=overrides.budget_mode, admission=overrides.admission, pools=pools)
     denied = tuple(dict.fromkeys((*policy.models.deny, *(overrides.deny_models or ()))))
     resilience = _changed(policy.resilience, max_calls_per_minute=overrides.max_calls_per_minute)
     models = _changed(policy.models, allow=overrides.allow_models, deny=denied)
@@ -104,6 +120,31 @@ def _read(name: str, given: object, read: Callable[[object], object]) -> object:
     except InvalidDocumentError as error:
         flag = _FLAG_NAMES.get(name, f"--{name.replace('_', '-')}")
         raise UsageError(Reason.USAGE, f"{flag} {error.detail}") from error
+
+
+def _sub_budgets(name: str, given: object) -> tuple[SubBudget, ...]:
+    """Read `PATTERN=USD`, for agents also `USD` alone, which is for each of them."""
+    table: dict[str, str] = {}
+    for text in given if isinstance(given, tuple) else ():
+        pattern, equals, amount = str(text).rpartition("=")
+        if not equals and name == "per_agent":
+            pattern = "*"
+        elif not equals or not pattern:
+            wanted = "PATTERN=USD, as in '*opus*=2.00'"
+            raise UsageError(Reason.USAGE, f"{_FLAG_NAMES[name]}: {str(text)[:60]!r} is not {wanted}")
+        if pattern in table:
+            raise UsageError(Reason.USAGE, f"{_FLAG_NAMES[name]} names {pattern!r} twice")
+        table[pattern] = amount
+    return _read(name, table, _KINDS[f"caps.{name}"].from_toml)  # type: ignore[return-value]
+
+
+def _over(budgets: tuple[SubBudget, ...], flagged: tuple[SubBudget, ...]) -> tuple[SubBudget, ...]:
+    """Return the budgets with the flags' dollars put over those of the same pattern."""
+    merged = {one.pattern.lower(): one for one in budgets}
+    for one in flagged:
+        mine = merged.get(one.pattern.lower())
+        merged[one.pattern.lower()] = one if mine is None else replace(mine, max_usd=one.max_usd)
+    return tuple(sorted(merged.values(), key=lambda one: one.pattern))
 
 
 def _seconds(minutes: object) -> int:

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "runs": "List runs and what they cost in all.",
     "watch": "Watch a run from another terminal.",
     "recover": "Write the receipts of runs that were killed.",
+    "pools": "Show and set budgets that runs share.",
     "prices": "Show the price table.",
     "init": "Write a commented policy file.",
     "demo": "See a runaway agent stopped, without keys or network.",

@@ -26,6 +26,7 @@ from docket.stores.layout import Layout
 from docket.stores.prices import read_prices
 from docket.surfaces.cli import console, wiring
 from docket.surfaces.cli.policies import decide_policy
+from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.progress import RunProgress
 from docket.surfaces.cli.project import current_folder, layout_at, warn_of_unfinished
 from docket.surfaces.render import figures, text
@@ -63,6 +64,9 @@ class RunArguments:
     report: str
     as_json: bool
     quiet: bool
+    pool: tuple[str, ...]
+    max_usd_per_model: tuple[str, ...]
+    max_usd_per_agent: tuple[str, ...]
     allow_model: tuple[str, ...]
     deny_model: tuple[str, ...]
 
@@ -71,7 +75,8 @@ class RunArguments:
         names = ("max_usd", "max_tokens", "max_calls", "max_minutes", "max_repeats", "max_calls_per_minute")
         choices = ("on_breach", "admission", "budget_mode")
         models = {"allow_models": self.allow_model, "deny_models": self.deny_model}
-        return {name: getattr(self, name) for name in (*names, *choices)} | models
+        budgets = {"pools": self.pool, "per_model": self.max_usd_per_model, "per_agent": self.max_usd_per_agent}
+        return {name: getattr(self, name) for name in (*names, *choices)} | models | budgets
 
 
 def carry_out(asked: RunArguments) -> int:
@@ -99,7 +104,8 @@ def build_request(asked: RunArguments) -> RunRequest:
     cwd = _folder(asked.cwd)
     layout = layout_at(cwd, asked.docket_dir)
     decided = decide_policy(cwd, asked.policy, asked.flags())
-    book = PriceBook.parse(read_prices(asked.prices))
+    check_pools(decided.policy)
+    book = book_in_force(asked.prices)
     return RunRequest(
         argv=asked.command,
         environ=dict(os.environ),
@@ -142,6 +148,7 @@ def world_of(layout: Layout, cwd: Path, signals: Signals, progress: RunProgress)
         observe=wiring.observer(layout),
         spawn=wiring.spawn,
         read_file=wiring.file_reader(cwd),
+        enter_pools=enter_pools(),
     )
 
 
@@ -157,6 +164,8 @@ def bounds(policy: Policy) -> str:
     named += [f"{caps.max_model_calls} calls"] if caps.max_model_calls is not None else []
     named += [f"{caps.max_tokens:,} tokens"] if caps.max_tokens is not None else []
     named += [f"{caps.max_wall_seconds} s"] if caps.max_wall_seconds is not None else []
+    named += [f"${one.max_usd} for {one.pattern}" for one in (*caps.per_model, *caps.per_agent) if one.max_usd]
+    named += [f"pool {name}" for name in policy.budget.pools]
     return f"cap {', '.join(named)}" if named else "no cap"
 
 

@@ -31,6 +31,12 @@ def _recipes_like(_: click.Context, __: click.Parameter, begun: str) -> list[str
     return [name for name in names() if name.startswith(begun)]
 
 
+def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+    from docket.surfaces.cli.commands.pools import names_like  # noqa: PLC0415 - only the shell's completion asks
+
+    return names_like(context, parameter, begun)
+
+
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- AGENT [ARGS]...")
 @click.option("-p", "--policy", type=click.Path(path_type=Path), help="Policy file (see docket init).")
@@ -41,9 +47,16 @@ def _recipes_like(_: click.Context, __: click.Parameter, begun: str) -> list[str
 @click.option("--on-breach", type=click.Choice(["kill", "deny"]), help="End the run at a cap, or only refuse calls.")
 @click.option(
     "--admission",
-    type=click.Choice(["metered", "strict"]),
-    help="metered: admit on an estimate, cut the stream that would cross. strict: reserve the worst case first.",
+    type=click.Choice(["metered", "strict", "ceiling"]),
+    help="metered: admit on an estimate, cut the stream that would cross. strict: reserve the worst case first. "
+    "ceiling: admit until the cap is reached.",
 )
+@click.option("--pool", multiple=True, metavar="NAME", shell_complete=_pools_like,
+              help="Draw on this pool too (see docket pools). May be repeated.")  # fmt: skip
+@click.option("--max-usd-per-model", multiple=True, metavar="PATTERN=AMOUNT",
+              help="Dollars for the models of a pattern. May be repeated.")  # fmt: skip
+@click.option("--max-usd-per-agent", multiple=True, metavar="[PATTERN=]AMOUNT",
+              help="Dollars for each agent: main, or sub:NAME. May be repeated.")  # fmt: skip
 @click.option("--budget-mode", type=click.Choice(["usd", "quota"]), help="quota counts without dollars.")
 @click.option("--allow-model", multiple=True, metavar="PATTERN", help="Allow only these models. May be repeated.")
 @click.option("--deny-model", multiple=True, metavar="PATTERN", help="Refuse these models. May be repeated.")

@@ -314,6 +314,20 @@ def test_ollama_is_metered_and_free(tmp_path):
     assert (answer["usage"]["input_tokens"], answer["usage"]["output_tokens"]) == (26, 9)
 
 
+@pytest.mark.parametrize(("lines", "outcome"), [(LINES, "complete"), (LINES[:1], "upstream_broken")])
+def test_lines_that_end_with_the_connection_are_whole_only_with_their_last(tmp_path, lines, outcome):
+    def handler(request, sock):
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\nConnection: close\r\n\r\n"
+        sock.sendall(head + b"".join(lines))
+        return False
+
+    with RawUpstream(handler) as upstream, boundary(tmp_path, upstream.url, name="ollama") as rig:
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            rig.post(b'{"model":"llama3.2","messages":[]}', "/ollama/api/chat")
+        (answer,) = rig.data("model.response")
+    assert answer["outcome"] == outcome
+
+
 def test_a_hosted_ollama_is_not_free(tmp_path):
     """Its host is not this machine, so that a model without a price is refused under a cap."""
     with boundary(tmp_path, "http://ollama.example.com", name="ollama", policy=caps(max_usd=Usd.parse("1"))) as rig:

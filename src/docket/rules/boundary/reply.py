@@ -49,6 +49,7 @@ from docket.rules.providers.usage_chunk import UsageChunkFilter
 from docket.rules.spending.scope import Crossing
 
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
+_STREAMS = ("text/event-stream", "application/x-ndjson")
 _GONE_STATUS = 499
 _FOLLOW_EVERY_BYTES = 64
 _OBJECTIONS = (400, 422)
@@ -214,7 +215,7 @@ class ModelReply:
         head = self._head
         if head is None or not 200 <= head.status < 300:
             return False
-        return joined(head.headers, b"content-type").startswith("text/event-stream")
+        return joined(head.headers, b"content-type").startswith(_STREAMS)
 
     def _believe(self) -> list[Command]:
         """Pass on a refusal that has nothing to do with what was asked for on the agent's behalf."""

@@ -98,6 +98,7 @@ class Reason(StrEnum):
     RATE_LIMITED = "rate_limited"
     CIRCUIT_OPEN = "circuit_open"
     BAD_TOKEN = "bad_token"  # noqa: S105 - a reason code, not a secret
+    ASSERTION_LIMIT = "assertion_limit"
 
     # boundary faults
     UPSTREAM_UNREACHABLE = "upstream_unreachable"

@@ -244,6 +244,11 @@ class LedgerWriter:
         return tuple(self._chain.hashes)
 
     @property
+    def durable_events(self) -> int:
+        """How many events are durable."""
+        return len(self._chain.hashes)
+
+    @property
     def head(self) -> Digest:
         """The hash of the last durable event; GENESIS before the first."""
         return self._chain.head

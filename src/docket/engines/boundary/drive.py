@@ -16,6 +16,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping
 
+from docket.engines.boundary import reporting
 from docket.engines.boundary.client import ClientConnection
 from docket.engines.boundary.pool import DIRECT, TUNNELLED, Origin
 from docket.engines.boundary.room import Room
@@ -43,6 +44,7 @@ from docket.rules.boundary.protocol import (
     Record,
     Refuse,
     Released,
+    Report,
     Reset,
     Resolve,
     Resolved,
@@ -75,6 +77,7 @@ class Drive:
         self._opening: asyncio.Task[UpstreamConnection] | None = None
         self._resolving: asyncio.Task[Resolved] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._loading: asyncio.Task[None] | None = None
         self._until_ns: int | None = None
         self._retry = self._told_gone = False
 
@@ -223,6 +226,16 @@ class Drive:
                 upstream.abort()
                 self._upstream = None
 
+    def _report(self, report: Report) -> None:
+        if not reporting.is_loaded(report.what):
+            task = self._loading
+            if task is None:
+                task = self._loading = self._room.loop.create_task(asyncio.to_thread(reporting.load))
+                task.add_done_callback(lambda _: self._client.wake())
+            if not task.done():
+                raise _NotYet
+        self._client.refuse(reporting.answer(report.what, self._room))
+
     def _release(self, _: Released) -> None:
         self._room.release()
 
@@ -318,6 +331,7 @@ _ACTS: Mapping[type[Command], Callable[..., Event | None]] = {
     StartClient: Drive._reply,
     Finish: Drive._reply,
     Refuse: Drive._reply,
+    Report: Drive._report,
     Reset: Drive._reply,
     Released: Drive._release,
     Breach: Drive._breach,

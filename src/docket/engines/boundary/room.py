@@ -20,6 +20,8 @@ from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
 from docket.rules.boundary.protocol import Breach, Record
+from docket.rules.boundary.state import LedgerFacts
+from docket.rules.boundary.tally import Tally
 from docket.rules.boundary.terms import Shared, Terms
 from docket.stores.appended import Appended, place_of
 from docket.stores.responses import KeptResponse, NotKept
@@ -74,6 +76,8 @@ class Room:
     loop: asyncio.AbstractEventLoop
     on_breach: Callable[[Breach], None]
     responses: Responses | None = None
+    ledger_facts: Callable[[], LedgerFacts] | None = None
+    tally: Tally = field(default_factory=Tally)
     stopping: bool = False
     waiting: list[Drive] = field(default_factory=list)
 
@@ -87,6 +91,7 @@ class Room:
                 self._fail_fast(kept)
             else:
                 payload, first = _with_body(payload, kept), kept.sync
+        self.tally.take(payload)
         appended = self.ledger.append(payload) if first is None else self.ledger.append(payload, first=first)
         if command.placed is not None:
             command.placed.look = partial(place_of, appended)

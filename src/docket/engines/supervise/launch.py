@@ -15,6 +15,7 @@ from docket.host.process import Agent, SpawnRequest
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
 from docket.stores.live import live_path, make_live_links, write_live_files
 
+SESSION_URL_VARIABLE = "DOCKET_SESSION_URL"
 _UNBOUND = "http://127.0.0.1:1/unbound"
 
 
@@ -37,7 +38,7 @@ def plan(request: RunRequest, world: RunWorld, base_url: str, run_dir: Path) -> 
     )
 
 
-def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path) -> Agent:
+def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path, session_url: str | None) -> Agent:
     """Write the plan's files and start the agent; what was started stands in the record."""
     request, ledger = run.request, run.session.ledger
     write_live_files(run_dir, {item.name: item.data for item in planned.files})
@@ -46,13 +47,17 @@ def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path) -> Agent:
         ledger.append(Note(code="recipe", message=sentence), control=True)
     ledger.append(_spawn_payload(request, planned), control=True)
     ledger.flush()
-    environment = environment_of(request.environ, planned, run.session)
+    environment = environment_of(request.environ, planned, run.session, session_url)
     return run.world.spawn(SpawnRequest(argv=planned.argv, cwd=os.fspath(request.cwd), env=environment))
 
 
-def environment_of(environ: Mapping[str, str], planned: LaunchPlan, session: Session) -> dict[str, str]:
+def environment_of(
+    environ: Mapping[str, str], planned: LaunchPlan, session: Session, session_url: str | None
+) -> dict[str, str]:
     """Return the agent's environment: the person's, and over it what the plan sets and the run's names."""
     own = {"DOCKET_SESSION": session.session_id, "DOCKET_NUMBER": session.docket_number}
+    if session_url is not None:
+        own[SESSION_URL_VARIABLE] = session_url
     return {**environ, **planned.env_set, **own}
 
 

@@ -40,6 +40,7 @@ class Door(StrEnum):
     CONNECT = "connect"
     ABSOLUTE_FORM = "absolute-form"
     MALFORMED = "malformed"
+    ASSERTION = "assertion"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.forwarding import asks_for_upgrade, has_dot_segment, overrides_its_method
 from docket.rules.boundary.handshake import Upgrading, metered_upgrade
 from docket.rules.boundary.http1 import NO_BODY, RequestHead, joined, request_framing
+from docket.rules.boundary.own import Visit, visit_of
 from docket.rules.boundary.protocol import Command, Finish, Record
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
 from docket.rules.boundary.terms import Terms
@@ -81,12 +82,15 @@ class PassedOn:
     entered: Entered
 
 
-Arrival: TypeAlias = "Closed | Denied | Answered | Metered | Upgrading | PassedOn"
+Arrival: TypeAlias = "Closed | Denied | Answered | Metered | Upgrading | PassedOn | Visit"
 
 
 def arrive(head: RequestHead, terms: Terms) -> Arrival:
     """Return what a request is."""
     entered = knock(head, terms.token)
+    visit = visit_of(head, entered, terms)
+    if visit is not None:
+        return visit
     if isinstance(entered, TurnedAway):
         text = _TURNED_AWAY.get(entered.kind)
         return Closed(entered.kind, (not_found() if text is None else plain_text(405, text), Finish()))

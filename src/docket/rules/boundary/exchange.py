@@ -29,6 +29,7 @@ from docket.rules.boundary.gates import Answer
 from docket.rules.boundary.handshake import Upgrading
 from docket.rules.boundary.http1 import RequestHead, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
+from docket.rules.boundary.own import OwnDoor, Visit
 from docket.rules.boundary.passing import Passing
 from docket.rules.boundary.protocol import (
     Await,
@@ -80,7 +81,7 @@ class Exchange:
         self._at = ""
         self._asked = Asked(provider="", path="")
         self._body = bytearray()
-        self._passing: Passing | ResponsesSocket | None = None
+        self._passing: Passing | ResponsesSocket | OwnDoor | None = None
         self._weighed: Weighed | None = None
         self._asking: Asking | None = None
         self._reply: ModelReply | None = None
@@ -151,6 +152,11 @@ class Exchange:
                 self._passing = socket = ResponsesSocket(arrival, unmetered, self._terms, self._shared, self._at)
                 self.needs = socket.needs
                 return socket.begin()
+            case Visit():
+                self._passing = door = OwnDoor(self._terms, self._shared)
+                opened = door.begin(head, arrival)
+                self.needs = door.needs
+                return opened
             case PassedOn():
                 return self._pass(without_token(head), arrival)
 

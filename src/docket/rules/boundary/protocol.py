@@ -178,6 +178,20 @@ class Refuse:
     body: bytes
 
 
+class Reported(Enum):
+    """What a boundary is asked about itself that its driver alone knows."""
+
+    READINESS = auto()
+    METRICS = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Answer whoever asks with a report on the boundary itself, as a whole reply."""
+
+    what: Reported
+
+
 @dataclass(frozen=True, slots=True)
 class Connect:
     """Send a request to `origin` (scheme, host, port). `body` is whole, or None where it follows in pieces.
@@ -279,6 +293,6 @@ class Breach:
 
 
 Command: TypeAlias = (
-    "Record | Await | Refuse | Connect | Resolve | Dial | SendUpstream | EndUpstream | StartClient | SwitchClient"
-    " | SendClient | EndClient | Finish | Reset | CloseUpstream | Released | Breach"
+    "Record | Await | Refuse | Report | Connect | Resolve | Dial | SendUpstream | EndUpstream | StartClient"
+    " | SwitchClient | SendClient | EndClient | Finish | Reset | CloseUpstream | Released | Breach"
 )

@@ -25,3 +25,13 @@ class BoundaryState:
     in_flight: int = 0
     breach: Breach | None = None
     admitted: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerFacts:
+    """What the record's writer says of itself."""
+
+    events: int
+    size_bytes: int
+    is_full: bool
+    failure: str | None = None

@@ -8,13 +8,14 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from docket.formats.run.policy import Policy
 from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
+from docket.rules.boundary.assertions import AssertionDesk
 from docket.rules.boundary.billing import Prices
 from docket.rules.boundary.cache import ResponseCache, StoresUnder
 from docket.rules.boundary.gates import Gate
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What holds for every exchange of a run. `agent_headers` are those that may name a sub-agent, in their order."""
+    """What holds for every exchange of a run. `agent_headers` are those that may name a sub-agent, in their order.
+
+    `session_token` opens the door for what an agent says of itself, and nothing else; None where there is none.
+    """
 
     policy: Policy
     docket_number: str
@@ -39,6 +43,7 @@ class Terms:
     tolerates_usage_injection: bool = False
     faults: FaultPlan | None = None
     agent_headers: tuple[str, ...] = ()
+    session_token: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +58,7 @@ class Shared:
     gates: tuple[Gate, ...] = ()
     cache: ResponseCache | None = None
     retain_bytes: int | None = None
+    assertions: AssertionDesk = field(default_factory=AssertionDesk)
 
     def copy(self, weighed: Weighed) -> ReplyCopy | None:
         """Return what takes a copy of the reply to a request that is sent, None where nobody wants one."""

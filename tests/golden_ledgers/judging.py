@@ -56,12 +56,19 @@ def bodies(events: Sequence[Event]) -> list[Body]:
     return [(event.type, event.ts, copy.deepcopy(dict(event.data))) for event in events]
 
 
-def chained(items: Sequence[Body]) -> list[Event]:
-    """The same bodies as a sound chain."""
+def chained(items: Sequence[Body], originals: Sequence[Event] = ()) -> list[Event]:
+    """The same bodies as a sound chain; what names one of the `originals` by its hash names the new one there."""
     events: list[Event] = []
+    places = {event.hash: event.seq for event in originals}
     for seq, (type_, ts, data) in enumerate(items):
+        origin = data.get("origin")
+        place = places.get(origin.get("hash"), seq) if isinstance(origin, dict) else seq
+        if place < seq:
+            told = {**data, "origin": {**origin, "hash": events[place].hash}}
+        else:
+            told = data
         prev = events[-1].hash if events else GENESIS
-        events.append(seal(draft(type_, data), seq=seq, ts=ts, prev=prev))
+        events.append(seal(draft(type_, told), seq=seq, ts=ts, prev=prev))
     return events
 
 
@@ -80,7 +87,8 @@ def rederived(document: dict[str, Any], events: Sequence[Event]) -> dict[str, An
         "file_sha256": hashlib.sha256(lines_of(events)).hexdigest(),
     }
     pinned = [(row, row["seq"]) for row in changed["appendix"]["usage"]]
-    for group in changed.get("cache", {}).get("by_origin", []):
+    cache = changed.get("cache", {})
+    for group in [*cache.get("by_origin", []), *cache.get("component_hits", {}).get("by_origin", [])]:
         pinned.append((group, group["first_seq"]))
         group["origin_hash"] = events[group["origin_seq"]].hash
     for row, seq in pinned:

@@ -33,6 +33,7 @@ from golden_ledgers.build import (
     spawn,
     start,
 )
+from golden_ledgers.kept import cached
 
 
 def anthropic() -> LedgerBuilder:
@@ -455,5 +456,6 @@ ALL = {
         gap,
         asserted,
         drilled,
+        cached,
     )
 }

@@ -36,7 +36,9 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "model.error": {"status", "latency_ms", "error", "response_bytes", "response_sha256"},
     "model.response": {
         "model_b64", "usage_note",  "service_tier", "speed", "inference_geo", "provider_request_id",
-        "status", "first_byte_ms", "response_bytes", "response_sha256"},
+        "status", "first_byte_ms", "response_bytes", "response_sha256", "cache", "response_note"},
+    "model.cache_hit": {"method", "path", "request_sha256", "body_bytes", "fingerprint", "age_ms"},
+    "x-docket.cache-hit": {"method", "path", "request_sha256", "body_bytes", "fingerprint", "age_ms"},
     "model.denied": {"provider", "model", "cap", "detail", "status", "path"},
     "cap.warning": {"threshold", "used_pct", "used"},
     "cap.exceeded": {"used", "cost_usd", "tokens", "calls", "action", "detail"},
@@ -57,7 +59,7 @@ def is_ledger_only(type_: str, what: str) -> bool:
     return "*" in names or member in names
 
 
-@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut, samples.asserted, samples.drilled])
+@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut, samples.cached, samples.asserted, samples.drilled])
 def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample: Callable[[], LedgerBuilder]) -> None:
     good = sample()
     receipt = receipt_of(good.data())
@@ -68,7 +70,7 @@ def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample:
             if not _is_event(changed):
                 continue
             body = (changed["type"], changed["ts"], changed["data"])
-            events = chained([*items[:index], body, *items[index + 1 :]])
+            events = chained([*items[:index], body, *items[index + 1 :]], good.events)
             verdict = judged(rederived(receipt, events), lines_of(events))
             if verdict.word is Word.FAILED:
                 continue
@@ -80,7 +82,7 @@ def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample:
 
 
 def test_what_is_read_as_a_payload_is_what_was_written() -> None:
-    for sample in (samples.busy, samples.anthropic, samples.odd_names, samples.asserted, samples.drilled):
+    for sample in (samples.busy, samples.anthropic, samples.odd_names, samples.cached, samples.asserted, samples.drilled):
         for event in sample().events:
             for _, changed in mutate.mutations({"type": event.type, "ts": event.ts, "data": dict(event.data)}):
                 if not _is_event(changed):

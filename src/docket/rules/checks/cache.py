@@ -9,6 +9,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
+from docket.formats.ledger.cache_events import CacheHit, ComponentsHit
 from docket.formats.merkle import Sibling, root_from_path
 from docket.formats.reading import Reader
 from docket.formats.run.receipt import UsageRow
@@ -46,8 +47,10 @@ def cache_savings(case: Case) -> Answer:
     """Hits, avoided tokens and the saving follow from the groups and the embedded table."""
     cache = case.receipt.part("cache")
     if cache is None:
-        if case.receipt.mapping("event_counts").get("model.cache_hit"):
-            return broken("event_counts has model.cache_hit, the receipt has no member cache")
+        counts = case.receipt.mapping("event_counts")
+        for type_ in (CacheHit.TYPE, ComponentsHit.TYPE):
+            if counts.get(type_):
+                return broken(f"event_counts has {type_}, the receipt has no member cache")
         return skipped(NO_CACHE)
     families, fault = table(case.receipt)
     if families is None:
@@ -116,6 +119,10 @@ def _with_origins(case: Case, check: Callable[[Case, tuple[_Origin, ...]], Answe
 
 
 def _check_origins(case: Case, origins: tuple[_Origin, ...]) -> Answer:
+    # What the ledger's own events say comes first: it names the event that is wrong.
+    fault = None if case.ledger is None else case.ledger.faults.get("cache-hit-origins")
+    if fault is not None:
+        return broken(fault)
     # Of several rows of one reply the base stands last, and is the one that is found here.
     rows = {(item.row.seq, item.row.event_hash): item.row for item in case.receipt.rows}
     for origin in origins:
@@ -132,8 +139,7 @@ def _check_origins(case: Case, origins: tuple[_Origin, ...]) -> Answer:
         return skipped(NO_LEDGER)
     if not case.ledger.sound:
         return skipped(DAMAGED)
-    fault = case.ledger.faults.get("cache-hit-origins")
-    return _against_ledger(case.ledger, origins) if fault is None else broken(fault)
+    return _against_ledger(case.ledger, origins)
 
 
 def _tokens(row: UsageRow) -> tuple[int, int, int]:

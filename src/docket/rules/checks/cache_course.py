@@ -79,7 +79,8 @@ class HitOrigins:
             return "a reply that was stored has a key and no reason"
         if payload.status != _OK or payload.outcome is not Outcome.COMPLETE:
             return "it was stored and is no whole reply of status 200"
-        self.stored[event.seq] = (event.hash, payload)
+        if payload.components:
+            self.stored[event.seq] = (event.hash, payload)
         return None
 
     def _allowed(self, hit: CacheHit) -> str | None:

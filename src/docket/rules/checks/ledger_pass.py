@@ -22,6 +22,7 @@ from docket.formats.merkle import MerkleTree
 from docket.rules.checks.arithmetic import Arithmetic
 from docket.rules.checks.cache_course import HitOrigins, HitSavings
 from docket.rules.checks.course import CapLimits, EventOrder, SessionShape
+from docket.rules.checks.kept_claims import KeptClaims
 from docket.rules.checks.retained import KeptBody, kept_body
 from docket.rules.checks.typed import typed
 from docket.rules.receipt.assemble import LedgerFigures, assemble
@@ -87,6 +88,7 @@ def _watches() -> dict[str, Watch]:
         "cap-limits": CapLimits(),
         "cache-hit-origins": HitOrigins(),
         "cache-savings": HitSavings(),
+        "retained-responses": KeptClaims(),
     }
 
 

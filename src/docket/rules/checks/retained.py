@@ -67,13 +67,16 @@ def retained_responses(case: Case) -> Answer:
         return skipped(NO_LEDGER)
     if not ledger.sound:
         return skipped(DAMAGED)
-    if not ledger.kept and (found is None or not found.others):
-        return skipped("no responses were kept in this run")
+    claimed = ledger.faults.get("retained-responses")
+    if claimed is not None:
+        return broken(claimed)
     for body in ledger.kept:
         fault = _said(body)
         if fault is not None:
             return broken(f"event {body.seq}: {fault}")
-    if found is None or not found.folder:
+    if not ledger.kept and (found is None or not found.others):
+        return skipped("no responses were kept in this run")
+    if found is None or not (found.folder or found.others):
         return skipped("the responses that were kept are not beside the ledger")
     return _compared(ledger.kept, found)
 

@@ -248,7 +248,7 @@ def test_ollama_is_free_at_this_machine_alone() -> None:
 def test_wires_by_name() -> None:
     expected = {
         "anthropic-messages", "openai-chat", "openai-responses", "bedrock-converse", "bedrock-invoke", "gemini",
-        "gemini-interactions", "vertex-claude", "ollama", "unknown",
+        "gemini-batches", "gemini-interactions", "vertex-claude", "ollama", "unknown",
     }  # fmt: skip
     assert set(endpoints.WIRES) >= expected
     assert all(wire.name == name for name, wire in endpoints.WIRES.items())

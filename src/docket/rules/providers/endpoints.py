@@ -19,6 +19,7 @@ from docket.rules.providers.bedrock import BedrockConverse, BedrockInvoke
 from docket.rules.providers.generic import AnyWire
 from docket.rules.providers.google_endpoints import (
     GEMINI,
+    GEMINI_BATCHES,
     GEMINI_INTERACTIONS,
     VERTEX_CLAUDE,
     classify_google,
@@ -46,6 +47,7 @@ WIRES: Mapping[str, Wire] = {
         BEDROCK_CONVERSE,
         BEDROCK_INVOKE,
         GEMINI,
+        GEMINI_BATCHES,
         GEMINI_INTERACTIONS,
         VERTEX_CLAUDE,
         OLLAMA,

@@ -13,12 +13,14 @@ from __future__ import annotations
 import re
 
 from docket.rules.providers.gemini import Gemini
+from docket.rules.providers.gemini_batches import GeminiBatches
 from docket.rules.providers.gemini_interactions import GeminiInteractions
 from docket.rules.providers.interface import Endpoint, EndpointKind, Wire
 from docket.rules.providers.path_model import google_verb
 from docket.rules.providers.vertex import VertexClaude
 
 GEMINI: Wire = Gemini()
+GEMINI_BATCHES: Wire = GeminiBatches()
 GEMINI_INTERACTIONS: Wire = GeminiInteractions()
 VERTEX_CLAUDE: Wire = VertexClaude()
 
@@ -41,6 +43,7 @@ _CLAUDE = re.compile(r".*/publishers/anthropic/models/[^/]+")
 _CLAUDE_COUNT = "/publishers/anthropic/models/count-tokens:rawPredict"
 _OF_A_MODEL = re.compile(r".*/(?:models|tunedModels|endpoints)/[^/]+")
 _PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
+_FETCHED_BATCH = re.compile(r"/v1(?:alpha|beta)[a-z0-9]*/batches/[^/]+$")
 _FETCHED_INTERACTION = re.compile(r"/v1[a-z0-9]*/interactions/[^/]+$")
 
 
@@ -66,6 +69,8 @@ def classify_google(path: str) -> Endpoint | None:
 
 def fetched_google(path: str) -> Endpoint | None:
     """Return what a GET of `path` stands for where its reply may report what was billed, else None."""
+    if _FETCHED_BATCH.search(path):
+        return Endpoint(EndpointKind.FREE, GEMINI_BATCHES)
     return Endpoint(EndpointKind.FREE, GEMINI_INTERACTIONS) if _FETCHED_INTERACTION.search(path) else None
 
 

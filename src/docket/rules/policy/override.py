@@ -1,8 +1,9 @@
 """What the flags of a command line make of a policy: the person who types has the last word.
 
 Rules:
-1. A flag replaces the key it names; `--deny-model` and `--pool` add to what the policy lists, for a flag never
-   un-denies; a sub-budget of a flag replaces the dollars of the pattern it names.
+1. A flag replaces the key it names, and one that tunes the cache switches it on; `--deny-model` and `--pool` add to
+   what the policy lists, for a flag never un-denies; a sub-budget of a flag replaces the dollars of the pattern it
+   names.
 2. A flag that cannot mean anything is a usage error naming the flag.
 """
 
@@ -16,7 +17,7 @@ from typing import Any
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.amount import Usd
 from docket.formats.reason import Reason
-from docket.formats.run.policy import KEYS, Admission, BudgetMode, OnBreach, Policy
+from docket.formats.run.policy import KEYS, Admission, BudgetMode, CachePolicy, OnBreach, Policy
 from docket.formats.run.sub_budgets import SubBudget
 
 _KINDS = {key.path: key.kind for key in KEYS}
@@ -32,12 +33,18 @@ _FLAGS: Mapping[str, str] = {
     "pools": "budget.pools",
     "allow_models": "models.allow",
     "deny_models": "models.deny",
+    "cache": "cache.enabled",
+    "cache_ttl": "cache.ttl_seconds",
+    "cache_max_hits": "cache.max_hits",
+    "record_responses": "evidence.record_responses",
 }
 _FLAG_NAMES = {
     "pools": "--pool",
     "per_model": "--max-usd-per-model",
     "per_agent": "--max-usd-per-agent",
-    "allow_models": "--allow-model", "deny_models": "--deny-model"}
+    "allow_models": "--allow-model",
+    "deny_models": "--deny-model",
+}
 _MAX_MINUTES = Decimal(10**7)
 
 
@@ -59,6 +66,10 @@ class Overrides:
     per_agent: tuple[SubBudget, ...] | None = None
     allow_models: tuple[str, ...] | None = None
     deny_models: tuple[str, ...] | None = None
+    cache: bool | None = None
+    cache_ttl: Decimal | None = None
+    cache_max_hits: int | None = None
+    record_responses: bool | None = None
 
     @classmethod
     def parse(cls, flags: Mapping[str, object]) -> Overrides:
@@ -98,12 +109,21 @@ def override(policy: Policy, overrides: Overrides) -> Policy:
     denied = tuple(dict.fromkeys((*policy.models.deny, *(overrides.deny_models or ()))))
     resilience = _changed(policy.resilience, max_calls_per_minute=overrides.max_calls_per_minute)
     models = _changed(policy.models, allow=overrides.allow_models, deny=denied)
+    evidence = _changed(policy.evidence, record_responses=overrides.record_responses)
+    sections = {"budget": budget, "models": models, "resilience": resilience, "evidence": evidence}
     try:
-        return replace(policy, caps=caps, budget=budget, models=models, resilience=resilience)
+        return replace(policy, caps=caps, cache=_cache(policy.cache, overrides), **sections)
     except InvalidDocumentError as error:
         raise UsageError(
             Reason.USAGE, error.detail, hint="change --max-usd or --budget-mode, or the policy they stand over"
         ) from error
+
+
+def _cache(section: CachePolicy, overrides: Overrides) -> CachePolicy:
+    """Return the cache section; a flag that tunes the cache switches it on, as its key in a file does."""
+    tuned = _changed(section, ttl_seconds=overrides.cache_ttl, max_hits=overrides.cache_max_hits)
+    asked = overrides.cache or overrides.cache_ttl is not None or overrides.cache_max_hits is not None
+    return replace(tuned, enabled=True) if asked else section
 
 
 def _changed(section: Any, **values: object) -> Any:  # noqa: ANN401 - any section, and back the same

@@ -69,6 +69,10 @@ class RunArguments:
     max_usd_per_agent: tuple[str, ...]
     allow_model: tuple[str, ...]
     deny_model: tuple[str, ...]
+    cache: bool
+    cache_ttl: str | None
+    cache_max_hits: int | None
+    record_responses: bool
 
     def flags(self) -> dict[str, object]:
         """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
@@ -76,7 +80,13 @@ class RunArguments:
         choices = ("on_breach", "admission", "budget_mode")
         models = {"allow_models": self.allow_model, "deny_models": self.deny_model}
         budgets = {"pools": self.pool, "per_model": self.max_usd_per_model, "per_agent": self.max_usd_per_agent}
-        return {name: getattr(self, name) for name in (*names, *choices)} | models | budgets
+        keeping = {
+            "cache": self.cache or None,
+            "cache_ttl": self.cache_ttl,
+            "cache_max_hits": self.cache_max_hits,
+            "record_responses": self.record_responses or None,
+        }
+        return {name: getattr(self, name) for name in (*names, *choices)} | models | budgets | keeping
 
 
 def carry_out(asked: RunArguments) -> int:

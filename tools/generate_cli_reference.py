@@ -33,7 +33,17 @@ def page() -> str:
         if command is not None:
             context = click.Context(command, parent=group, info_name=name, **SIZE)
             parts += [f"## docket {name}", "", "```text", _help(context), "```", ""]
+            parts += _below(command, context)
     return "\n".join(parts)
+
+
+def _below(command: click.Command, context: click.Context) -> list[str]:
+    """Return the help of a command's own commands."""
+    parts: list[str] = []
+    for name, below in (command.commands if isinstance(command, click.Group) else {}).items():
+        inner = click.Context(below, parent=context, info_name=name, **SIZE)
+        parts += [f"### docket {context.info_name} {name}", "", "```text", _help(inner), "```", ""]
+    return parts
 
 
 def _help(context: click.Context) -> str:

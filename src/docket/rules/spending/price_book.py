@@ -97,13 +97,22 @@ class PriceBook:
         return str(self.meta.get("as_of", "unknown"))
 
     @property
+    def imported(self) -> JsonObject | None:
+        """Where an imported table comes from: {source, date, sha256}; None for any other."""
+        origin = self.meta.get("imported")
+        if not isinstance(origin, dict):
+            return None
+        return {name: origin[name] for name in ("source", "date", "sha256") if name in origin}
+
+    @property
     def schema(self) -> str:
         """The schema of the document."""
         return TABLE_SCHEMA if self.table is not None else SCHEMA
 
     def session_members(self) -> dict[str, JsonValue]:
         """Return what the start of a session records of the book."""
-        return {"schema": self.schema, "as_of": self.as_of, "digest": self.digest}
+        members: dict[str, JsonValue] = {"schema": self.schema, "as_of": self.as_of, "digest": self.digest}
+        return members if self.imported is None else {**members, "imported": dict(self.imported)}
 
     def providers(self) -> tuple[str, ...]:
         """Return the names of the sections."""

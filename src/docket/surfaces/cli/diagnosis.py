@@ -16,7 +16,7 @@ from docket.errors import DocketError
 from docket.formats.ledger.lines import TornTail
 from docket.host.isolation import detect
 from docket.host.locks import is_held
-from docket.rules.agents.registry import recognise
+from docket.rules.agents.registry import RECIPES
 from docket.stores.layout import Layout
 from docket.stores.ledger_reader import read_ledger
 from docket.stores.unfinished import has_receipt, lock_path, read_head, traces, unfinished
@@ -25,7 +25,6 @@ from docket.surfaces.cli.project import layout_at
 LOW_SPACE_BYTES = 64 * 1024 * 1024
 LEDGERS_LOOKED_AT = 50
 RECOVER_HINT = "docket recover writes each receipt that its ledger still gives, and removes what killed runs left"
-AGENT_PROGRAMS = ("claude", "codex", "aider", "mini")
 
 
 class Level(StrEnum):
@@ -78,21 +77,21 @@ def _git() -> Finding:
 
 
 def _prices() -> Finding:
-    from docket.rules.spending.price_book import PriceBook  # noqa: PLC0415 - parsed only here and in a run
-    from docket.stores.prices import read_prices  # noqa: PLC0415
+    from docket.surfaces.cli.pricebook import book_in_force  # noqa: PLC0415 - parsed only here and in a run
 
     try:
-        book = PriceBook.parse(read_prices(None))
+        book = book_in_force(None)
     except DocketError as error:
-        return Finding("prices", Level.PROBLEM, error.detail, "install docket again")
-    return Finding("prices", Level.OK, f"as of {book.as_of}")
+        return Finding("prices", Level.PROBLEM, error.detail, error.hint or "install docket again")
+    origin = "" if book.imported is None else f", imported from {book.imported.get('source')}"
+    return Finding("prices", Level.OK, f"as of {book.as_of}{origin}")
 
 
 def _agents() -> Iterator[Finding]:
-    for program in AGENT_PROGRAMS:
-        path = shutil.which(program)
+    for recipe in RECIPES:
+        path = shutil.which(recipe.facts.program) if recipe.facts.program else None
         if path is not None:
-            yield Finding(recognise((program,)).name, Level.OK, path)
+            yield Finding(recipe.name, Level.OK, path)
 
 
 def _project(root: Path, docket_dir: Path | None) -> Iterator[Finding]:

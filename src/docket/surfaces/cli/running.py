@@ -20,13 +20,12 @@ from docket.host.isolation import adopt_orphans, protect_supervisor
 from docket.host.regular_file import read_regular_file
 from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
-from docket.rules.spending.price_book import PriceBook
 from docket.rules.tree.watch import root_refusal
 from docket.stores.layout import Layout
-from docket.stores.prices import read_prices
 from docket.surfaces.cli import console, wiring
 from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
+from docket.surfaces.cli.pricebook import book_in_force
 from docket.surfaces.cli.progress import RunProgress
 from docket.surfaces.cli.project import current_folder, layout_at, warn_of_unfinished
 from docket.surfaces.render import figures, text

@@ -5,40 +5,67 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from docket.errors import UsageError
+from docket.errors import DocketError, InvalidDocumentError, UsageError
 from docket.formats.canonical import JsonValue
 from docket.formats.reason import Reason
 from docket.formats.run.price_table import spell_price
 from docket.host.clock import SystemClock
 from docket.rules.spending.price_book import PriceBook, UnknownModel
 from docket.rules.spending.price_listing import DEFAULT_PROVIDERS, PriceLine, lines_of_model, lines_of_providers
-from docket.stores.prices import read_prices
+from docket.stores.prices import IMPORTED_NAME, forget_prices, keep_prices, read_prices
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.pricebook import book_in_force, config_folder
+
+if TYPE_CHECKING:
+    from docket.rules.spending.price_changes import PriceChange
 
 _COLUMNS = ("input", "cached", "write 5m", "write 1h", "output")
+_SHOWN_CHANGES = 20
+_SHOW = "show"
 
 
-@click.command()
-@click.argument("model", required=False)
-@click.option("--provider", metavar="NAME", help="List this provider; 'all' lists every one.")
-@click.option("--prices", "--path", "path", type=click.Path(path_type=Path), help="Price file to use instead.")
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
-def prices(model: str | None, provider: str | None, path: Path | None, *, as_json: bool) -> int:
-    """Show what models cost, in dollars per million tokens.
+class PricesGroup(click.Group):
+    """A group whose first word may also be a model: `docket prices claude-sonnet-5` shows its rows."""
 
-    Without MODEL: the standard prices of every model. With it: every tier, speed and length that has prices of its
-    own, under the name a receipt would show. Exit code 1 if the model is not listed.
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take what names no command as arguments of `show`."""
+        if not args or (args[0] not in self.commands and args[0] not in ("-h", "--help")):
+            args = [_SHOW, *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=PricesGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def prices() -> None:
+    """Show what models cost, or keep a price table of your own.
 
     \b
     Examples:
       docket prices
       docket prices claude-sonnet-5
       docket prices gpt-5.4 --json
+      docket prices show --help
+      docket prices import prices.json --dry-run
+      docket prices reset
     """
-    book = PriceBook.parse(read_prices(path))
+
+
+@prices.command(_SHOW)
+@click.argument("model", required=False)
+@click.option("--provider", metavar="NAME", help="List this provider; 'all' lists every one.")
+@click.option("--prices", "--path", "path", type=click.Path(path_type=Path), help="Price file to use instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
+def show(model: str | None, provider: str | None, path: Path | None, *, as_json: bool) -> int:
+    """Show what models cost, in dollars per million tokens. The word `show` may be left out.
+
+    Without MODEL: the standard prices of every model. With it: every tier, speed and length that has prices of its
+    own, under the name a receipt would show. Exit code 1 if the model is not listed.
+
+    """
+    book = book_in_force(path)
     at = SystemClock().now()
     if model is None:
         return _show(book, lines_of_providers(book, _providers(book, provider), at), as_json=as_json)
@@ -47,6 +74,76 @@ def prices(model: str | None, provider: str | None, path: Path | None, *, as_jso
         return _unknown(book, found, as_json=as_json)
     lines = found if provider in (None, "all") else tuple(line for line in found if line.provider == provider)
     return _show(book, lines, as_json=as_json)
+
+
+@prices.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print every change as JSON.")
+def import_(file: Path, *, dry_run: bool, as_json: bool) -> int:
+    """Keep FILE as your price table: later runs are billed by it, unless --prices names another.
+
+    FILE is docket's own price book, a docket/prices/v1 table, genai-prices' data.json or LiteLLM's JSON. It is checked
+    whole; nothing is fetched. What the last two do not list keeps docket's own prices.
+    """
+    from docket.rules.spending.price_changes import price_changes  # noqa: PLC0415 - only this command compares
+    from docket.rules.spending.price_import import import_prices  # noqa: PLC0415
+
+    folder, at = _config_folder(), SystemClock().now()
+    shipped = PriceBook.parse(read_prices(None))
+    try:
+        new = import_prices(read_prices(file), source=file.name, day=at[:10], shipped=shipped)
+    except InvalidDocumentError as error:
+        hint = error.hint or "nothing was changed"
+        raise InvalidDocumentError(error.reason, f"{file} cannot be imported: {error.detail}", hint=hint) from error
+    changes = price_changes(_held(shipped), new.book, at)
+    if not dry_run:
+        keep_prices(folder, new.data)
+    if as_json:
+        kept = {**new.book.session_members(), "kept": not dry_run, "left_out": new.left_out}
+        console.result(json.dumps({**kept, "changes": [change.to_json() for change in changes]}, indent=2))
+        return exits.OK
+    for change in changes[:_SHOWN_CHANGES]:
+        console.result(console.plain(_told(change)))
+    if len(changes) > _SHOWN_CHANGES:
+        console.result(f"and {len(changes) - _SHOWN_CHANGES} more; --json shows all")
+    console.result(f"{len(changes)} of the models' standard rows differ from the prices held until now")
+    if new.left_out:
+        console.say(f"{new.left_out} entries of the file price no input tokens and were left out")
+    done = "would be kept" if dry_run else "is kept"
+    console.result(
+        console.plain(f"{file} ({new.form}) {done} as {folder / IMPORTED_NAME}; docket prices reset removes it")
+    )
+    return exits.OK
+
+
+@prices.command()
+def reset() -> int:
+    """Remove your imported price table; docket's own holds again."""
+    removed = forget_prices(_config_folder())
+    console.result("the imported price table is removed" if removed else "there is no imported price table")
+    return exits.OK
+
+
+def _config_folder() -> Path:
+    folder = config_folder()
+    if folder is None:
+        raise UsageError(Reason.NOT_FOUND, "no folder for your configuration is known: set HOME or XDG_CONFIG_HOME")
+    return folder
+
+
+def _held(shipped: PriceBook) -> PriceBook:
+    try:
+        return book_in_force(None)
+    except DocketError:
+        # The table that is held is damaged; importing another is how it is mended.
+        return shipped
+
+
+def _told(change: PriceChange) -> str:
+    where = f"{change.provider}/{change.model}" if change.provider else change.model
+    prices = ", ".join(f"{name} {before or '-'} -> {after or '-'}" for name, (before, after) in change.prices.items())
+    return f"{change.kind:<8} {where}: {prices}"
 
 
 def _providers(book: PriceBook, asked: str | None) -> tuple[str, ...]:
@@ -102,6 +199,9 @@ def _origin(book: PriceBook) -> str:
         for source in (sources if isinstance(sources, list) else ())
         if isinstance(source, dict)
     ]
+    imported = book.imported
+    if imported is not None:
+        names.append(f"imported from {imported.get('source')} on {imported.get('date')}")
     return ", ".join(names) or book.schema
 
 

@@ -26,6 +26,7 @@ from docket.demo.client import Broken, Conversation, ModelClient, Refused, Said,
 EXIT_DONE, EXIT_REFUSED, EXIT_BROKEN, EXIT_USAGE = 0, 1, 3, 2
 DEFAULT_MODELS = {Wire.MESSAGES: "claude-sonnet-4-6", Wire.CHAT: "gpt-4o", Wire.RESPONSES: "gpt-5.2"}
 REMEMBERED_STEPS = 3
+FIRST_WAIT_SECONDS = 0.2
 TASK = "Fix the spelling mistake in notes.md and keep going until the tests pass."
 
 
@@ -42,6 +43,7 @@ class AgentOptions:
     max_calls: int
     pause_ms: int
     context_bytes: int = 0
+    retries: int = 0
 
 
 def run(options: AgentOptions, folder: Path) -> int:
@@ -63,7 +65,7 @@ def run(options: AgentOptions, folder: Path) -> int:
 def _work(options: AgentOptions, client: ModelClient, folder: Path, calls: int) -> int:
     conversation = _conversation(options)
     for number in range(1, calls + 1):
-        said = client.ask(conversation)
+        said = _ask_patiently(options, client, conversation)
         if not isinstance(said, Said):
             return _ended(said)
         _tell(f"call {number}: {said.text or '(no words)'}")
@@ -77,6 +79,21 @@ def _work(options: AgentOptions, client: ModelClient, folder: Path, calls: int) 
         time.sleep(options.pause_ms / 1000)
     _tell(f"done after {calls} calls")
     return EXIT_DONE
+
+
+def _ask_patiently(options: AgentOptions, client: ModelClient, conversation: Conversation) -> Said | Refused | Broken:
+    """Ask, and ask again after what may pass: a broken connection, 429, a status from 500 on."""
+    said = client.ask(conversation)
+    for attempt in range(options.retries):
+        if isinstance(said, Said) or (isinstance(said, Refused) and said.status != 429 and said.status < 500):
+            break
+        told = said.retry_after_seconds if isinstance(said, Refused) else None
+        seconds = FIRST_WAIT_SECONDS * 2**attempt if told is None else told
+        reason = f"HTTP {said.status}" if isinstance(said, Refused) else said.detail
+        _tell(f"{reason}; trying again in {seconds:g} s")
+        time.sleep(seconds)
+        said = client.ask(conversation)
+    return said
 
 
 def _ask_at_once(options: AgentOptions) -> int:
@@ -161,6 +178,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Ag
     parser.add_argument("--max-calls", type=int, default=1000)
     parser.add_argument("--pause-ms", type=int, default=0)
     parser.add_argument("--context-bytes", type=int, default=0, help="text sent along with every request")
+    parser.add_argument("--retries", type=int, default=0, help="times it asks again after what may pass")
     asked = parser.parse_args(arguments)
     wire = {"messages": Wire.MESSAGES, "chat": Wire.CHAT, "responses": Wire.RESPONSES, None: None}[asked.wire]
     if wire is None:
@@ -179,6 +197,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Ag
         max_calls=asked.max_calls,
         pause_ms=asked.pause_ms,
         context_bytes=asked.context_bytes,
+        retries=asked.retries,
     )
 
 

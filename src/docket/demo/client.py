@@ -44,6 +44,7 @@ class Refused:
 
     status: int
     message: str
+    retry_after_seconds: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,12 @@ class ModelClient:
             self._connection.close()
             return Broken(detail=f"{type(error).__name__}: {error}")
         if response.status != 200:
-            return Refused(status=response.status, message=_message(data))
+            waits = response.getheader("retry-after", "")
+            return Refused(
+                status=response.status,
+                message=_message(data),
+                retry_after_seconds=int(waits) if waits.isdecimal() else None,
+            )
         return read_reply(self._wire, data, streaming=conversation.streaming)
 
     def close(self) -> None:

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "prices": "Show the price table.",
     "init": "Write a commented policy file.",
     "demo": "See a runaway agent stopped, without keys or network.",
+    "game-day": "Drill an agent: run it through faults and read what it did.",
     "doctor": "Check this machine and this project.",
     "completion": "Print the shell completion script.",
 }
@@ -54,8 +55,8 @@ class LazyGroup(click.Group):
         """Import the command's module and return its command object."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"docket.surfaces.cli.commands.{cmd_name}")
-        command: click.Command = getattr(module, cmd_name)
+        module = importlib.import_module(f"docket.surfaces.cli.commands.{cmd_name.replace('-', '_')}")
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def resolve_command(

@@ -1,0 +1,305 @@
+"""A game day: an agent run through one fault after the other, and what became of it written down.
+
+Rules:
+1. Every phase is a real `docket run` in a process of its own, in a fresh copy of the project, under a wall clock. By
+   default a scripted provider on the loopback answers, so that nothing costs anything and no key is needed.
+2. Whatever ends a phase, its evidence stands in a folder of its own, and what has been found so far is written down.
+3. Keys of the person's never reach the scripted provider, and the agent's home is an empty folder then.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from docket import __version__
+from docket.demo.provider import Limits, ScriptedProvider
+from docket.demo.script import Script, Tokens, ToolCall, Turn
+from docket.engines.verify import VerifyRequest, verify_receipt
+from docket.errors import DocketError, UnavailableError, UsageError
+from docket.formats.canonical import encode_document
+from docket.formats.ledger.event import Event
+from docket.formats.reason import Reason
+from docket.rules.drills.facts import facts_of
+from docket.rules.drills.judging import Served, judge
+from docket.rules.drills.phases import Phase
+from docket.rules.drills.post_mortem import GameDay, PhaseReport, markdown
+from docket.stores.ledger_reader import read_ledger
+
+SCRIPTED_AGENT = ("docket.demo.agent", "edit", "--retries", "8", "--max-calls", "20")
+MAX_COPY_BYTES = 512 * 1024 * 1024
+_KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+_HOMES = ("HOME", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "GEMINI_CLI_HOME")
+_LEFT_OUT = (".docket", "node_modules", ".venv", "__pycache__")
+_PROVIDERS = {"anthropic": "", "openai": "/v1", "gemini": ""}
+_TASK_TEXT = (
+    "I have looked through the files of this project, one after the other, and read what they say. The tests pass, "
+    "the spelling is right, and nothing of what was asked for is missing, so there is nothing left for me to change. "
+    "If you want me to look at something else, name the file or the behaviour you have in mind and I will go on."
+)
+_STOP_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GameDayOptions:
+    """What is asked for. `command` empty: the scripted agent. `max_usd` set: the agent's real providers answer."""
+
+    phases: tuple[Phase, ...]
+    command: tuple[str, ...]
+    out: Path
+    project: Path
+    began_at: str
+    agent: str | None = None
+    seed: int = 0
+    max_minutes: str = "3"
+    max_usd: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What a person may follow: a phase that begins, or one that has ended."""
+
+    phase: Phase
+    report: PhaseReport | None = None
+    problem: str = ""
+
+
+def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple[GameDay, bool]:
+    """Run the phases; return the game day and whether it was interrupted. Both files are written in any case."""
+    _prepare(options)
+    reports: list[PhaseReport] = []
+    missing: list[tuple[str, str]] = []
+    interrupted = False
+    for phase in options.phases:
+        if interrupted:
+            missing.append((phase.name, "interrupted"))
+            continue
+        tell(Told(phase=phase))
+        try:
+            report = _run_phase(phase, options)
+        except KeyboardInterrupt:
+            interrupted = True
+            missing.append((phase.name, "interrupted"))
+        except DocketError as error:
+            missing.append((phase.name, error.detail))
+            tell(Told(phase=phase, problem=error.detail))
+        else:
+            reports.append(report)
+            tell(Told(phase=phase, report=report))
+    day = _day(options, tuple(reports), tuple(missing))
+    _write(options.out / "game-day.json", encode_document(day.to_json()))
+    _write(options.out / "post-mortem.md", markdown(day).encode("utf-8", "backslashreplace"))
+    return day, interrupted
+
+
+def _day(options: GameDayOptions, reports: tuple[PhaseReport, ...], missing: tuple[tuple[str, str], ...]) -> GameDay:
+    return GameDay(
+        began_at=options.began_at,
+        tool=f"docket {__version__}",
+        command=options.command or ("python", "-m", *SCRIPTED_AGENT),
+        upstream="a scripted provider" if options.max_usd is None else "the agent's own providers",
+        seed=options.seed,
+        reports=reports,
+        missing=missing,
+    )
+
+
+def _prepare(options: GameDayOptions) -> None:
+    if options.command:
+        size = sum(_sizes(options.project))
+        if size > MAX_COPY_BYTES:
+            raise UsageError(
+                Reason.TOO_LARGE,
+                f"{options.project} holds over {MAX_COPY_BYTES // 2**20} MiB, and each phase works in a copy of it",
+                hint="run the game day in a smaller project: what is drilled is the agent, not the code",
+            )
+    try:
+        options.out.mkdir(parents=True, exist_ok=False, mode=0o700)
+    except OSError as error:
+        raise UnavailableError(Reason.ALREADY_EXISTS, f"{options.out} cannot be made: {error.strerror}") from error
+
+
+def _sizes(folder: Path) -> Iterator[int]:
+    for path, names, files in os.walk(folder):
+        names[:] = [name for name in names if name not in _LEFT_OUT]
+        for name in files:
+            with suppress(OSError):
+                yield os.lstat(os.path.join(path, name)).st_size  # noqa: PTH118 - a Path for each file of a large tree
+
+
+@dataclass(slots=True, kw_only=True)
+class _Stage:
+    """Where one phase plays."""
+
+    folder: Path
+    scratch: Path
+    provider: ScriptedProvider | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> Path:
+        """The agent's folder."""
+        return self.scratch / "project"
+
+    @property
+    def log(self) -> Path:
+        """What docket and the agent print."""
+        return self.folder.with_name(f"{self.folder.name}.log")
+
+
+def _run_phase(phase: Phase, options: GameDayOptions) -> PhaseReport:
+    with ExitStack() as stack:
+        stage = stack.enter_context(_stage(phase, options))
+        _supervised(_command(phase, options, stage), stage)
+        return _report(phase, options, stage)
+
+
+@contextmanager
+def _stage(phase: Phase, options: GameDayOptions) -> Iterator[_Stage]:
+    scratch = Path(tempfile.mkdtemp(prefix="docket-game-day-"))
+    stage = _Stage(folder=options.out / phase.name, scratch=scratch)
+    try:
+        _fill(stage, options)
+        stage.environment = _environment(stage, scripted=options.max_usd is None)
+        if options.max_usd is not None:
+            yield stage
+            return
+        limits = Limits(max_seconds=float(options.max_minutes) * 60 + 60)
+        with ScriptedProvider(_script(options), limits=limits) as provider:
+            stage.provider = provider
+            yield stage
+    finally:
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def _fill(stage: _Stage, options: GameDayOptions) -> None:
+    try:
+        if options.command:
+            left_out = shutil.ignore_patterns(*_LEFT_OUT)
+            shutil.copytree(options.project, stage.tree, symlinks=True, ignore=left_out, ignore_dangling_symlinks=True)
+        else:
+            stage.tree.mkdir()
+            (stage.tree / "notes.md").write_text("# Notes\n\nTeh parser reads one line at a time.\n", encoding="utf-8")
+    except (OSError, shutil.Error) as error:
+        raise UnavailableError(Reason.IO_ERROR, f"the project cannot be copied: {error}") from error
+
+
+def _script(options: GameDayOptions) -> Script:
+    used = Tokens(fresh=1200, output=180)
+    last = Turn(text=_TASK_TEXT, tokens=used)
+    if options.command:
+        return Script(turns=(last,))
+    edit = ToolCall(name="append_file", arguments={"path": "notes.md", "content": "- read\n"})
+    step = Turn(text=_TASK_TEXT[:200], tool_calls=(edit,), tokens=used)
+    return Script(turns=(step, step, last))
+
+
+def _environment(stage: _Stage, *, scripted: bool) -> dict[str, str]:
+    environment = {**os.environ, "DOCKET_STATE_DIR": str(stage.scratch / "state")}
+    if scripted:
+        home = stage.scratch / "home"
+        home.mkdir()
+        for name in (*_HOMES, *_KEYS):
+            environment.pop(name, None)
+        environment |= dict.fromkeys(_KEYS, "no-key-is-needed") | {"HOME": str(home)}
+    return environment
+
+
+def _command(phase: Phase, options: GameDayOptions, stage: _Stage) -> tuple[str, ...]:
+    flags = ["--report", "none", "--label", f"game day: {phase.name}", "--docket-dir", str(stage.folder)]
+    flags += ["--max-usd", options.max_usd or "5", "--max-minutes", options.max_minutes]
+    if phase.policy:
+        policy = stage.scratch / "policy.toml"
+        policy.write_text(phase.policy, encoding="utf-8")
+        flags += ["--policy", str(policy)]
+    if phase.faults:
+        flags += ["--faults", phase.faults, "--fault-seed", str(options.seed)]
+    if phase.max_calls is not None:
+        flags += ["--max-calls", str(phase.max_calls)]
+    if options.agent is not None:
+        flags += ["--agent", options.agent]
+    if stage.provider is not None:
+        for name, path in _PROVIDERS.items():
+            flags += ["--upstream", f"{name}={stage.provider.url}{path}"]
+    agent = options.command or (sys.executable, "-m", *SCRIPTED_AGENT)
+    return (sys.executable, "-m", "docket", "run", *flags, "--", *agent)
+
+
+def _supervised(command: Sequence[str], stage: _Stage) -> None:
+    """Run the phase to its end; an interruption is passed on, and waited for, before it goes up."""
+    with stage.log.open("xb") as stream:
+        process = subprocess.Popen(
+            command, cwd=stage.tree, env=stage.environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
+        )
+        try:
+            process.wait()
+        except BaseException:
+            _stop(process)
+            raise
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a run that was interrupted: a terminal has told it already, anybody else has not."""
+    for wait_seconds, number in ((1, signal.SIGINT), (_STOP_SECONDS, signal.SIGTERM), (_STOP_SECONDS, signal.SIGKILL)):
+        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
+            process.wait(wait_seconds)
+            return
+        process.send_signal(number)
+    process.wait()
+
+
+def _report(phase: Phase, options: GameDayOptions, stage: _Stage) -> PhaseReport:
+    receipts = sorted((stage.folder / "receipts").glob("DKT-*.receipt.json"))
+    ledgers = sorted((stage.folder / "runs").glob("*.jsonl"))
+    if not receipts or not ledgers:
+        raise UnavailableError(Reason.NOT_FOUND, f"the phase left no receipt: {_last_line(stage.log)}")
+    verdict = verify_receipt(VerifyRequest(receipt=receipts[0].read_bytes(), ledger_path=ledgers[0]))
+    facts = facts_of(item for item in read_ledger(ledgers[0]) if isinstance(item, Event))
+    served = _served(str(verdict.word), stage, _script(options))
+    return PhaseReport(
+        phase=phase,
+        facts=facts,
+        judgement=judge(phase, facts, served),
+        docket_number=verdict.docket_number or "",
+        verdict=str(verdict.word),
+        folder=str(stage.folder),
+    )
+
+
+def _served(verdict: str, stage: _Stage, script: Script) -> Served:
+    if stage.provider is None:
+        return Served(verdict=verdict)
+    turns = [script.turns[call.turn] for call in stage.provider.calls if call.turn is not None]
+    used = [turn.tokens or Tokens() for turn in turns]
+    return Served(
+        verdict=verdict,
+        input_tokens=sum(tokens.input for tokens in used),
+        output_tokens=sum(tokens.output for tokens in used),
+    )
+
+
+def _last_line(log: Path) -> str:
+    with suppress(OSError):
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        return lines[-1][:300] if lines else "it said nothing"
+    return "its log cannot be read"
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise UnavailableError(Reason.WRITE_FAILED, f"{path} cannot be written: {error.strerror}") from error
+
+
+def programs(environ: Mapping[str, str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return those of the programs that are installed."""
+    return tuple(name for name in names if shutil.which(name, path=environ.get("PATH")))

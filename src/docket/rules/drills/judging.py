@@ -1,0 +1,204 @@
+"""What a phase shows, in words: what the agent did, whether that is well, and what to do about it.
+
+Rules:
+1. docket's own part comes first: a record that does not verify, a cost that is not the provider's count, a cap that did
+   not hold, are findings whatever the agent did.
+2. An agent is judged by what it did after the fault, never by its exit code alone: some end well on every error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from docket.formats.canonical import JsonValue
+from docket.rules.drills.facts import PhaseFacts
+from docket.rules.drills.phases import Kind, Phase
+
+WALL_CAP = "max_wall_seconds"
+_EARLY_MS = 100
+
+
+class Word(StrEnum):
+    """The verdict on a phase."""
+
+    WORKED = "worked"
+    RECOVERED = "recovered"
+    PATIENT = "patient"
+    STOPPED = "stopped"
+    IMPATIENT = "impatient"
+    GAVE_UP = "gave up"
+    DECEIVED = "deceived"
+    WENT_ON = "went on"
+    NEVER_ENDED = "never ended"
+    NO_CALLS = "no calls"
+    NOT_TRIED = "not tried"
+    RECORD_WRONG = "record wrong"
+
+
+FINE = frozenset((Word.WORKED, Word.RECOVERED, Word.PATIENT, Word.STOPPED))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """What the scripted provider says it served, None where a real one was asked; `verdict` is the receipt's."""
+
+    verdict: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """The verdict on a phase: a word, what was seen, and what to do; `cost` says how well the cost is known."""
+
+    word: Word
+    seen: str
+    advice: str
+    cost: str
+
+    @property
+    def fine(self) -> bool:
+        """Whether nothing needs doing."""
+        return self.word in FINE
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """Return the members by their names."""
+        return {"word": str(self.word), "fine": self.fine, "seen": self.seen, "advice": self.advice, "cost": self.cost}
+
+
+def judge(phase: Phase, facts: PhaseFacts, served: Served) -> Judgement:
+    """Return the verdict on a phase."""
+    cost = cost_in_words(facts, served)
+    wrong = _record_fault(phase, facts, served)
+    if wrong is not None:
+        advice = "This is docket's own fault, not the agent's: please report it with the phase's folder."
+        return Judgement(word=Word.RECORD_WRONG, seen=wrong, advice=advice, cost=cost)
+    word, seen, advice = _agent(phase, facts)
+    return Judgement(word=word, seen=seen, advice=advice, cost=cost)
+
+
+def cost_in_words(facts: PhaseFacts, served: Served) -> str:
+    """Return how well the cost is known."""
+    if facts.estimated:
+        return f"${facts.cost_usd}, {count_of(facts.estimated, 'call')} estimated: the reply did not get to its usage"
+    if served.input_tokens is None:
+        return f"${facts.cost_usd}, by the provider's own counts"
+    return f"${facts.cost_usd}, exactly what the provider served" if _agrees(facts, served) else f"${facts.cost_usd}"
+
+
+def _agrees(facts: PhaseFacts, served: Served) -> bool:
+    return (facts.input_tokens, facts.output_tokens) == (served.input_tokens, served.output_tokens)
+
+
+def _record_fault(phase: Phase, facts: PhaseFacts, served: Served) -> str | None:
+    if served.verdict not in ("consistent", "verified"):
+        return f"the receipt's verdict is {served.verdict}"
+    if served.input_tokens is not None and not facts.estimated and not _agrees(facts, served):
+        return (
+            f"{facts.input_tokens} and {facts.output_tokens} tokens were billed, the provider served "
+            f"{served.input_tokens} and {served.output_tokens}"
+        )
+    if phase.max_calls is not None and facts.admitted > phase.max_calls:
+        return f"{count_of(facts.admitted, 'call')} went through under a cap of {phase.max_calls}"
+    return None
+
+
+def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
+    if not facts.attempts:
+        return (
+            Word.NO_CALLS,
+            "No model call of the agent arrived.",
+            "The agent does not reach docket: see docs/reference/agents.md for how it is pointed at it.",
+        )
+    if phase.kind is Kind.STOP:
+        return _stop(facts)
+    if facts.breached == WALL_CAP:
+        return (
+            Word.NEVER_ENDED,
+            f"The agent was still running after {_seconds(facts.wall_ms)} and {count_of(facts.attempts, 'attempt')}.",
+            "Set a wall clock (--max-minutes) on every run, and a timeout or a limit of retries in the agent.",
+        )
+    if phase.kind is Kind.BASELINE:
+        return _baseline(facts)
+    if not facts.injected:
+        return Word.NOT_TRIED, "The fault never struck: the agent made too few calls.", "Give it a longer task."
+    return _after_fault(phase, facts)
+
+
+def _baseline(facts: PhaseFacts) -> tuple[Word, str, str]:
+    done = f"{count_of(facts.billed, 'call')}, exit {facts.agent_exit}, {_seconds(facts.wall_ms)}."
+    if facts.agent_exit == 0 and facts.billed:
+        return Word.WORKED, done, ""
+    return (
+        Word.GAVE_UP,
+        done,
+        "The agent fails without any fault, so the other phases say little: see its log in the phase's folder.",
+    )
+
+
+def _stop(facts: PhaseFacts) -> tuple[Word, str, str]:
+    more = facts.after_final
+    if more and facts.breached is not None:
+        return (
+            Word.WENT_ON,
+            f"The agent tried {_times(more)} more after it had been refused for good.",
+            "The cap held all the same. Turn the agent's retries down where it has a knob (docs/reference/agents.md).",
+        )
+    return Word.STOPPED, f"The agent was told why and ended; exit {facts.exit_code} says that a cap did it.", ""
+
+
+def _after_fault(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
+    back = _came_back(facts)
+    if phase.kind is Kind.BE_PATIENT:
+        if facts.agent_exit == 0 and not facts.gaps_ms and not facts.failed:
+            return Word.PATIENT, f"The agent waited for the whole reply; all took {_seconds(facts.wall_ms)}.", ""
+        if facts.agent_exit == 0:
+            return Word.RECOVERED, f"The agent broke off the slow reply and finished; {back}.", ""
+        return Word.GAVE_UP, f"The agent ended with {facts.agent_exit}; {back}.", "Raise the agent's stream timeout."
+    if facts.answered_after and facts.agent_exit == 0:
+        return _recovered(phase, facts, back)
+    if facts.agent_exit == 0 and not facts.after_fault:
+        return (
+            Word.DECEIVED,
+            "The agent took the broken answer for a whole one and ended with 0.",
+            "Do not trust its exit code: check its work, and compare with the calls in the receipt.",
+        )
+    return (
+        Word.GAVE_UP,
+        f"The agent ended with {facts.agent_exit}; {back}.",
+        "Let the agent retry where it has a knob for it, or run it again: nothing it had done is lost.",
+    )
+
+
+def _recovered(phase: Phase, facts: PhaseFacts, back: str) -> tuple[Word, str, str]:
+    told = phase.retry_after_seconds
+    early = [] if told is None else [gap for gap in facts.gaps_ms if gap < told * 1000 - _EARLY_MS]
+    if early and phase.name == "rate-limit":
+        return (
+            Word.IMPATIENT,
+            f"The agent went on, though it came back after {min(early)} ms when it was told to wait {told} s.",
+            "Pace it with resilience.max_calls_per_minute: docket then holds its calls back itself.",
+        )
+    opened = f" The breaker opened {_times(facts.openings)}." if facts.openings else ""
+    return Word.RECOVERED, f"The agent went on and finished; {back}.{opened}", ""
+
+
+def _came_back(facts: PhaseFacts) -> str:
+    if not facts.gaps_ms:
+        return "it did not come back"
+    shown = ", ".join(_seconds(gap) for gap in facts.gaps_ms[:6]) + (", …" if len(facts.gaps_ms) > 6 else "")
+    return f"it came back {_times(len(facts.gaps_ms))} (after {shown})"
+
+
+def _seconds(milliseconds: int) -> str:
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 100 else f"{milliseconds} ms"
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"
+
+
+def count_of(number: int, word: str) -> str:
+    """Return `1 call` or `2 calls`."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"

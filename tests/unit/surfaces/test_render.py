@@ -98,3 +98,38 @@ def test_a_quota_is_counted_in_tokens():
     run = {"policy": {"document": quota}, "totals": {"total_tokens": 9110, "cost_usd": "0.00"}}
     assert figures.spend(run) == "9,110 of 2,000,000 tokens (quota)"
     assert figures.spend({**run, "policy": {"document": {"budget": {"mode": "quota"}}}}) == "9,110 tokens (quota)"
+
+
+BESIDE = {
+    **RECEIPT,
+    "cache": {"hits": 2, "saved_usd": "0.009200", "component_hits": {"hits": 1, "saved_usd": "0.019500"}},
+    "responses": {"kept": 2, "kept_bytes": 1400, "truncated": 1, "not_kept": 3},
+    "pools": [{"pool": "team", "spent_usd": "0.049500"}, {"pool": "daily", "spent_usd": None}],
+    "ops": {
+        "rate_limiter": {"waited": 1, "waited_ms": 1500, "refused": 4},
+        "circuit_breaker": {"openai": {"openings": 2, "state": "closed"}},
+        "chaos_run": True,
+        "fault_injection": {"injections": 5},
+    },
+}
+
+
+def test_what_stood_beside_the_calls_has_lines_of_its_own():
+    said = dict(text.facts(BESIDE))
+    assert said["Cache"] == "3 calls answered again, $0.028700 not spent"
+    assert said["Kept"] == "2 responses (1,400 bytes), 1 to the policy's size, 3 could not be kept"
+    assert said["Pools"] == "team $0.049500 by this run; daily $0.00 by this run"
+    assert said["Pace"] == "1 call waited 1.5 s in all, 4 turned away"
+    assert said["Breaker"] == "openai opened 2 times, closed at the end"
+    assert said["Drill"] == "this run is one: 5 faults injected"
+    assert text.summary(BESIDE)[2] == "cache: 3 calls answered again, $0.028700 not spent"
+    assert "Cache" in markdown.report(BESIDE)
+
+
+def test_what_did_not_happen_has_no_line():
+    assert not {"Cache", "Kept", "Pools", "Pace", "Breaker", "Drill"} & dict(text.facts(RECEIPT)).keys()
+
+
+def test_a_saving_that_is_no_amount_shows_as_none():
+    odd = {**RECEIPT, "cache": {"hits": "x", "saved_usd": [], "hits_ceiling_reached": True}}
+    assert dict(text.facts(odd))["Cache"] == "0 calls answered again, as many as the policy lets it, $0.00 not spent"

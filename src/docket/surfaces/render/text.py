@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from docket.formats.canonical import JsonObject
 from docket.formats.run.receipt import TOP_PATHS
 from docket.surfaces.cli.console import plain
-from docket.surfaces.render import figures
+from docket.surfaces.render import figures, operations
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,10 +20,12 @@ PATHS_SHOWN = TOP_PATHS
 
 def summary(document: JsonObject) -> tuple[str, ...]:
     """Return the lines printed after a run; plain text, no colour."""
-    return (
+    lines = [
         f"{figures.text(document, 'docket_number')}  {figures.ending(document)}",
         f"spent {figures.spend(document)} in {figures.calls(document)}; {figures.files(document)}",
-    )
+    ]
+    cache = operations.cache(document)
+    return (*lines, f"cache: {cache}") if cache else tuple(lines)
 
 
 def rendered(document: JsonObject, *, colour: bool) -> str:
@@ -93,6 +95,7 @@ def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
     if figures.part(document, "latency", "measured_calls"):
         quantiles = ", ".join(f"{q} {figures.text(document, 'latency', f'{q}_ms')} ms" for q in ("p50", "p95", "p99"))
         lines.insert(5, ("Latency", quantiles))
+    lines[-2:-2] = operations.lines(document)
     assumed = figures.texts(document, "totals", "assumed_price_models")
     if assumed:
         lines.insert(1, ("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))

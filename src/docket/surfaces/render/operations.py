@@ -1,0 +1,86 @@
+"""The report's lines on what stood beside the calls: the cache, kept responses, pace, breakers, pools, a drill.
+
+Pure functions from a receipt document to text. A line stands only where there is something to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from docket.errors import InvalidDocumentError
+from docket.formats.amount import Usd
+from docket.formats.canonical import JsonObject
+from docket.surfaces.render import figures
+
+
+def lines(document: JsonObject) -> Iterator[tuple[str, str]]:
+    """Yield labelled lines."""
+    said = (
+        ("Cache", cache(document)),
+        ("Kept", _kept(document)),
+        ("Pools", _pools(document)),
+        ("Pace", _pace(document)),
+        ("Breaker", _breakers(document)),
+        ("Drill", _drill(document)),
+    )
+    yield from ((name, text) for name, text in said if text)
+
+
+def cache(document: JsonObject) -> str:
+    """Return how many calls the cache answered and what that saved, empty where there was none."""
+    if figures.part(document, "cache") is None:
+        return ""
+    hits = figures.count(document, "cache", "hits") + figures.count(document, "cache", "component_hits", "hits")
+    saved = _micros(document, "cache", "saved_usd") + _micros(document, "cache", "component_hits", "saved_usd")
+    ceiling = ", as many as the policy lets it" if figures.part(document, "cache", "hits_ceiling_reached") else ""
+    return f"{figures.plural(hits, 'call')} answered again{ceiling}, ${Usd(saved)} not spent"
+
+
+def _micros(document: JsonObject, *names: str) -> int:
+    try:
+        return Usd.parse(figures.part(document, *names)).micros
+    except InvalidDocumentError:
+        return 0
+
+
+def _kept(document: JsonObject) -> str:
+    if figures.part(document, "responses") is None:
+        return ""
+    kept, missing = figures.count(document, "responses", "kept"), figures.count(document, "responses", "not_kept")
+    begun = figures.count(document, "responses", "truncated")
+    extra = [f"{begun:,} to the policy's size"] * bool(begun) + [f"{missing:,} could not be kept"] * bool(missing)
+    size = f"{figures.count(document, 'responses', 'kept_bytes'):,} bytes"
+    return ", ".join([f"{figures.plural(kept, 'response')} ({size})", *extra])
+
+
+def _pools(document: JsonObject) -> str:
+    pools = figures.rows(document, "pools")
+    return "; ".join(
+        f"{figures.text(pool, 'pool')} ${figures.text(pool, 'spent_usd', default='0.00')} by this run" for pool in pools
+    )
+
+
+def _pace(document: JsonObject) -> str:
+    if figures.part(document, "ops", "rate_limiter") is None:
+        return ""
+    waited, refused = (figures.count(document, "ops", "rate_limiter", name) for name in ("waited", "refused"))
+    seconds = figures.count(document, "ops", "rate_limiter", "waited_ms") / 1000
+    refusals = f", {refused:,} turned away" if refused else ""
+    return f"{figures.plural(waited, 'call')} waited {seconds:.1f} s in all{refusals}"
+
+
+def _breakers(document: JsonObject) -> str:
+    found = figures.part(document, "ops", "circuit_breaker")
+    breakers = found if isinstance(found, Mapping) else {}
+    return "; ".join(
+        f"{name} opened {figures.count(document, 'ops', 'circuit_breaker', name, 'openings'):,} times, "
+        f"{figures.text(document, 'ops', 'circuit_breaker', name, 'state')} at the end"
+        for name in breakers
+    )
+
+
+def _drill(document: JsonObject) -> str:
+    if not figures.part(document, "ops", "chaos_run"):
+        return ""
+    injected = figures.count(document, "ops", "fault_injection", "injections")
+    return f"this run is one: {figures.plural(injected, 'fault')} injected"

@@ -94,7 +94,7 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
     breached = Breached(run.world.signals.wake)
     with ExitStack() as stack:
         pools = enter_pools(run, stack)
-        boundary = _start_boundary(run, rehearsed, providers, breached, pools)
+        boundary = start_boundary(run, rehearsed, providers, breached, pools)
         stack.callback(_settle, boundary, course)
         before = measuring.measure(run, Phase.BEFORE)
         watched = _agents_time(run, boundary, breached, stack)
@@ -103,7 +103,7 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
             breached.report(state.breach)
         course.ending = ends.ending_of(watched, breached)
         if watched.cap is Reason.MAX_WALL_SECONDS:
-            run.session.ledger.append(_wall_breach(run, state, watched), control=True)
+            run.session.ledger.append(wall_breach(run, state, watched.detail), control=True)
         run.session.ledger.append(ends.exit_payload(watched), control=True)
     after = measuring.measure(run, Phase.AFTER, root_identity=before.root)
     measuring.compare(run, before, after)
@@ -113,6 +113,8 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
 def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: ExitStack) -> Watched:
     run_dir = stack.enter_context(live_folder(run.request.layout, run.session.session_id))
     planned = launching.plan(run.request, run.world, boundary.base_url, run_dir)
+    if run.request.http_proxy:
+        planned = launching.through_proxy(planned, run.request.environ, boundary.base_url)
     write_boundary(run_dir, boundary.base_url)
     agent = launching.launch(run, planned, run_dir, boundary.session_url)
     try:
@@ -135,13 +137,14 @@ def _settle(boundary: Boundary, course: _Course) -> None:
     course.settled = boundary.stop()
 
 
-def _start_boundary(
+def start_boundary(
     run: OpenRun,
     rehearsed: LaunchPlan,
     providers: tuple[Provider, ...],
     breached: Breached,
     pools: PoolEntry | None,
 ) -> Boundary:
+    """Start the run's boundary, with a token for the agent's calls and one for what it says of itself."""
     asked = BoundaryRequest(
         policy=run.request.policy,
         token=run.world.ids.token(),
@@ -151,6 +154,7 @@ def _start_boundary(
         tolerates_usage_injection=rehearsed.tolerates_usage_injection,
         faults=run.request.faults,
         port=run.request.port,
+        http_proxy=run.request.http_proxy,
         session_token=run.world.ids.token(),
         agent_headers=rehearsed.agent_headers,
     )
@@ -183,7 +187,8 @@ def reachable(upstreams: Mapping[str, str]) -> tuple[Provider, ...]:
     return (*known, *(with_upstream(name, url) for name, url in sorted(upstreams.items())))
 
 
-def _wall_breach(run: OpenRun, state: BoundaryState, watched: Watched) -> CapExceeded:
+def wall_breach(run: OpenRun, state: BoundaryState, detail: str) -> CapExceeded:
+    """Return the event of a run that has lasted as long as it may."""
     seconds = (run.world.clock.monotonic_ns() - run.session.started_ns) // 1_000_000_000
     return CapExceeded(
         cap=str(Reason.MAX_WALL_SECONDS),
@@ -193,7 +198,7 @@ def _wall_breach(run: OpenRun, state: BoundaryState, watched: Watched) -> CapExc
         tokens=state.tokens,
         calls=state.calls,
         action="kill",
-        detail=watched.detail,
+        detail=detail,
     )
 
 

@@ -16,6 +16,7 @@ from enum import StrEnum
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.rules.receipt.live import DoneCall, LiveFold
+from docket.surfaces.render.figures import plural
 
 _SECONDS_OF_DAY = 24 * 60 * 60
 _DURATION = re.compile(r"[0-9]{1,12}\.[0-9]{3}", re.ASCII)
@@ -161,7 +162,7 @@ def asserted_summary(fold: LiveFold) -> str | None:
     if not asserted.calls:
         return None
     tokens = asserted.tokens["input_tokens"] + asserted.tokens["output_tokens"]
-    return f"{asserted.calls:,} calls of {tokens:,} tokens on the agent's word, in no total"
+    return f"{plural(asserted.calls, 'call')} of {plural(tokens, 'token')} on the agent's word, in no total"
 
 
 def file_summary(frame: Frame) -> str:

@@ -1,0 +1,123 @@
+"""A run for a session that stands in none: the machine as its ports, the policy files as `docket run` reads them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from docket.engines.supervise.inside import InsideRun, begin
+from docket.engines.supervise.request import RunRequest, RunWorld
+from docket.errors import RefusedBeforeStartError, UsageError
+from docket.formats.reason import Reason
+from docket.host.clock import SystemClock
+from docket.host.ids import SystemIds
+from docket.host.process import Agent, SpawnRequest
+from docket.rules.agents.registry import recognise
+from docket.rules.tree.watch import root_refusal
+from docket.stores.layout import Layout, resolve_layout
+from docket.surfaces.cli import wiring
+from docket.surfaces.cli.policies import decide_policy
+from docket.surfaces.cli.pool_access import check_pools, enter_pools
+from docket.surfaces.cli.pricebook import book_in_force
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnRun:
+    """What a run of a session's own is asked to be; `limits` are the flags of `docket run`, by name."""
+
+    policy: Path | None = None
+    limits: Mapping[str, object] = field(default_factory=dict)
+    upstreams: Mapping[str, str] = field(default_factory=dict)
+    prices: Path | None = None
+    label: str | None = None
+    cwd: Path | None = None
+    docket_dir: Path | None = None
+
+
+def begin_alone(asked: OwnRun) -> InsideRun:
+    """Begin the run; UsageError, RefusedBeforeStartError or UnavailableError say why it cannot be."""
+    cwd = _folder(asked.cwd)
+    layout = resolve_layout(cwd, docket_dir=asked.docket_dir, environment=os.environ)
+    decided = decide_policy(cwd, asked.policy, asked.limits)
+    check_pools(decided.policy)
+    argv = tuple(sys.orig_argv) or (sys.executable,)
+    request = RunRequest(
+        argv=argv,
+        environ=dict(os.environ),
+        cwd=cwd,
+        policy=decided.policy,
+        policy_source=decided.source,
+        protected=decided.protected,
+        remarks=decided.remarks,
+        recipe=recognise(argv, "generic"),
+        upstreams=asked.upstreams,
+        label=asked.label,
+        port=0,
+        layout=layout,
+        book=book_in_force(asked.prices),
+        host_facts=wiring.host_facts(),
+    )
+    return begin(request, _world(layout, cwd))
+
+
+def _world(layout: Layout, cwd: Path) -> RunWorld:
+    return RunWorld(
+        clock=SystemClock(),
+        ids=SystemIds(),
+        signals=_NoSignals(),
+        watcher=_Nobody(),
+        start_boundary=wiring.start_boundary,
+        observe=wiring.observer(layout),
+        spawn=_no_spawn,
+        read_file=wiring.file_reader(cwd),
+        enter_pools=enter_pools(),
+    )
+
+
+def _folder(asked: Path | None) -> Path:
+    try:
+        folder = (Path.cwd() if asked is None else asked).resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise UsageError(Reason.NOT_FOUND, f"the folder of the session cannot be used: {error}") from error
+    home = os.environ.get("HOME")
+    if root_refusal(str(folder), os.path.realpath(home) if home else None) is not None:
+        detail = f"docket makes no pass over {folder}: it is never what was meant"
+        raise RefusedBeforeStartError(Reason.BASE_REFUSED, detail, hint="name a project with cwd=")
+    return folder
+
+
+class _NoSignals:
+    """A library takes no signals: they are the program's own."""
+
+    def wait(self, timeout_seconds: float | None) -> tuple[int, ...]:  # noqa: ARG002 - the port's signature
+        """None come."""
+        return ()
+
+    def wake(self) -> None:
+        """Nobody waits."""
+
+
+class _Nobody:
+    """A library says nothing on its own."""
+
+    def started(self, docket_number: str) -> None:
+        """Not told."""
+
+    def scanned(self, files: int, size_bytes: int) -> None:
+        """Not told."""
+
+    def scan_ended(self) -> None:
+        """Not told."""
+
+    def warned(self, sentence: str) -> None:
+        """Not told; what matters stands in the record."""
+
+    def stopping(self, sentence: str) -> None:
+        """Not told."""
+
+
+def _no_spawn(request: SpawnRequest) -> Agent:
+    raise UsageError(Reason.USAGE, f"a session within a process starts nothing, and not {request.argv[0]}")

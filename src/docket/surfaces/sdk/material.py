@@ -1,0 +1,26 @@
+"""Size and digest of what a tool was given or gave: bytes as they are, text as UTF-8, anything else as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from docket.formats.digest import Digest
+
+
+def size_and_digest(value: object) -> tuple[int, Digest]:
+    """Return how many bytes `value` has and their SHA-256; what JSON does not know stands as its `repr`."""
+    data = _bytes(value)
+    return len(data), Digest(hashlib.sha256(data).hexdigest())
+
+
+def _bytes(value: object) -> bytes:
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode("utf-8", "surrogatepass")
+    try:
+        text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=repr)
+    except (TypeError, ValueError, RecursionError):  # keys that are no texts, a circle
+        text = repr(value)
+    return text.encode("utf-8", "surrogatepass")

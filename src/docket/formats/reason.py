@@ -100,6 +100,11 @@ class Reason(StrEnum):
     BAD_TOKEN = "bad_token"  # noqa: S105 - a reason code, not a secret
     ASSERTION_LIMIT = "assertion_limit"
 
+    # destinations through the proxy
+    EGRESS_HOST = "egress_host"
+    EGRESS_MODEL_HOST = "egress_model_host"
+    EGRESS_ADDRESS = "egress_address"
+
     # boundary faults
     UPSTREAM_UNREACHABLE = "upstream_unreachable"
     UPSTREAM_BROKEN = "upstream_broken"

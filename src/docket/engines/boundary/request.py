@@ -54,6 +54,7 @@ class BoundaryRequest:
 
     `token` stands in the first path segment of every request. `providers` are the ones that can be reached, each
     with its upstream's address. `port` 0 lets the system choose. `refusal` is how the agent is told no.
+    `http_proxy`: it is a proxy for other hosts too, by the policy.
     `agent_headers` may name a sub-agent.
     `session_token` opens the door for what the agent says of itself, None where there is none.
     """
@@ -66,6 +67,7 @@ class BoundaryRequest:
     tolerates_usage_injection: bool = False
     faults: FaultPlan | None = None
     port: int = 0
+    http_proxy: bool = False
     session_token: str | None = None
     agent_headers: tuple[str, ...] = ()
 

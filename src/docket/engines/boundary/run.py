@@ -159,6 +159,7 @@ class Server:
             faults=request.faults,
             session_token=request.session_token,
             agent_headers=request.agent_headers,
+            http_proxy=request.http_proxy,
         )
         bell = LedgerBell(loop)
         world.ledger.listen(bell.ring)
@@ -210,7 +211,7 @@ class Server:
         room.ledger.listen(None)
         budget = room.shared.desk.budget()
         with suppress(DocketError):
-            for event in room.shared.door.rest():
+            for event in (*room.shared.door.rest(), *room.shared.denials.rest()):
                 room.ledger.append(event)
             room.ledger.append(budget)
             self._leave_pools(room)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.supervise.request import RunRequest, RunWorld
@@ -12,6 +13,7 @@ from docket.formats.ledger.session_events import Note, ProcSpawn
 from docket.formats.visible import shown_and_coded
 from docket.host.isolation import detect
 from docket.host.process import Agent, SpawnRequest
+from docket.rules.agents.environment import no_proxy, proxy_variables
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
 from docket.stores.live import live_path, make_live_links, write_live_files
 
@@ -49,6 +51,11 @@ def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path, session_url: str | 
     ledger.flush()
     environment = environment_of(request.environ, planned, run.session, session_url)
     return run.world.spawn(SpawnRequest(argv=planned.argv, cwd=os.fspath(request.cwd), env=environment))
+
+
+def through_proxy(planned: LaunchPlan, environ: Mapping[str, str], base_url: str) -> LaunchPlan:
+    """Return the plan with the boundary as the agent's proxy; what the plan itself sets stays."""
+    return replace(planned, env_set={**no_proxy(environ), **proxy_variables(base_url), **planned.env_set})
 
 
 def environment_of(

@@ -37,6 +37,7 @@ class RunRequest:
     `argv` and `environ` are the person's (surrogateescape text); `policy` is the effective policy, `upstreams` what
     the person named by flag; `protected` are selectors whose change is a violation beside the policy's own;
     `remarks` are sentences that belong into the record (an ignored policy key, say). `faults` make the run a drill.
+    `http_proxy`: the boundary is the agent's proxy for other hosts.
     """
 
     argv: tuple[str, ...]
@@ -53,6 +54,7 @@ class RunRequest:
     layout: Layout
     book: PriceBook
     host_facts: Mapping[str, JsonValue]
+    http_proxy: bool = False
     faults: FaultPlan | None = None
 
 

@@ -168,8 +168,14 @@ def _start(request: RunRequest, session: Session, upstreams: Mapping[str, str]) 
         fold=FOLD,
         agent=request.recipe.name,
         admission=str(request.policy.budget.admission),
-        boundary={"host": "127.0.0.1", "requested_port": request.port},
+        boundary=_boundary_members(request),
         upstream_overrides=overrides,
         host=request.host_facts,
         prices=request.book.session_members(),
     )
+
+
+def _boundary_members(request: RunRequest) -> dict[str, JsonValue]:
+    """Return what a session records of its boundary; `http_proxy` stands there where it is one."""
+    members: dict[str, JsonValue] = {"host": "127.0.0.1", "requested_port": request.port}
+    return members | {"http_proxy": True} if request.http_proxy else members

@@ -12,7 +12,7 @@ from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolRe
 from docket.formats.ledger.cache_events import CacheHit, ComponentsHit
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
-from docket.formats.ledger.network_events import NetDenied, OtherExchange
+from docket.formats.ledger.network_events import NetAllowed, NetClosed, NetDenied, OtherExchange
 from docket.formats.ledger.payload_codec import Payload, from_members
 from docket.formats.ledger.resilience_events import BreakerChange, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import (
@@ -33,8 +33,8 @@ PAYLOADS: Mapping[str, type[Payload]] = {
     for cls in (
         SessionStart, PolicyApplied, PolicyViolation, Note, FsSnapshot, Omissions, FsChange, ProcSpawn, ProcExit,
         ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CacheHit, ComponentsHit,
-        CapWarning, CapExceeded, Budget, NetDenied, ToolCall, ToolResult, AssertedCall, PoolEntered, PoolUse,
-        EvidenceGap, SessionEnd,
+        CapWarning, CapExceeded, Budget, NetDenied, NetAllowed, NetClosed, ToolCall, ToolResult,
+        AssertedCall, PoolEntered, PoolUse, EvidenceGap, SessionEnd,
         Paced, BreakerChange, FaultPlanned, FaultInjected,
     )
 }  # fmt: skip

@@ -44,7 +44,10 @@ def is_endpoint(text: str) -> bool:
     return _ENDPOINT.fullmatch(text) is not None
 
 
-_HOST = re.compile(r"(\*?\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*|\[[0-9a-f:.]+\]")
+_HOST = re.compile(
+    r"(\*?\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*(:[1-9][0-9]{0,4})?"
+    r"|\[[0-9a-f:.]+\](:[1-9][0-9]{0,4})?"
+)
 _ENDPOINT = re.compile(r"[a-z0-9][a-z0-9_-]*/[!-~]+")
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
@@ -76,7 +79,7 @@ class EgressPolicy(Section):
     """Which other hosts may be reached through docket's proxy."""
 
     NAME: ClassVar[str] = "egress"
-    PURPOSE: ClassVar[str] = "Which other hosts may be reached through the proxy, when a run has one."
+    PURPOSE: ClassVar[str] = "Which other hosts may be reached through docket's proxy, in a run with --http-proxy."
 
     mode: EgressMode = field(
         default=EgressMode.DENY,
@@ -86,7 +89,8 @@ class EgressPolicy(Section):
         default=(),
         metadata=key(
             Texts("lower-case host names such as example.com or .example.com", is_host),
-            "Hosts that may be reached: an exact name, or `.example.com` for a domain and all below it.",
+            "Hosts that may be reached: an exact name or address, `.example.com` for a domain and all below it, or "
+            "`*.example.com` for what is below it alone; `:443` at the end allows that port alone.",
         ),
     )
 

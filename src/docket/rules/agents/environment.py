@@ -20,6 +20,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy_reach import check_upstream
 from docket.rules.providers.registry import provider
 
+_PROXIES = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 _ASSIGNMENT = re.compile(r"\s*(?:export\s+)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*=(?P<value>.*)")
@@ -119,6 +120,14 @@ def kept_upstream(entry: ProviderVariables, url: str, source: str) -> dict[str, 
     ):  # fmt: skip
         return {}
     return {entry.provider: url.rstrip("/")}
+
+
+def proxy_variables(base_url: str) -> dict[str, str]:
+    """Return the variables that make a boundary the proxy of a program and of its children; the token is the password."""
+    origin, _, token = base_url.rpartition("/")
+    proxy = f"http://docket:{token}@{origin.partition('://')[2]}"
+    # Node's own fetch looks at the others only with the last one.
+    return {**dict.fromkeys(_PROXIES, proxy), "NODE_USE_ENV_PROXY": "1"}
 
 
 def no_proxy(environ: Mapping[str, str]) -> dict[str, str]:

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from docket.formats.ledger.model_events import Outcome
 from docket.formats.reason import Reason
-from docket.rules.boundary.access import without_token
+from docket.rules.boundary.access import Door, without_token
 from docket.rules.boundary.admission import Admitted, Refused
 from docket.rules.boundary.arrival import Answered, Closed, Denied, Metered, PassedOn, arrive
 from docket.rules.boundary.asking import Asking, Step, exceeded_by
+from docket.rules.boundary.egress import Egress
 from docket.rules.boundary.forwarding import (
     address_of,
     request_upstream,
@@ -56,7 +57,17 @@ from docket.rules.boundary.protocol import (
     UpstreamFailed,
     UpstreamHead,
 )
-from docket.rules.boundary.refusing import Asked, refuse
+from docket.rules.boundary.proxy_door import (
+    Barred,
+    Malformed,
+    Outbound,
+    Stranger,
+    asks_for_proxy,
+    at_proxy,
+    barred,
+    challenge,
+)
+from docket.rules.boundary.refusing import Asked, plain_text, refuse
 from docket.rules.boundary.reply import ModelReply
 from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.boundary.websocket import ResponsesSocket
@@ -81,7 +92,7 @@ class Exchange:
         self._at = ""
         self._asked = Asked(provider="", path="")
         self._body = bytearray()
-        self._passing: Passing | ResponsesSocket | OwnDoor | None = None
+        self._passing: Passing | ResponsesSocket | Egress | OwnDoor | None = None
         self._weighed: Weighed | None = None
         self._asking: Asking | None = None
         self._reply: ModelReply | None = None
@@ -131,6 +142,8 @@ class Exchange:
     # ---- the door
 
     def _arrived(self, head: RequestHead, now_ns: int) -> list[Command]:
+        if self._terms.http_proxy and asks_for_proxy(head):
+            return self._proxied(head, now_ns)
         arrival = arrive(head, self._terms)
         if isinstance(arrival, Closed):
             event = self._shared.door.count(arrival.kind, now_ns)
@@ -159,6 +172,22 @@ class Exchange:
                 return opened
             case PassedOn():
                 return self._pass(without_token(head), arrival)
+
+    def _proxied(self, head: RequestHead, now_ns: int) -> list[Command]:
+        asking = at_proxy(head, self._terms)
+        match asking:
+            case Stranger():
+                event = self._shared.door.count(Door.NO_TOKEN, now_ns)
+                return [*([] if event is None else [Record(event)]), challenge(), Finish()]
+            case Malformed(detail):
+                return [plain_text(400, f"{detail}\n"), Finish()]
+            case Barred(kind, destination, unreachable):
+                event = self._shared.denials.count(kind, destination, unreachable.reason, now_ns)
+                told = [] if event is None else [Record(event)]
+                return [*told, barred(unreachable, self._terms.docket_number), Finish()]
+            case Outbound():
+                self._passing = egress = Egress(asking, self._terms, self._shared, now_ns)
+                return egress.begin(now_ns)
 
     def _pass(self, head: RequestHead, arrival: PassedOn) -> list[Command]:
         self._passing = self._unmetered(head, arrival)

@@ -29,6 +29,7 @@ _REASONS = {
     403: b"Forbidden",
     404: b"Not Found",
     405: b"Method Not Allowed",
+    407: b"Proxy Authentication Required",
     413: b"Content Too Large",
     415: b"Unsupported Media Type",
     426: b"Upgrade Required",

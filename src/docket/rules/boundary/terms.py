@@ -18,6 +18,7 @@ from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.assertions import AssertionDesk
 from docket.rules.boundary.billing import Prices
 from docket.rules.boundary.cache import ResponseCache, StoresUnder
+from docket.rules.boundary.denials import Denials
 from docket.rules.boundary.gates import Gate
 from docket.rules.boundary.keeping import ReplyCopy
 from docket.rules.boundary.weighed import Weighed
@@ -32,6 +33,7 @@ class Terms:
     """What holds for every exchange of a run. `agent_headers` are those that may name a sub-agent, in their order.
 
     `session_token` opens the door for what an agent says of itself, and nothing else; None where there is none.
+    `http_proxy`: the boundary is a proxy for other hosts too.
     """
 
     policy: Policy
@@ -44,6 +46,7 @@ class Terms:
     faults: FaultPlan | None = None
     agent_headers: tuple[str, ...] = ()
     session_token: str | None = None
+    http_proxy: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,6 +62,13 @@ class Shared:
     cache: ResponseCache | None = None
     retain_bytes: int | None = None
     assertions: AssertionDesk = field(default_factory=AssertionDesk)
+    denials: Denials = field(default_factory=Denials)
+    tunnels: int = 0
+
+    def next_tunnel(self) -> int:
+        """Return the number of what is let through the proxy next."""
+        self.tunnels += 1
+        return self.tunnels
 
     def copy(self, weighed: Weighed) -> ReplyCopy | None:
         """Return what takes a copy of the reply to a request that is sent, None where nobody wants one."""

@@ -6,8 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue
-from docket.formats.ledger.event import Event
-from docket.formats.ledger.network_events import NetDenied
+from docket.formats.ledger.network_events import NetAllowed, NetDenied
 from docket.formats.ledger.session_events import (
     EvidenceGap,
     Note,
@@ -19,7 +18,7 @@ from docket.formats.ledger.session_events import (
 )
 from docket.formats.ledger.spending_events import Budget
 
-_TUNNEL = "tunnel"
+_THROUGH_THE_PROXY = ("tunnel", "request")
 
 
 @dataclass(slots=True)
@@ -50,9 +49,9 @@ class CourseFold:
         """Take requests turned away."""
         self.turned_away[payload.kind] += payload.count
 
-    def net_allowed(self, event: Event) -> None:
-        """Take a tunnel let through."""
-        self.tunnels_allowed += event.data.get("kind") == _TUNNEL
+    def net_allowed(self, _: NetAllowed) -> None:
+        """Take a destination let through the proxy."""
+        self.tunnels_allowed += 1
 
     def session(self, start: SessionStart) -> dict[str, JsonValue]:
         """Return the receipt member `session`; what only the end tells is null without one."""
@@ -94,7 +93,7 @@ class CourseFold:
 
     def network(self) -> dict[str, JsonValue]:
         """Return the receipt member `network`."""
-        denied = self.turned_away[_TUNNEL]
+        denied = sum(self.turned_away[kind] for kind in _THROUGH_THE_PROXY)
         return {
             "tunnels_allowed": self.tunnels_allowed,
             "tunnels_denied": denied,

@@ -18,7 +18,7 @@ from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolRe
 from docket.formats.ledger.cache_events import CacheHit
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
-from docket.formats.ledger.network_events import NetDenied, OtherExchange
+from docket.formats.ledger.network_events import NetAllowed, NetDenied, OtherExchange
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.resilience_events import BreakerChange, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import (
@@ -83,7 +83,6 @@ class LedgerFold:
         self._counts: Counter[str] = Counter()
         self._last_at = ""
         self._takers = self._by_payload()
-        self._untyped: dict[str, Callable[[Event], None]] = {"net.allowed": self.course.net_allowed}
 
     def take(self, event: Event, payload: Payload | None) -> None:
         """Take the next event with its payload as `read_payload` gives it; InvalidDocumentError names the event."""
@@ -107,8 +106,6 @@ class LedgerFold:
             taker = self._takers.get(type(payload))
             if taker is not None:
                 taker(payload)
-        elif event.type in self._untyped:
-            self._untyped[event.type](event)
 
     def result(self) -> Folded:
         """Return what was folded."""
@@ -130,6 +127,7 @@ class LedgerFold:
             ToolCall: self.asserted.tool_call,
             ToolResult: self.asserted.tool_result,
             AssertedCall: self.asserted.call,
+            NetAllowed: course.net_allowed,
             NetDenied: course.net_denied,
             ModelRequest: self.calls.request,
             ModelDenied: self._denied,

@@ -49,7 +49,7 @@ def decide_policy(tree: Path, named: Path | None, flags: Mapping[str, object]) -
     user_file = None if named is not None or user_path is None else _read(user_path, must_exist=False)
     tree_file = _read(tree / TREE_POLICY, must_exist=False)
     effective = effective_policy(PolicySources(named=named_file, user=user_file, tree=tree_file, overrides=overrides))
-    remarks = check_enforced(effective.policy)
+    remarks = check_enforced(effective.policy, http_proxy=bool(flags.get("http_proxy")))
     inside = [_inside(tree, path) for path in (named, user_path) if path is not None]
     return Decided(
         policy=effective.policy,

@@ -60,6 +60,7 @@ class RunArguments:
     cwd: Path | None
     docket_dir: Path | None
     port: int
+    http_proxy: bool
     report: str
     as_json: bool
     quiet: bool
@@ -80,6 +81,7 @@ class RunArguments:
         models = {"allow_models": self.allow_model, "deny_models": self.deny_model}
         budgets = {"pools": self.pool, "per_model": self.max_usd_per_model, "per_agent": self.max_usd_per_agent}
         keeping = {
+            "http_proxy": self.http_proxy,
             "cache": self.cache or None,
             "cache_ttl": self.cache_ttl,
             "cache_max_hits": self.cache_max_hits,
@@ -131,6 +133,7 @@ def build_request(asked: RunArguments) -> RunRequest:
         book=book,
         host_facts=wiring.host_facts(),
         faults=None if asked.faults is None else fault_plan(asked.faults, asked.fault_seed),
+        http_proxy=asked.http_proxy,
     )
 
 

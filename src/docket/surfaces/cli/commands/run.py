@@ -83,6 +83,8 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port of the boundary; 0 lets the system choose."
 )
+@click.option("--http-proxy", is_flag=True,
+              help="Be the agent's proxy for other hosts too; the policy's egress section says which.")  # fmt: skip
 @click.option("--report", type=click.Choice(["summary", "full", "none"]), default="summary", show_default=True,
               help="What to print on standard error at the end.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line on standard error at the end instead.")

@@ -22,15 +22,15 @@ from docket.demo.script import Script, encode_script
 from run_lab import Done, RunLab
 
 SECONDS = 90
-REQUIRED_IN_CI = frozenset({"claude", "codex", "docket-ai", "sdks"})
+REQUIRED_IN_CI = frozenset({"claude", "codex", "gemini", "qwen", "docket-ai", "sdks"})
+NPM_PARTS = ("npm", "npm-large")
 PLACES = {
-    "claude": "npm/node_modules/.bin/claude",
-    "codex": "npm/node_modules/.bin/codex",
+    **{name: f"npm/node_modules/.bin/{name}" for name in ("claude", "codex", "gemini", "qwen")},
+    **{name: f"npm-large/node_modules/.bin/{name}" for name in ("opencode", "copilot", "pi", "cline")},
     "aider": "aider/bin/aider",
     "mini": "mini/bin/mini",
     "docket-ai": "docket-ai/bin/docket",
     "sdks": "sdks/bin/python",
-    **{name: f"npm/node_modules/.bin/{name}" for name in ("gemini", "opencode", "copilot", "qwen", "pi", "cline")},
 }
 
 
@@ -103,7 +103,7 @@ class Lab(RunLab):
         """The variables of every program that is started here."""
         base = RunLab.environment(self)
         base |= {
-            "PATH": f"{compat_dir() / 'npm/node_modules/.bin'}:{base['PATH']}",
+            "PATH": ":".join([*(str(compat_dir() / part / "node_modules/.bin") for part in NPM_PARTS), base["PATH"]]),
             "GIT_CONFIG_GLOBAL": os.devnull,
             "GIT_CONFIG_NOSYSTEM": "1",
             # As root, agents refuse to act without a sandbox unless they are told that they are in one.

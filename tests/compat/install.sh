@@ -2,9 +2,9 @@
 # Installs the foreign programs that the compat tests run, each in a folder of its own outside the repository:
 # $DOCKET_COMPAT_DIR, by default ~/.cache/docket-compat. What is there already in the pinned version is left alone.
 #
-#   install.sh ci     claude, codex, the providers' Python SDKs and the foreign verifier: what CI runs
-#   install.sh all    the same, and aider and mini-swe-agent
-#   install.sh NAME   one of: npm docket-ai sdks aider mini
+#   install.sh ci     claude, codex, gemini, qwen, the providers' Python SDKs and the foreign verifier: what CI runs
+#   install.sh all    the same, and opencode, copilot, pi, cline, aider and mini-swe-agent
+#   install.sh NAME   one of: npm npm-large docket-ai sdks aider mini
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=${DOCKET_COMPAT_DIR:-$HOME/.cache/docket-compat}
@@ -41,27 +41,27 @@ python_part() {
 }
 
 npm_part() {
-    if current npm "$here/package.json"; then
+    if current "$1" "$here/$1.json"; then
         return
     fi
     if ! command -v npm >/dev/null 2>&1; then
         say "npm was not found on PATH; the agents need Node 20 or newer"
         exit 1
     fi
-    say "installing claude and codex into $root/npm"
-    rm -rf "$root/npm"
-    mkdir -p "$root/npm"
-    cp "$here/package.json" "$root/npm/package.json"
-    npm install --prefix "$root/npm" --no-audit --no-fund --no-package-lock --loglevel=error >&2
-    cp "$here/package.json" "$root/npm/.installed"
+    say "installing the agents of $1.json into $root/$1"
+    rm -rf "${root:?}/$1"
+    mkdir -p "$root/$1"
+    cp "$here/$1.json" "$root/$1/package.json"
+    npm install --prefix "$root/$1" --no-audit --no-fund --no-package-lock --loglevel=error >&2
+    cp "$here/$1.json" "$root/$1/.installed"
 }
 
 part() {
     case $1 in
-        npm) npm_part ;;
+        npm | npm-large) npm_part "$1" ;;
         docket-ai | sdks | aider | mini) python_part "$1" ;;
         *)
-            say "no such part: $1 (npm docket-ai sdks aider mini, or ci, or all)"
+            say "no such part: $1 (npm npm-large docket-ai sdks aider mini, or ci, or all)"
             exit 2
             ;;
     esac
@@ -69,7 +69,7 @@ part() {
 
 case ${1:-} in
     ci) set -- npm docket-ai sdks ;;
-    all) set -- npm docket-ai sdks aider mini ;;
+    all) set -- npm npm-large docket-ai sdks aider mini ;;
     "")
         sed -n '2,7p' "$0" | cut -c3-
         exit 2

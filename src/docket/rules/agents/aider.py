@@ -40,6 +40,7 @@ _FACTS = AgentFacts(
     program="aider",
     also_as="uvx or python -m aider",
     tried=("0.86.2",),
+    packages=_PROGRAM.packages,
     reached="an env file of the run, which aider reads last, below yours; set-env in a repository's .aider.conf.yml is "
     "overruled",
     token="in the address, from the run's file and the environment",  # noqa: S106 - where it stands

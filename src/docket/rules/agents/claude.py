@@ -52,6 +52,7 @@ _FACTS = AgentFacts(
     program="claude",
     also_as="npx or node",
     tried=("2.1.197",),
+    packages=_PROGRAM.packages,
     reached="a settings file of the run, given by --settings, because env in your settings.json beats the environment "
     "and only such a file beats that; settings you give yourself with --settings are merged in",
     token="in the address, from the run's file and the environment: what claude starts inherits the address, and "  # noqa: S106

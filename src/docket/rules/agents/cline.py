@@ -36,6 +36,7 @@ _FACTS = AgentFacts(
     program="cline",
     also_as="npx",
     tried=("3.0.65",),
+    packages=_PROGRAM.packages,
     reached="a copy of your providers.json in which every address is replaced, and CLINE_SESSION_BACKEND_MODE=local, "
     "which keeps the calls in the process instead of a hub that outlives it",
     token="in a header, from the run's file",  # noqa: S106 - where it stands

@@ -39,6 +39,7 @@ _FACTS = AgentFacts(
     program="codex",
     also_as="npx or node",
     tried=("0.171.0",),
+    packages=_PROGRAM.packages,
     reached="openai_base_url by -c, after any -c of yours; a provider you chose in config.toml, a profile or by -c is "
     "kept, and only its address replaced",
     token="in a header, from the environment: before the value of OPENAI_PROJECT, or in the chosen provider's own",  # noqa: S106

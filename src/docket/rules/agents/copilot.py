@@ -27,6 +27,7 @@ _FACTS = AgentFacts(
     program="copilot",
     also_as="npx or node",
     tried=("1.0.102",),
+    packages=_PROGRAM.packages,
     reached="COPILOT_PROVIDER_BASE_URL, for a model provider of your own",
     token="in a header, from the environment",  # noqa: S106 - where it stands
     quiet="updates, telemetry, and with COPILOT_OFFLINE=true the GitHub login, its MCP server and the web tools; "

@@ -48,6 +48,7 @@ _FACTS = AgentFacts(
     program="gemini",
     also_as="npx or node",
     tried=("0.61.0",),
+    packages=_PROGRAM.packages,
     reached="GOOGLE_GEMINI_BASE_URL, GOOGLE_VERTEX_BASE_URL and CODE_ASSIST_ENDPOINT, and a home of the run that links "
     "to what stands in your ~/.gemini, with your settings.json and the run's settings over it",
     token="in the address, from the environment",  # noqa: S106 - where it stands

@@ -97,10 +97,10 @@ class LaunchPlan:
 class AgentFacts:
     """What a person should know of a recipe, as sentences; `docket agents` and its reference page show them.
 
-    `program` is what a person types, empty where a recipe is for no program of its own; `tried` are versions it was
-    tried on. `token` says where the run's token stands, `quiet` what is switched off, `retries` what the agent does
-    after a refusal and a fault, `signals` how it ends when it is stopped, `refused` what is not started, `limits`
-    what holds nevertheless.
+    `program` is what a person types, empty where a recipe is for no program of its own, and `packages` the npm or
+    PyPI packages it comes in; `tried` are the versions the recipe was tried on. `token` says where the run's token
+    stands, `quiet` what is switched off, `retries` what the agent does after a refusal and a fault, `signals` how it
+    ends when it is stopped, `refused` what is not started, `limits` what holds nevertheless.
     """
 
     title: str
@@ -110,6 +110,7 @@ class AgentFacts:
     token: str
     retries: str
     signals: str
+    packages: tuple[str, ...] = ()
     also_as: str = ""
     quiet: str = "nothing"
     refused: tuple[str, ...] = ()

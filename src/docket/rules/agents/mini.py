@@ -28,6 +28,7 @@ _FACTS = AgentFacts(
     program="mini",
     also_as="mini-swe-agent, uvx or python -m minisweagent",
     tried=("2.4.6",),
+    packages=_PROGRAM.packages,
     reached="variables, which beat every .env it reads",
     token="in the address, from the environment",  # noqa: S106 - where it stands
     quiet="its start screen, its own cost tracking and the fetch of model prices, unless you set them",

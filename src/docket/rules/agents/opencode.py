@@ -36,6 +36,7 @@ _FACTS = AgentFacts(
     program="opencode",
     also_as="npx or node",
     tried=("1.18.33",),
+    packages=_PROGRAM.packages,
     reached="OPENCODE_CONFIG_CONTENT, put over your configuration; only providers that docket meters are left enabled",
     token="in a header, from the environment",  # noqa: S106 - where it stands
     quiet="updates, the fetch of the model list, and sharing unless you configured it",

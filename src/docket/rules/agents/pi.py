@@ -45,6 +45,7 @@ _FACTS = AgentFacts(
     program="pi",
     also_as="npx or node",
     tried=("0.73.1",),
+    packages=_PROGRAM.packages,
     reached="an extension of the run, given by -e, that replaces the address of every provider docket knows and of "
     "every provider in your models.json",
     token="in a header, from the extension's file",  # noqa: S106 - where it stands

@@ -1,8 +1,9 @@
 """The launch recipe of Qwen Code. Tried on 0.15.10.
 
 What it must do (measured): the file that `QWEN_CODE_SYSTEM_SETTINGS_PATH` names is put over the person's and the
-tree's settings, `modelProviders` as a whole, and any path will do; so the run has one of its own, with the machine's
-below it. Addresses come from `modelProviders`, then from variables, then from `security.auth.baseUrl`.
+tree's settings, and any path will do; so the run has one of its own, with the machine's below it. Addresses come from
+`modelProviders`, then from variables, then from `security.auth.baseUrl`. The lists of `modelProviders` are replaced one
+by one, so each list that a repository could bring stands in the run's file, empty if need be.
 """
 
 from __future__ import annotations
@@ -26,11 +27,13 @@ TREE = (".qwen/settings.json", ".qwen/.env", ".env")
 _PROGRAM = Program(names=("qwen",), packages=("@qwen-code/qwen-code",), script_parts=("/@qwen-code/qwen-code/",))
 _BASE = "--openai-base-url"
 _KINDS = {"openai": OPENAI, "anthropic": ANTHROPIC}
+_OTHER_KINDS = ("gemini", "vertex-ai", "qwen-oauth")
 _FACTS = AgentFacts(
     title="Qwen Code",
     program="qwen",
     also_as="npx or node",
     tried=("0.15.10",),
+    packages=_PROGRAM.packages,
     reached="OPENAI_BASE_URL, and a settings file of the run above yours and the repository's, in which every address "
     "of your modelProviders is replaced",
     token="in the address, from the environment and the run's file",  # noqa: S106 - where it stands
@@ -152,7 +155,8 @@ def _stored(request: LaunchRequest, own: Mapping[str, object], kind: str) -> dic
 
 def _providers(request: LaunchRequest, settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
     """Return (modelProviders with the boundary's addresses, upstreams)."""
-    found: dict[str, object] = {}
+    tree = table(read_object(request.inputs.get(TREE[0])), "modelProviders")
+    found: dict[str, object] = {kind: [] for kind in (*_KINDS, *_OTHER_KINDS, *tree)}
     upstreams: dict[str, str] = {}
     for kind, models in table(settings, "modelProviders").items():
         entries: list[object] = []

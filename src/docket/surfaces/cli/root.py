@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "watch": "Watch a run from another terminal.",
     "recover": "Write the receipts of runs that were killed.",
     "pools": "Show and set budgets that runs share.",
+    "agents": "Show the agents docket knows how to start.",
     "prices": "Show the price table.",
     "init": "Write a commented policy file.",
     "demo": "See a runaway agent stopped, without keys or network.",

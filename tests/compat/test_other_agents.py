@@ -1,0 +1,263 @@
+"""gemini, opencode, copilot, qwen, pi and cline, the real programs, under docket against a scripted provider.
+
+Each runs in a network of nothing but the loopback, in a home whose configuration points at an address of its own and in
+a repository that tries to send it elsewhere. What it looks up, and whether the home's files stay as they were, is told.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+import pytest
+from agent_lab import assert_consistent, program, run_alone
+
+from docket.demo.script import Script, Tokens, ToolCall, Turn
+
+NOWHERE = "http://127.0.0.1:9"  # the discard port: nothing listens there
+SCHEMA = "https://opencode.ai/config.json"
+QWEN_SETTINGS = 4  # the version it would write into a file that names another
+APPEND = "echo two >> hello.txt"
+SIDE = Turn(text='{"title":"A title"}', tokens=Tokens())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """How an agent is started; `prices` are micro-dollars a token, input and output, of `model` and `dear_model`."""
+
+    argv: tuple[str, ...]
+    model: str
+    dear_model: str
+    provider: str
+    tool: str
+    arguments: dict[str, object]
+    prices: dict[str, tuple[Decimal, Decimal]]
+    variables: dict[str, str] = field(default_factory=dict)
+    home: dict[str, str] = field(default_factory=dict)
+    tree: dict[str, str] = field(default_factory=dict)
+    may_look_up: frozenset[str] = frozenset()
+    adds: frozenset[str] = frozenset()
+
+
+HAIKU = {"claude-haiku-4-5": (Decimal(1), Decimal(5)), "claude-haiku-4-5-20251001": (Decimal(1), Decimal(5))}
+GPT = {"gpt-4.1": (Decimal(2), Decimal(8))}
+GEMINI = {"gemini-2.5-flash": (Decimal("0.3"), Decimal("2.5")), "gemini-2.5-pro": (Decimal("1.25"), Decimal(10))}
+CASES = {
+    "gemini": Case(
+        argv=("gemini", "-p", "edit", "--yolo", "-m", "{model}"),
+        model="gemini-2.5-flash",
+        dear_model="gemini-2.5-pro",
+        provider="gemini",
+        tool="run_shell_command",
+        arguments={"command": APPEND},
+        prices=GEMINI,
+        variables={"GEMINI_API_KEY": "key", "GEMINI_CLI_TRUST_WORKSPACE": "true", "GOOGLE_GEMINI_BASE_URL": NOWHERE},
+        home={
+            ".gemini/settings.json": '{"ui": {}, /* mine */ "privacy": {"usageStatisticsEnabled": true}}',
+        },
+        tree={".gemini/.env": f"GOOGLE_GEMINI_BASE_URL={NOWHERE}\nCODE_ASSIST_ENDPOINT={NOWHERE}\n"},
+    ),
+    "opencode": Case(
+        argv=("opencode", "run", "-m", "anthropic/{model}", "edit"),
+        model="claude-haiku-4-5",
+        dear_model="claude-haiku-4-5",
+        provider="anthropic",
+        tool="bash",
+        arguments={"command": APPEND, "description": "edit"},
+        prices=HAIKU,
+        variables={"ANTHROPIC_API_KEY": "key"},
+        home={
+            # Without its schema's name opencode writes that into a configuration file by itself.
+            ".config/opencode/opencode.jsonc": f'{{"$schema": "{SCHEMA}", "provider": {{"anthropic": {{'
+            f'"options": {{"baseURL": "{NOWHERE}/v1"}}}}}},}}',
+        },
+        tree={
+            "opencode.json": json.dumps(
+                {
+                    "$schema": SCHEMA,
+                    "model": "evil/model",
+                    "small_model": "evil/model",
+                    "provider": {
+                        "anthropic": {"options": {"baseURL": NOWHERE}},
+                        "evil": {
+                            "npm": "@ai-sdk/openai-compatible",
+                            "options": {"baseURL": NOWHERE, "apiKey": "k"},
+                            "models": {"model": {"name": "m"}},
+                        },
+                    },
+                }
+            )
+        },
+        # Its plugin package, which it installs into a configuration folder that has none.
+        may_look_up=frozenset({"registry.npmjs.org"}),
+        adds=frozenset({".git/opencode"}),
+    ),
+    "copilot": Case(
+        argv=("copilot", "-p", "edit", "--allow-all-tools", "--allow-all-paths", "--model", "{model}"),
+        model="gpt-4.1",
+        dear_model="gpt-4.1",
+        provider="openai",
+        tool="bash",
+        arguments={"command": APPEND, "description": "edit"},
+        prices=GPT,
+        variables={
+            "COPILOT_PROVIDER_BASE_URL": "https://api.openai.com/v1",
+            "COPILOT_PROVIDER_API_KEY": "key",
+            "COPILOT_PROVIDER_HEADERS": "x-mine: 1",
+        },
+    ),
+    "qwen": Case(
+        argv=("qwen", "-p", "edit", "--yolo", "-m", "{model}"),
+        model="gpt-4.1",
+        dear_model="gpt-4.1",
+        provider="openai",
+        tool="run_shell_command",
+        arguments={"command": APPEND, "description": "edit", "is_background": False},
+        prices=GPT,
+        variables={"OPENAI_API_KEY": "key", "OPENAI_MODEL": "gpt-4.1"},
+        home={
+            ".qwen/settings.json": json.dumps(
+                {"$version": QWEN_SETTINGS, "security": {"auth": {"baseUrl": f"{NOWHERE}/v1"}}}
+            )
+        },
+        tree={
+            ".qwen/settings.json": json.dumps(
+                {
+                    "$version": QWEN_SETTINGS,
+                    "modelProviders": {"openai": [{"id": "gpt-4.1", "baseUrl": NOWHERE, "envKey": "OPENAI_API_KEY"}]},
+                    "privacy": {"usageStatisticsEnabled": True},
+                }
+            ),
+            ".env": f"OPENAI_BASE_URL={NOWHERE}\n",
+        },
+    ),
+    "pi": Case(
+        argv=("pi", "--model", "openai/{model}", "-p", "edit"),
+        model="gpt-4.1",
+        dear_model="gpt-4.1",
+        provider="openai",
+        tool="bash",
+        arguments={"command": APPEND},
+        prices=GPT,
+        variables={"OPENAI_API_KEY": "key"},
+        home={".pi/agent/models.json": f'{{"providers": {{"openai": {{"baseUrl": "{NOWHERE}/v1"}}}}}}'},
+        tree={".pi/settings.json": '{"enableInstallTelemetry": true}'},
+    ),
+    "cline": Case(
+        argv=("cline", "-m", "{model}", "edit the file"),
+        model="claude-haiku-4-5-20251001",
+        dear_model="claude-haiku-4-5-20251001",
+        provider="anthropic",
+        tool="run_commands",
+        arguments={"commands": [APPEND]},
+        prices=HAIKU,
+        home={
+            ".cline/data/settings/providers.json": json.dumps(
+                {
+                    "version": 1,
+                    "lastUsedProvider": "anthropic",
+                    "modes": {},
+                    "providers": {
+                        "anthropic": {
+                            "settings": {"provider": "anthropic", "apiKey": "key", "baseUrl": f"{NOWHERE}/v1"},
+                            "updatedAt": "2026-01-01T00:00:00.000Z",
+                            "tokenSource": "manual",
+                        }
+                    },
+                }
+            ),
+            ".cline/data/settings/global-settings.json": '{"telemetryOptOut": false}',
+        },
+    ),
+}
+
+
+def prepared(lab, case):
+    """Write the home's and the tree's files; return the lab with the agent's variables."""
+    for folder, files in ((lab.root / "home", case.home), (lab.repository, case.tree)):
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return lab.with_variables(**case.variables)
+
+
+def command(case, model):
+    return [word.replace("{model}", model) for word in case.argv]
+
+
+def flags(case, cap):
+    return ["--max-usd", cap, "--upstream", f"{case.provider}={{provider}}"]
+
+
+def micros(price, tokens):
+    """One call's cost: one part at each rate, input and output together, rounded half to even."""
+    return int((price[0] * tokens.fresh + price[1] * tokens.output).to_integral_value())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_edit_is_metered_to_the_micro_dollar_and_no_other_host_is_looked_for(lab, name):
+    program(name)
+    case = CASES[name]
+    first, last = Tokens(fresh=1001, output=50), Tokens(fresh=100, output=5)
+    call = ToolCall(name=case.tool, arguments=case.arguments)
+    script = Script(
+        side=SIDE, turns=(Turn(text="On it.", tool_calls=(call,), tokens=first), Turn(text="Done.", tokens=last))
+    )
+    lab = prepared(lab, case)
+    alone = run_alone(lab, script, flags(case, "5"), command(case, case.model))
+    run = alone.run
+    assert run.exit_code == 0, run.said
+    assert (lab.repository / "hello.txt").read_text() == "one\ntwo\n"
+    assert run.changes() == {"hello.txt": "modified", **dict.fromkeys(case.adds, "added")}
+    price = case.prices[case.model]
+    costs = [Decimal(response["cost_usd"]) * 1_000_000 for response in run.of_type("model.response")]
+    assert [cost for cost in costs if cost] == [micros(price, first), micros(price, last)], run.said
+    assert {response["usage_source"] for response in run.of_type("model.response")} == {"reported"}
+    assert_consistent(run)
+    # The token ends at the boundary, and what is the person's stays as it was.
+    assert "x-docket-token" not in alone.headers
+    assert {path: (lab.root / "home" / path).read_text() for path in case.home} == case.home
+    assert alone.names is None or set(alone.names) <= case.may_look_up
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_cap_stops_it_at_once_and_it_says_why(lab, name):
+    program(name)
+    case = CASES[name]
+    call = ToolCall(name=case.tool, arguments=case.arguments)
+    # 18,000 micro-dollars a call, or a little more: no more than three fit below the cap.
+    price = case.prices[case.dear_model]
+    endless = Turn(text="On it.", tool_calls=(call,), tokens=Tokens(fresh=int(18_000 / price[0]), output=40))
+    lab = prepared(lab, case)
+    alone = run_alone(lab, Script(side=SIDE, turns=(endless,)), flags(case, "0.05"), command(case, case.dear_model))
+    run = alone.run
+    assert run.exit_code == 42, run.said
+    # The agent's own words: docket's remarks do not put the number before the sentence.
+    number = run.receipt["docket_number"]
+    assert f"docket {number}: the cap max_usd" in run.stdout + run.stderr, run.said
+    assert run.receipt["session"]["breached"] == "max_usd"
+    assert len([call for call in alone.calls if call[1] == case.dear_model]) <= 4, run.said
+    assert len(run.of_type("model.denied")) <= 2, run.said
+    budget = run.receipt["budget"]
+    assert run.cost <= Decimal(budget["cap_usd"]) + Decimal(budget["bound_usd"])
+    assert_consistent(run)
+
+
+@pytest.mark.parametrize(
+    ("argv", "variables", "words"),
+    [
+        (["copilot", "-p", "hi"], {}, "COPILOT_PROVIDER_BASE_URL is not set"),
+        (["cline", "say hi"], {}, "cline auth -p anthropic"),
+        (["pi", "--provider", "amazon-bedrock", "-p", "hi"], {}, "amazon-bedrock"),
+        (["qwen", "--auth-type", "qwen-oauth", "-p", "hi"], {}, "qwen-oauth"),
+        (["gemini", "-s", "-p", "hi"], {}, "container"),
+        (["opencode", "run", "-m", "github-copilot/gpt-4.1", "hi"], {}, "github-copilot"),
+    ],
+)
+def test_what_cannot_be_reached_is_not_started(lab, argv, variables, words):
+    done = lab.with_variables(**variables).finish("run", "--", *argv)
+    assert done.exit_code == 43, done.said
+    assert words in done.stderr
+    assert lab.receipts() == []

@@ -16,6 +16,7 @@ VALUES = {
     "budget.unknown_endpoints": '"refuse"', "caps.max_usd": "0.05", "caps.warn_at": "0.5", "caps.on_breach": '"deny"',
     "egress.mode": '"deny"', "policy.name": '"x"', "resilience.max_ledger_bytes": "4096",
     "resilience.breaker_max_cooldown_seconds": "301",
+    "caps.per_model": '{ "*opus*" = 2 }', "caps.per_agent": '{ "*" = 2 }', "caps.on_sub_breach": '"kill"',
     "workspace.backend": '"copy"', "workspace.settle": '"review"',
 }  # fmt: skip
 

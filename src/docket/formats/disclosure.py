@@ -27,6 +27,9 @@ class Limit(StrEnum):
 
     USD_CAP_METERED = "usd-cap-metered"
     USD_CAP_STRICT = "usd-cap-strict"
+    USD_CAP_CEILING = "usd-cap-ceiling"
+    SUB_BUDGETS = "sub-budgets"
+    POOLS = "pools"
     TOKEN_CAP = "token-cap"  # noqa: S105 - a cap on tokens, not a secret
     CALL_CAP = "call-cap"
     WALL_CLOCK_CAP = "wall-clock-cap"
@@ -71,6 +74,18 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
     Limit.USD_CAP_STRICT: (
         Group.ENFORCED_BEFORE_SEND,
         "The cap in dollars: the worst case of each call was reserved before it was sent.",
+    ),
+    Limit.USD_CAP_CEILING: (
+        Group.ENFORCED_BEFORE_SEND,
+        "The cap in dollars, once it was reached: each call in flight by then could carry the run across it.",
+    ),
+    Limit.SUB_BUDGETS: (
+        Group.ENFORCED_BEFORE_SEND,
+        "The budgets of single models and agents, by the same admission; an agent's name is what its calls say it is.",
+    ),
+    Limit.POOLS: (
+        Group.ENFORCED_BEFORE_SEND,
+        "The limits of pools: calls took what the pool had granted the run; what other runs took is not on record.",
     ),
     Limit.TOKEN_CAP: (Group.ENFORCED_BEFORE_SEND, "The cap on tokens, by the same admission as dollars."),
     Limit.CALL_CAP: (Group.ENFORCED_BEFORE_SEND, "The cap on model calls: calls in flight count."),

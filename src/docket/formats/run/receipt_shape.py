@@ -128,6 +128,15 @@ _PASS = record(
         "tree_sha256": digest,
     }
 )
+_POOLS = array(
+    record(
+        {
+            "pool": text,
+            **dict.fromkeys(("daily_usd", "weekly_usd", "total_usd"), nullable(amount)),
+            **dict.fromkeys(("spent_usd", "unknown_usd", "overshoot_usd", "bound_usd"), nullable(amount)),
+        }
+    )
+)
 _PRICE = {"pattern": text, "input": text, "output": text}
 
 _OURS = record(
@@ -243,7 +252,7 @@ _OURS = record(
         "seal": nullable(mapping(anything)),
         "signature": nullable(mapping(anything)),
     },
-    {"latency": _LATENCY, "asserted": _ASSERTED, "cache": _CACHE, "responses": _RESPONSES},
+    {"latency": _LATENCY, "pools": _POOLS, "asserted": _ASSERTED, "cache": _CACHE, "responses": _RESPONSES},
 )
 
 _V1 = record(

@@ -72,6 +72,7 @@ from docket.rules.boundary.reply import ModelReply
 from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.boundary.websocket import ResponsesSocket
 from docket.rules.boundary.weighed import Weighed
+from docket.rules.boundary.whose import agent_of
 from docket.rules.providers.endpoints import ANY_WIRE
 from docket.rules.providers.interface import RequestTarget, Wire
 
@@ -207,6 +208,7 @@ class Exchange:
             path=self._asked.path,
             target=RequestTarget(path=arrival.entered.rest, headers=head.headers),
             at=self._at,
+            agent=agent_of(head, self._terms.agent_headers),
         )
         late = LateBooking(unweighed, self._desk, self._shared.retain_bytes)
         return Passing(head, self._asked, self._terms.refusal, self._terms.docket_number, late)

@@ -28,6 +28,7 @@ from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.meter import InputEstimate
 from docket.rules.spending.reservation import Claim, Hold
+from docket.rules.spending.scope import MAIN_AGENT, Whose
 
 _MAX_KEPT_BYTES = 1024 * 1024
 _ONE_CALL = Tally(calls=1)
@@ -49,6 +50,7 @@ class Unweighed:
     path: str
     at: str
     target: RequestTarget = NO_TARGET
+    agent: str = MAIN_AGENT
 
 
 class LateBooking:
@@ -103,7 +105,8 @@ class LateBooking:
         reply = self._reply
         if reply is None or not reply.reports_usage():
             return None
-        call = self._desk.take_unasked(_NO_HOLD)
+        agent = self._request.agent
+        call = self._desk.take_unasked(_NO_HOLD, Whose(reply.call.model, agent))
         reply.call = replace(reply.call, number=call)
         request = ModelRequest(
             call=call,
@@ -117,6 +120,7 @@ class LateBooking:
             fingerprint=self._facts.fingerprint,
             request_sha256=Digest(self._digest.hexdigest()),
             body_bytes=self._body_bytes,
+            agent_id=None if agent == MAIN_AGENT else agent,
         )
         commands, breach = reply.settle(outcome, now_ns)
         return [Record(request), *commands], breach

@@ -10,18 +10,18 @@ Rules (spec/receipt.md, Checks):
 4. No event's instant lies before that of the event before it.
 5. `cumulative_cost_usd` is the running sum; `x-docket.budget` and `session.end` state the final one, unless an
    `x-docket.evidence-gap` says that events are missing.
-6. A cap that is warned of or exceeded stands in the policy with the same limit; a cap that ended the run was exceeded.
+
+What is said of caps is `caps`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from docket.formats.amount import ZERO, Usd
-from docket.formats.canonical import JsonObject
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse
+from docket.formats.ledger.network_events import NetAllowed, NetClosed
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import (
     EvidenceGap,
@@ -31,9 +31,9 @@ from docket.formats.ledger.session_events import (
     SessionEnd,
     SessionStart,
 )
-from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning
+from docket.formats.ledger.spending_events import Budget
 from docket.formats.ledger.tree_events import FsSnapshot, Phase
-from docket.formats.shown import shown
+from docket.rules.checks.tunnels import TunnelOrder
 
 
 @dataclass(slots=True)
@@ -71,12 +71,13 @@ class SessionShape:
 
 @dataclass(slots=True)
 class EventOrder:
-    """Rules 3 to 5; memory is proportional to the calls in flight."""
+    """Rules 3 to 5, and `tunnels`'s; memory is proportional to what is in flight."""
 
     gap: bool = False
     last_at: str = ""
     requested: int = 0
     open: dict[int, ModelRequest] = field(default_factory=dict)
+    tunnels: TunnelOrder = field(default_factory=TunnelOrder)
     spent: Usd = ZERO
 
     def take(self, event: Event, payload: Payload | None) -> str | None:
@@ -93,6 +94,8 @@ class EventOrder:
             return self._response(payload)
         if isinstance(payload, ModelError):
             return self._settle(payload, payload.model)
+        if isinstance(payload, (NetAllowed, NetClosed)):
+            return self.tunnels.take(payload)
         if isinstance(payload, EvidenceGap):
             self.gap = True
         if self.gap:
@@ -130,39 +133,4 @@ class EventOrder:
             return f"the model asked for differs from that of the request of call {payload.call}"
         if isinstance(payload, ModelResponse) and payload.streaming is not request.streaming:
             return f"streaming differs from that of the request of call {payload.call}"
-        return None
-
-
-@dataclass(slots=True)
-class CapLimits:
-    """Rule 6."""
-
-    caps: JsonObject = field(default_factory=dict)
-    exceeded: set[str] = field(default_factory=set)
-    gap: bool = False
-
-    def take(self, _event: Event, payload: Payload | None) -> str | None:
-        """Return what is wrong with the next event, or None."""
-        if isinstance(payload, PolicyApplied):
-            caps = payload.document.get("caps")
-            self.caps = caps if isinstance(caps, Mapping) else {}
-        elif isinstance(payload, EvidenceGap):
-            self.gap = True
-        elif isinstance(payload, (CapWarning, CapExceeded)):
-            return self._limit(payload)
-        elif isinstance(payload, SessionEnd):
-            return self._breached(payload.breached)
-        return None
-
-    def _breached(self, cap: str | None) -> str | None:
-        if cap is None or cap in self.exceeded or self.gap:
-            return None
-        return f"breached is {shown(cap)}, no cap.exceeded says so"
-
-    def _limit(self, payload: CapWarning | CapExceeded) -> str | None:
-        if isinstance(payload, CapExceeded):
-            self.exceeded.add(payload.cap)
-        limit = self.caps.get(payload.cap)
-        if limit is None or str(limit) != payload.limit:
-            return f"the policy has no cap {shown(payload.cap)} of {shown(payload.limit)}"
         return None

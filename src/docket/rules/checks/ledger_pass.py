@@ -21,7 +21,8 @@ from docket.formats.ledger.session_events import FOLD
 from docket.formats.merkle import MerkleTree
 from docket.rules.checks.arithmetic import Arithmetic
 from docket.rules.checks.cache_course import HitOrigins, HitSavings
-from docket.rules.checks.course import CapLimits, EventOrder, SessionShape
+from docket.rules.checks.caps import CapLimits
+from docket.rules.checks.course import EventOrder, SessionShape
 from docket.rules.checks.kept_claims import KeptClaims
 from docket.rules.checks.retained import KeptBody, kept_body
 from docket.rules.checks.typed import typed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.network_events import NetAllowed, NetDenied
 from docket.formats.ledger.session_events import (
@@ -16,9 +17,10 @@ from docket.formats.ledger.session_events import (
     SessionEnd,
     SessionStart,
 )
-from docket.formats.ledger.spending_events import Budget
+from docket.formats.ledger.spending_events import Budget, PoolEntered, PoolUse
 
 _THROUGH_THE_PROXY = ("tunnel", "request")
+_TAKEN = ("spent_usd", "unknown_usd", "overshoot_usd", "bound_usd")
 
 
 @dataclass(slots=True)
@@ -32,6 +34,8 @@ class CourseFold:
     exit: ProcExit | None = None
     end: SessionEnd | None = None
     budget: Budget | None = None
+    pools: dict[str, PoolEntered] = field(default_factory=dict)
+    pool_uses: dict[str, PoolUse] = field(default_factory=dict)
     gaps: list[EvidenceGap] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     turned_away: Counter[str] = field(default_factory=Counter)
@@ -86,6 +90,24 @@ class CourseFold:
             "source": policy.source,
         }
 
+    def pool_entered(self, payload: PoolEntered) -> None:
+        """Take the limits of a pool, the latest of which count."""
+        self.pools[payload.pool] = payload
+
+    def pool_use(self, payload: PoolUse) -> None:
+        """Take what was taken from a pool."""
+        self.pool_uses[payload.pool] = payload
+
+    def pools_member(self) -> JsonValue:
+        """Return the receipt member `pools`, null where none was entered; what the end tells is null without one."""
+        members: list[JsonValue] = []
+        for name, entered in sorted(self.pools.items()):
+            limits = {limit: None if usd is None else str(usd) for limit, usd in _limits(entered)}
+            use = self.pool_uses.get(name)
+            taken = dict.fromkeys(_TAKEN) if use is None else {one: str(getattr(use, one)) for one in _TAKEN}
+            members.append({"pool": name, **limits, **taken})
+        return members or None
+
     @property
     def policy_document(self) -> JsonObject:
         """The policy document, empty where there is none."""
@@ -121,3 +143,11 @@ class CourseFold:
     def isolation(self) -> JsonValue:
         """Return the receipt member `isolation`, null where nothing was started."""
         return None if self.spawn is None else {"launcher": list(self.spawn.isolation)}
+
+
+def _limits(entered: PoolEntered) -> tuple[tuple[str, Usd | None], ...]:
+    return (
+        ("daily_usd", entered.daily_usd),
+        ("weekly_usd", entered.weekly_usd),
+        ("total_usd", entered.total_usd),
+    )

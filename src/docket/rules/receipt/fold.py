@@ -31,7 +31,7 @@ from docket.formats.ledger.session_events import (
     SessionEnd,
     SessionStart,
 )
-from docket.formats.ledger.spending_events import Budget
+from docket.formats.ledger.spending_events import Budget, PoolEntered, PoolUse
 from docket.formats.ledger.tree_events import FsChange, FsSnapshot
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
@@ -122,6 +122,8 @@ class LedgerFold:
             ProcExit: lambda payload: setattr(course, "exit", payload),
             SessionEnd: lambda payload: setattr(course, "end", payload),
             Budget: lambda payload: setattr(course, "budget", payload),
+            PoolEntered: course.pool_entered,
+            PoolUse: course.pool_use,
             EvidenceGap: course.gaps.append,
             Note: self._note,
             ToolCall: self.asserted.tool_call,
@@ -169,6 +171,7 @@ class LedgerFold:
             "evidence": course.evidence(),
             "ops": self.operations.member(course.policy_document, calls.requests),
             "isolation": course.isolation(),
+            "pools": course.pools_member(),
             "limits_disclosure": disclosure(applying(self._facts(start))),
             "latency": calls.latency(),
             "asserted": self.asserted.member(),
@@ -205,4 +208,5 @@ class LedgerFold:
             assumed=bool(self.calls.assumed_models),
             gap=bool(course.gaps),
             ended=course.end is not None,
+            http_proxy=start.boundary.get("http_proxy") is True,
         )

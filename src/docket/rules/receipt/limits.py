@@ -24,6 +24,10 @@ class RunFacts:
     assumed: bool
     gap: bool
     ended: bool
+    http_proxy: bool = False
+
+
+_USD_CAPS = {"strict": Limit.USD_CAP_STRICT, "ceiling": Limit.USD_CAP_CEILING}
 
 
 def applying(facts: RunFacts) -> frozenset[Limit]:
@@ -43,7 +47,11 @@ def _caps(facts: RunFacts) -> Iterator[Limit]:
     elif caps.get("max_usd") is None:
         yield Limit.NO_USD_CAP
     else:
-        yield Limit.USD_CAP_STRICT if facts.admission == "strict" else Limit.USD_CAP_METERED
+        yield _USD_CAPS.get(facts.admission, Limit.USD_CAP_METERED)
+    if caps.get("per_model") or caps.get("per_agent"):
+        yield Limit.SUB_BUDGETS
+    if _object(facts.policy, "budget").get("pools"):
+        yield Limit.POOLS
     if caps.get("max_tokens") is not None:
         yield Limit.TOKEN_CAP
     if caps.get("max_model_calls") is not None:
@@ -53,7 +61,7 @@ def _caps(facts: RunFacts) -> Iterator[Limit]:
     models = _object(facts.policy, "models")
     if models.get("allow") or models.get("deny"):
         yield Limit.MODEL_RULES
-    if _object(facts.policy, "egress").get("mode") == "tunnel":
+    if facts.http_proxy or _object(facts.policy, "egress").get("mode") == "tunnel":
         yield Limit.TUNNELS
     budget = _object(facts.policy, "budget")
     if budget.get("pass_endpoints") or budget.get("unknown_endpoints", "refuse") != "refuse":

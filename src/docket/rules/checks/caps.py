@@ -1,0 +1,167 @@
+"""The limits that a ledger names, against its policy, its pools and its calls.
+
+Rules (spec/receipt.md, Checks):
+1. A cap that is warned of or exceeded stands in the policy with the same limit: as a cap of the run, or, where the
+   event has a scope, as the sub-budget of that model pattern or agent, or as a limit of a pool that was entered. A cap
+   that ended the run was exceeded.
+2. A pool is entered only where the policy names it.
+3. What `x-docket.budget` says of a sub-budget is what the calls of its model pattern or agent add up to, and what
+   `x-docket.pool-use` says was spent is what all calls add up to, unless an `x-docket.evidence-gap` says that events
+   are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from docket.formats.amount import ZERO, Usd
+from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.ledger.event import Event
+from docket.formats.ledger.model_events import ModelRequest, ModelResponse
+from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.session_events import EvidenceGap, PolicyApplied, SessionEnd
+from docket.formats.ledger.spending_events import (
+    Budget,
+    CapExceeded,
+    CapWarning,
+    PoolEntered,
+    PoolUse,
+    ScopeUse,
+)
+from docket.formats.run.sub_budgets import SubBudget
+from docket.formats.shown import shown
+
+_LIMIT_OF_USE = {"max_usd": "cap_usd", "max_tokens": "cap_tokens", "max_model_calls": "cap_calls"}
+_MAIN, _OTHERS = "main", "sub:*"
+
+
+class _Sum(NamedTuple):
+    cost: Usd = ZERO
+    tokens: int = 0
+    calls: int = 0
+
+    def with_call(self, payload: ModelResponse) -> _Sum:
+        return _Sum(self.cost + payload.cost_usd, self.tokens + payload.usage.total_tokens, self.calls + 1)
+
+
+@dataclass(slots=True)
+class CapLimits:
+    """Rules 1 to 3; memory is proportional to the calls in flight, the models and the agents."""
+
+    caps: JsonObject = field(default_factory=dict)
+    pool_names: tuple[JsonValue, ...] = ()
+    pools: dict[str, PoolEntered] = field(default_factory=dict)
+    exceeded: set[str] = field(default_factory=set)
+    gap: bool = False
+    open: dict[int, tuple[str, str]] = field(default_factory=dict)
+    sums: dict[tuple[str, str], _Sum] = field(default_factory=dict)
+
+    def take(self, _event: Event, payload: Payload | None) -> str | None:
+        """Return what is wrong with the next event, or None."""
+        match payload:
+            case PolicyApplied():
+                self._policy(payload)
+            case ModelRequest():
+                self.open[payload.call] = (payload.model, payload.agent_id or _MAIN)
+            case ModelResponse():
+                whose = self.open.pop(payload.call, ("", ""))
+                self.sums[whose] = self.sums.get(whose, _Sum()).with_call(payload)
+            case EvidenceGap():
+                self.gap = True
+            case CapWarning() | CapExceeded():
+                return self._limit(payload)
+            case PoolEntered():
+                return self._entered(payload)
+            case Budget(scopes=scopes):
+                return next((fault for use in scopes or () if (fault := self._use(use)) is not None), None)
+            case PoolUse():
+                return self._pool_use(payload)
+            case SessionEnd(breached=breached):
+                return self._breached(breached)
+        return None
+
+    def _policy(self, payload: PolicyApplied) -> None:
+        caps, budget = payload.document.get("caps"), payload.document.get("budget")
+        self.caps = caps if isinstance(caps, Mapping) else {}
+        pools = budget.get("pools") if isinstance(budget, Mapping) else None
+        self.pool_names = tuple(pools) if isinstance(pools, (list, tuple)) else ()
+
+    def _breached(self, cap: str | None) -> str | None:
+        if cap is None or cap in self.exceeded or self.gap:
+            return None
+        return f"breached is {shown(cap)}, no cap.exceeded says so"
+
+    def _limit(self, payload: CapWarning | CapExceeded) -> str | None:
+        if isinstance(payload, CapExceeded):
+            self.exceeded.add(payload.cap)
+        limit = self._limit_of(payload.scope, payload.scope_name or "", payload.cap)
+        if limit is not None and str(limit) == payload.limit:
+            return None
+        of = "" if payload.scope is None else f" of {payload.scope} {shown(payload.scope_name)}"
+        return f"the policy has no cap {shown(payload.cap)}{of} of {shown(payload.limit)}"
+
+    def _limit_of(self, scope: str | None, name: str, cap: str) -> JsonValue | Usd:
+        if scope is None:
+            return self.caps.get(cap)
+        if scope == "pool":
+            entered = self.pools.get(name)
+            member = cap.removeprefix("pool_")
+            return getattr(entered, member, None) if entered is not None and member.endswith("_usd") else None
+        if scope == "model":
+            budgets = [one for one in self._budgets("per_model") if one.pattern == name]
+        else:
+            budgets = [one for one in self._budgets("per_agent") if one.matches(name)]
+        limits = [limit for one in budgets if (limit := getattr(one, cap, None)) is not None]
+        return min(limits, default=None)
+
+    def _budgets(self, name: str) -> list[SubBudget]:
+        table = self.caps.get(name)
+        found = []
+        for pattern, limits in table.items() if isinstance(table, Mapping) else ():
+            given = limits if isinstance(limits, Mapping) else {}
+            usd, tokens, calls = (given.get(limit) for limit in _LIMIT_OF_USE)
+            found.append(
+                SubBudget(
+                    pattern=pattern,
+                    max_usd=Usd.parse(usd) if isinstance(usd, str) else None,
+                    max_tokens=tokens if isinstance(tokens, int) else None,
+                    max_model_calls=calls if isinstance(calls, int) else None,
+                )
+            )
+        return found
+
+    def _entered(self, payload: PoolEntered) -> str | None:
+        self.pools[payload.pool] = payload
+        return None if payload.pool in self.pool_names else f"the policy names no pool {shown(payload.pool)}"
+
+    def _use(self, use: ScopeUse) -> str | None:
+        named = f"{use.scope} {shown(use.name)}"
+        for cap, member in _LIMIT_OF_USE.items():
+            if self._limit_of(use.scope, use.name, cap) != getattr(use, member):
+                return f"the policy has another {cap} of {named}"
+        if self.gap or use.name == _OTHERS:
+            return None
+        total = self._sum(use)
+        said = _Sum(use.spent_usd, use.tokens, use.calls)
+        return None if said == total else f"{named} says {said.cost}, its calls add up to {total.cost}"
+
+    def _sum(self, use: ScopeUse) -> _Sum:
+        at = 0 if use.scope == "model" else 1
+        pattern = SubBudget(pattern=use.name)
+        total = _Sum()
+        for whose, part in self.sums.items():
+            if pattern.matches(whose[at]) if at == 0 else whose[at] == use.name:
+                total = _Sum(total.cost + part.cost, total.tokens + part.tokens, total.calls + part.calls)
+        return total
+
+    def _pool_use(self, use: PoolUse) -> str | None:
+        if use.pool not in self.pools:
+            return f"the run entered no pool {shown(use.pool)}"
+        spent = ZERO
+        for part in self.sums.values():
+            spent += part.cost
+        if self.gap or use.spent_usd == spent:
+            return None
+        return f"pool {shown(use.pool)} says {use.spent_usd}, the calls add up to {spent}"

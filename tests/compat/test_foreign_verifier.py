@@ -18,7 +18,7 @@ from agent_lab import program
 from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
 from docket.formats.canonical import encode_document
 from docket.formats.run.verdict import Status, Verdict, Word
-from golden_ledgers import samples
+from golden_ledgers import kept, samples
 from golden_ledgers.judging import receipt_of
 
 INCOMPLETE = ("no_end", "gap")
@@ -52,8 +52,10 @@ def failed(answer: dict[str, Any]) -> list[str]:
 def written(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Path, Path]:
     """A golden ledger and its receipt as files."""
     raw = samples.ALL[request.param]().data()
-    receipt, ledger = tmp_path / "receipt.json", tmp_path / "run.jsonl"
+    receipt, ledger = tmp_path / "receipt.json", tmp_path / "runs" / "run.jsonl"
+    ledger.parent.mkdir()
     ledger.write_bytes(raw)
+    kept.write_bodies(tmp_path)
     receipt.write_bytes(encode_document(receipt_of(raw)))
     return request.param, receipt, ledger
 
@@ -76,6 +78,28 @@ def test_its_node_verifier_accepts_them_but_for_a_row_that_rounds_up(
     answer = asked(theirs, receipt.parent, "verify", str(receipt), "--ledger", str(ledger), "--impl", "node", "--json")
 
     assert failed(answer) == (["cost-recomputation"] if name in ROUNDED_UP else [])
+
+
+def test_it_checks_our_hits_and_kept_responses(theirs: Path, tmp_path: Path) -> None:
+    raw = samples.cached().data()
+    receipt, ledger = tmp_path / "receipt.json", tmp_path / "runs" / "run.jsonl"
+    ledger.parent.mkdir()
+    ledger.write_bytes(raw)
+    kept.write_bodies(tmp_path)
+    document = receipt_of(raw)
+    for impl in ("python", "node"):
+        receipt.write_bytes(encode_document(document))
+        answer = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--impl", impl, "--json")
+        states = {check["name"]: check["status"] for check in answer["checks"]}
+        assert {states[name] for name in ("cache-savings", "cache-hit-origins", "cache-hit-proofs")} == {"pass"}
+        doctored = {**document, "cache": {**document["cache"], "saved_usd": "0.009201"}}
+        receipt.write_bytes(encode_document(doctored))
+        answer = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--impl", impl, "--json")
+        assert failed(answer) == ["cache-savings"]
+    (tmp_path / kept.path_of(kept.WHOLE)).write_bytes(b"another reply")
+    receipt.write_bytes(encode_document(document))
+    answer = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--impl", "python", "--json")
+    assert failed(answer) == ["retained-responses"]
 
 
 def ours(receipt: Path, ledger: Path) -> Verdict:

@@ -78,6 +78,7 @@ def accepted() -> Iterator[Vector]:
         ("asserted", "tools, calls and remarks on the agent's word, outside every total"),
         ("drilled", "a drill: injected faults, pacing, a breaker that opened and closed again"),
         ("odd_names", "names and arguments that are not UTF-8"),
+        ("cached", "replies given again, of one row and of two components, to the ceiling of hits"),
         ("busy", "refusals, errors, tools, tunnels, a cap, an event of an unknown type"),
     ):
         raw = samples.ALL[name]().data()

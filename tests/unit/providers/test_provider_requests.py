@@ -14,7 +14,7 @@ import zstandard
 
 from docket.rules.providers.anthropic import AnthropicMessages
 from docket.rules.providers.encoding import decode_body
-from docket.rules.providers.interface import Hidden, RequestFacts, model_members, model_text
+from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, Wire, model_members, model_text
 from docket.rules.providers.openai_chat import OpenAiChat
 from docket.rules.providers.openai_responses import OpenAiResponses
 from docket.rules.providers.request import MAX_PARSED_BYTES
@@ -301,3 +301,10 @@ def test_a_very_large_body_that_names_its_model_twice_says_so(again: bytes) -> N
     body = b'{"model":"a","messages":"' + b"x" * MAX_PARSED_BYTES + b'"'
     assert OpenAiChat().read_request(body + b"}").ambiguous is None
     assert "more than once" in str(OpenAiChat().read_request(body + b"," + again + b"}").ambiguous)
+
+
+@pytest.mark.parametrize("wire", [OpenAiChat(), OpenAiResponses()], ids=lambda wire: wire.name)
+def test_azures_deployment_in_the_path_is_what_serves(wire: Wire) -> None:
+    path = "/openai/deployments/mine/chat/completions?api-version=2025-04-01-preview"
+    assert wire.read_request(b'{"model":"gpt-5.5"}', RequestTarget(path=path)).model == "mine"
+    assert wire.read_request(b'{"model":"mine"}', RequestTarget(path="/openai/v1/responses")).model == "mine"

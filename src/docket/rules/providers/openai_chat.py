@@ -25,7 +25,7 @@ from docket.rules.providers.interface import (
     model_members,
 )
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
-from docket.rules.providers.openai_request import read_chat_request
+from docket.rules.providers.openai_request import of_deployment, read_chat_request
 from docket.rules.providers.refusal import openai_refusal
 from docket.rules.providers.text import error_of, text_bytes
 
@@ -41,9 +41,9 @@ class OpenAiChat:
 
     name = "openai-chat"
 
-    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:  # noqa: ARG002 - the body says all
-        """Read a decoded request body."""
-        return read_chat_request(body)
+    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:
+        """Read a decoded request body, and the deployment in the path where Azure has it."""
+        return of_deployment(read_chat_request(body), target)
 
     def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:  # noqa: ARG002 - the first byte tells
         """Return a meter for one reply."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from docket.rules.providers.counts import count
-from docket.rules.providers.interface import Hidden, RequestFacts, model_members
+from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, model_members
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
+from docket.rules.providers.path_model import azure_deployment
 from docket.rules.providers.request import (
     fingerprint,
     flag,
@@ -81,6 +83,12 @@ def read_responses_request(body: bytes) -> RequestFacts:
         previous_response_id=previous,
         ambiguous=request.ambiguous,
     )
+
+
+def of_deployment(facts: RequestFacts, target: RequestTarget) -> RequestFacts:
+    """Return the facts with the deployment that an Azure path names: it is what serves, whatever the body says."""
+    model, raw = model_members(azure_deployment(target.path))
+    return facts if model is None else replace(facts, model=model, model_raw=raw)
 
 
 def _shared_hidden(parsed: JsonMap, model: str | None, effort: object) -> list[Hidden]:

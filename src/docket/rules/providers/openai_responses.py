@@ -29,7 +29,7 @@ from docket.rules.providers.interface import (
     model_members,
 )
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
-from docket.rules.providers.openai_request import read_responses_request
+from docket.rules.providers.openai_request import of_deployment, read_responses_request
 from docket.rules.providers.refusal import openai_refusal
 from docket.rules.providers.text import error_of, text_bytes
 
@@ -60,9 +60,9 @@ class OpenAiResponses:
 
     name = "openai-responses"
 
-    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:  # noqa: ARG002 - the body says all
-        """Read a decoded request body."""
-        return read_responses_request(body)
+    def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:
+        """Read a decoded request body, and the deployment in the path where Azure has it."""
+        return of_deployment(read_responses_request(body), target)
 
     def meter(self, content_type: str, *, streaming: bool, headers: Fields = ()) -> Meter:  # noqa: ARG002 - the first byte tells
         """Return a meter for one reply."""

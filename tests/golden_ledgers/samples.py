@@ -7,7 +7,7 @@ from dataclasses import replace
 from docket.formats.amount import Usd
 from docket.formats.ledger.asserted_events import AssertedCall, Reporter, ToolCall, ToolResult
 from docket.formats.ledger.model_events import ModelDenied, ModelError, Outcome
-from docket.formats.ledger.network_events import NetDenied, OtherExchange
+from docket.formats.ledger.network_events import NetAllowed, NetClosed, NetDenied, NetOutcome, OtherExchange
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, PolicyViolation
 from docket.formats.ledger.spending_events import CapExceeded, CapWarning
@@ -271,8 +271,13 @@ def busy() -> LedgerBuilder:
     ledger.add(Note(code="policy-in-tree", message="a policy file in the tree asks for more and is not followed"))
     ledger.add(OtherExchange(provider="openai", method="GET", path="/v1/models", status=200, response_bytes=50))
     ledger.add(NetDenied(reason="bad_token", kind="door", count=3))
-    ledger.add(NetDenied(reason="egress", kind="tunnel", count=2))
-    ledger.add_raw("net.allowed", {"host": "downloads.example.com:443", "kind": "tunnel"})
+    ledger.add(NetDenied(reason="egress_host", kind="tunnel", count=2, host="elsewhere.example", port=443))
+    downloads = {"host": "downloads.example.com", "port": 443, "address": "203.0.113.7"}
+    ledger.add(NetAllowed(tunnel=1, kind="tunnel", **downloads))
+    ledger.add(NetAllowed(tunnel=2, kind="request", host="203.0.113.9", port=80, method="GET"))
+    amounts = {"sent_bytes": 517, "received_bytes": 40960, "duration_ms": 120}
+    ledger.add(NetClosed(tunnel=1, outcome=NetOutcome.CLOSED, **amounts))
+    ledger.add(NetClosed(tunnel=2, outcome=NetOutcome.HOST_RESET, status=200, **amounts))
     ledger.add(request(1, "openai", "gpt-5", "openai-chat"))
     ledger.add(
         ModelError(

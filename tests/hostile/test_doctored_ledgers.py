@@ -27,8 +27,9 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "x-docket.other": {"provider", "method", "path", "status", "response_bytes"},
     "x-docket.omissions": {"omissions"},
     "x-docket.from-later": {"*"},
-    "net.denied": {"reason", "kind"},
-    "net.allowed": {"*"},
+    "net.denied": {"reason", "kind", "host", "port"},
+    "net.allowed": {"host", "port", "address", "method"},
+    "x-docket.net-closed": {"outcome", "status", "sent_bytes", "received_bytes", "duration_ms"},
     "model.request": {
         "model_b64", "wire", "method", "path", "streaming", "fingerprint", "request_sha256", "body_bytes", "held_usd",
         "forwarded_sha256", "altered",

@@ -17,7 +17,7 @@ from docket.formats.amount import ZERO, Usd
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse
-from docket.formats.ledger.network_events import NetDenied
+from docket.formats.ledger.network_events import NetAllowed, NetDenied
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import (
     EvidenceGap,
@@ -209,6 +209,7 @@ _TAKERS: dict[type[Payload], Callable[..., None]] = {
     SessionEnd: _keep("end"),
     EvidenceGap: lambda fold, payload: fold.course.gaps.append(payload),
     Note: LiveFold.note,
+    NetAllowed: lambda fold, payload: fold.course.net_allowed(payload),
     NetDenied: lambda fold, payload: fold.course.net_denied(payload),
     ModelRequest: LiveFold.request,
     ModelResponse: LiveFold.response,

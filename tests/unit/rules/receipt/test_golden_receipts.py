@@ -345,7 +345,7 @@ def test_everything_that_can_happen_is_counted() -> None:
     assert receipt["files"]["changed"] == 4
     assert [receipt["files"][kind] for kind in ("added", "modified", "removed", "retyped")] == [1, 1, 1, 1]
     assert receipt["files"]["violations_by_rule"] == {"files.deny_write": 1}
-    assert receipt["network"] == {"tunnels_allowed": 1, "tunnels_denied": 2, "turned_away": 3}
+    assert receipt["network"] == {"tunnels_allowed": 2, "tunnels_denied": 2, "turned_away": 3}
     assert receipt["caps"] == {"exceeded": 1, "warnings": 1}
     assert receipt["notes"] == {"policy-in-tree": 1}
     assert receipt["event_counts"]["x-docket.from-later"] == 1

@@ -11,7 +11,7 @@ from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import TurnawayCounter
 from docket.rules.boundary.admission import Desk
 from docket.rules.boundary.billing import Prices
-from docket.rules.boundary.exchange import Exchange
+from docket.rules.boundary.drilled import exchange_under
 from docket.rules.boundary.gates import Gate
 from docket.rules.boundary.http1 import ResponseHead, parse_request, response_framing
 from docket.rules.boundary.protocol import (
@@ -76,7 +76,7 @@ class Play:
 
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
-        self.exchange = Exchange(stage.terms, stage.shared)
+        self.exchange = exchange_under(stage.terms, stage.shared)
         self.clock = 0
         self.all: list[Command] = []
 

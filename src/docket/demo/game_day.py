@@ -30,7 +30,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
 from docket.rules.drills.facts import facts_of
 from docket.rules.drills.judging import Served, judge
-from docket.rules.drills.phases import Phase
+from docket.rules.drills.phases import Kind, Phase
 from docket.rules.drills.post_mortem import GameDay, PhaseReport, markdown
 from docket.stores.ledger_reader import read_ledger
 
@@ -77,23 +77,25 @@ def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple
     _prepare(options)
     reports: list[PhaseReport] = []
     missing: list[tuple[str, str]] = []
-    interrupted = False
+    interrupted, stopped = False, ""
     for phase in options.phases:
-        if interrupted:
-            missing.append((phase.name, "interrupted"))
+        if stopped:
+            missing.append((phase.name, stopped))
             continue
         tell(Told(phase=phase))
         try:
             report = _run_phase(phase, options)
         except KeyboardInterrupt:
-            interrupted = True
-            missing.append((phase.name, "interrupted"))
+            interrupted, stopped = True, "interrupted"
+            missing.append((phase.name, stopped))
         except DocketError as error:
             missing.append((phase.name, error.detail))
             tell(Told(phase=phase, problem=error.detail))
         else:
             reports.append(report)
             tell(Told(phase=phase, report=report))
+            if phase.kind is Kind.BASELINE and not report.judgement.fine:
+                stopped = "the agent fails without any fault"
     day = _day(options, tuple(reports), tuple(missing))
     _write(options.out / "game-day.json", encode_document(day.to_json()))
     _write(options.out / "post-mortem.md", markdown(day).encode("utf-8", "backslashreplace"))
@@ -216,9 +218,11 @@ def _environment(stage: _Stage, *, scripted: bool) -> dict[str, str]:
 def _command(phase: Phase, options: GameDayOptions, stage: _Stage) -> tuple[str, ...]:
     flags = ["--report", "none", "--label", f"game day: {phase.name}", "--docket-dir", str(stage.folder)]
     flags += ["--max-usd", options.max_usd or "5", "--max-minutes", options.max_minutes]
-    if phase.policy:
+    # Where nobody is paid, a model without a price is no reason to stop.
+    priced = "" if stage.provider is None else '[budget]\nunknown_models = "assume"\n'
+    if phase.policy or priced:
         policy = stage.scratch / "policy.toml"
-        policy.write_text(phase.policy, encoding="utf-8")
+        policy.write_text(priced + phase.policy, encoding="utf-8")
         flags += ["--policy", str(policy)]
     if phase.faults:
         flags += ["--faults", phase.faults, "--fault-seed", str(options.seed)]

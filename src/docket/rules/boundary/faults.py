@@ -26,6 +26,7 @@ MAX_SECONDS = 3600
 MAX_BYTES = 2**40
 MAX_SEED = 2**53 - 1
 _MILLION = 1_000_000
+_FLAG = "--faults: "
 _HINT = "as in: status=529@calls=2-4 or delay=2@share=0.3; docs/how-to/drill-an-agent.md lists the kinds"
 
 
@@ -174,7 +175,7 @@ def parse_fault_file(data: bytes, name: str, seed: int) -> FaultPlan:
         try:
             rules.append(_rule(members.pop("kind", ""), members.pop("value", None), members))
         except UsageError as error:
-            raise _wrong(f"{name}, fault {number}: {error.detail}") from error
+            raise _wrong(f"{name}, fault {number}: {error.detail.removeprefix(_FLAG)}") from error
     return _plan(rules, seed)
 
 
@@ -280,4 +281,4 @@ def _meant(name: str, known: tuple[str, ...]) -> str:
 
 
 def _wrong(detail: str) -> UsageError:
-    return UsageError(Reason.USAGE, f"--faults: {detail.removeprefix('--faults: ')}", hint=_HINT)
+    return UsageError(Reason.USAGE, _FLAG + detail, hint=_HINT)

@@ -31,7 +31,8 @@ class PhaseFacts:
     """Counts and milliseconds. `gaps_ms` lie between the end of an attempt that failed and the next one.
 
     `after_fault` are attempts after the first fault that spoils an answer, `answered_after` of them those answered
-    whole; `after_final` are attempts after a refusal that will not change. `agent_exit` is None where it never ran.
+    whole; `after_final` are attempts after a refusal that will not change, `refusals` the reasons of all refusals.
+    `agent_exit` is None where it never ran.
     """
 
     exit_code: int | None
@@ -46,6 +47,7 @@ class PhaseFacts:
     after_fault: int
     answered_after: int
     after_final: int
+    refusals: tuple[str, ...]
     openings: int
     gaps_ms: tuple[int, ...]
     wall_ms: int
@@ -57,7 +59,7 @@ class PhaseFacts:
     def to_json(self) -> dict[str, JsonValue]:
         """Return the members by their names."""
         members: dict[str, JsonValue] = {name: getattr(self, name) for name in self.__slots__}
-        return {**members, "gaps_ms": list(self.gaps_ms)}
+        return {**members, "gaps_ms": list(self.gaps_ms), "refusals": list(self.refusals)}
 
 
 def facts_of(events: Iterable[Event]) -> PhaseFacts:
@@ -81,6 +83,7 @@ class _Reading:
         )
         self.counts |= dict.fromkeys(("after_final", "openings", "input_tokens", "output_tokens", "estimated"), 0)
         self.gaps: list[int] = []
+        self.refusals: dict[str, None] = {}
         self.failed_at: datetime | None = None
         self.faulty: set[int] = set()
         self.fault_over = self.final = False
@@ -93,8 +96,9 @@ class _Reading:
             case ModelRequest():
                 self._attempt()
                 self.counts["admitted"] += 1
-            case ModelDenied(status=status):
+            case ModelDenied(status=status, reason=reason):
                 self._attempt()
+                self.refusals[reason] = None
                 self.counts["refused"] += 1
                 self.final = self.final or status not in _PASSING
                 self.failed_at = self.at if status in _PASSING else None
@@ -144,6 +148,7 @@ class _Reading:
             breached=None if end is None else end.breached,
             wall_ms=wall,
             gaps_ms=tuple(self.gaps),
+            refusals=tuple(self.refusals),
             cost_usd="0.00" if end is None else str(end.cost_usd),
             **self.counts,
         )

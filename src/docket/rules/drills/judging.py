@@ -127,19 +127,23 @@ def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
 
 
 def _baseline(facts: PhaseFacts) -> tuple[Word, str, str]:
-    done = f"{count_of(facts.billed, 'call')}, exit {facts.agent_exit}, {_seconds(facts.wall_ms)}."
+    refused = f", refused for {', '.join(facts.refusals)}" if facts.refusals else ""
+    done = f"{count_of(facts.billed, 'call')}{refused}, exit {facts.agent_exit}, {_seconds(facts.wall_ms)}."
     if facts.agent_exit == 0 and facts.billed:
         return Word.WORKED, done, ""
     return (
         Word.GAVE_UP,
         done,
-        "The agent fails without any fault, so the other phases say little: see its log in the phase's folder.",
+        "The agent fails without any fault, so there is nothing to drill: see baseline.log beside the phase's folder.",
     )
 
 
 def _stop(facts: PhaseFacts) -> tuple[Word, str, str]:
     more = facts.after_final
-    if more and facts.breached is not None:
+    if facts.breached is None:
+        why = f": its calls were refused for {', '.join(facts.refusals)}" if facts.refusals else "."
+        return Word.NOT_TRIED, f"The cap was never reached{why}", "See the phase's log."
+    if more:
         return (
             Word.WENT_ON,
             f"The agent tried {_times(more)} more after it had been refused for good.",

@@ -39,7 +39,7 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
     answers: no key, no network, no cost. The agent works in a copy of the current folder.
 
     Exit 0: every phase was run and nothing needs attention. 1: there are findings; the post-mortem says which. 75: a
-    phase could not be run.
+    phase could not be run, and the others have no findings.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
         _sum_up(day, asked.out)
     if interrupted:
         return exits.SIGNAL_BASE + 2
-    return exits.UNAVAILABLE if day.missing else exits.FAILED if day.findings else exits.OK
+    return exits.FAILED if day.findings else exits.UNAVAILABLE if day.missing else exits.OK
 
 
 class _Phases:

@@ -130,7 +130,7 @@ class InsideRun:
 
         def refuse() -> None:
             self._overdue.set()
-            boundary.refuse_further(Reason.MAX_WALL_SECONDS, self._overdue_detail())
+            boundary.refuse_further(Reason.RUN_ENDING, self._overdue_detail())
 
         timer = threading.Timer(seconds, refuse)
         timer.daemon = True

@@ -8,8 +8,12 @@ from typing import Any
 
 import click
 
+from docket.errors import UnavailableError
+from docket.formats.reason import Reason
 from docket.stores.layout import Layout
+from docket.stores.live_boundary import read_boundary
 from docket.stores.run_search import RunFound, live_runs
+from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.found import locate_run, numbers_like
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.cli.watching import JsonScreen, LinesScreen, LiveScreen, Pace, PageScreen, Screen
@@ -26,6 +30,9 @@ from docket.surfaces.cli.watching import watch as carry_out
     help="Print JSON: a line each time something is new, or one document with --once.",
 )
 @click.option("--lines", is_flag=True, help="Print a plain line an event, as into a pipe.")
+@click.option(
+    "--url", is_flag=True, help="Print where the living run's boundary answers healthz, readyz and metrics, and end."
+)
 @click.option(
     "--interval",
     "interval_seconds",
@@ -51,14 +58,26 @@ def watch(run: str | None, **options: Any) -> int:  # noqa: ANN401 - click hands
       docket watch
       docket watch DKT-20260131-0A1B2C --once
       docket watch --json | jq -r .cost_usd
+      curl -s "$(docket watch --url)/metrics"
       docket watch .docket/runs/3f9c0a1b2d4e.jsonl --lines
     """
     layout = layout_at(current_folder(), options["docket_dir"])
     found = locate_run(layout, run)
+    if options["url"]:
+        return _tell_url(layout, found)
     once = bool(options["once"])
     screen = _screen(once=once, as_json=options["as_json"], lines=options["lines"])
     pace = Pace(interval_seconds=options["interval_seconds"], once=once)
     return carry_out(found, screen, lambda: _others(layout, found), pace)
+
+
+def _tell_url(layout: Layout, run: RunFound) -> int:
+    url = read_boundary(layout, run.session_id)
+    if url is None:
+        detail = f"the run {run.docket_number or run.session_id} has no boundary that answers"
+        raise UnavailableError(Reason.NOT_FOUND, detail, hint="only a run that is going on has one")
+    console.result(f"{url}/docket")
+    return exits.OK
 
 
 def _screen(*, once: bool, as_json: bool, lines: bool) -> Screen:

@@ -37,6 +37,7 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "model.error": {"status", "latency_ms", "error", "response_bytes", "response_sha256"},
     "model.response": {
         "model_b64", "usage_note",  "service_tier", "speed", "inference_geo", "provider_request_id",
+        "upstream_cost_usd",
         "status", "first_byte_ms", "response_bytes", "response_sha256", "cache", "response_note"},
     "model.cache_hit": {"method", "path", "request_sha256", "body_bytes", "fingerprint", "age_ms"},
     "x-docket.cache-hit": {"method", "path", "request_sha256", "body_bytes", "fingerprint", "age_ms"},

@@ -84,6 +84,7 @@ class ModelResponse(Payload):
     cost_usd: Usd
     cumulative_cost_usd: Usd
     assumed_price: bool
+    upstream_cost_usd: str | None = None  # what the provider says it charged, a decimal; it enters no total
     streaming: bool
     response_bytes: int
     response_sha256: Digest

@@ -269,6 +269,7 @@ class Bill:
     """What a call is billed, with the price rows that recompute it."""
 
     usage: Usage
+    parts: tuple[UsagePart, ...]
     source: UsageSource
     note: str | None
     model: str
@@ -297,6 +298,7 @@ def bill(call: Call, seen: Seen) -> Bill:
     model = served_model(call.facts, reading)
     return Bill(
         usage=settled.usage,
+        parts=tuple(_renamed(part, call.facts, reading) for part in reading.parts),
         source=settled.source,
         note=settled.note,
         model=model or call.model,

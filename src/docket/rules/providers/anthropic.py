@@ -123,6 +123,7 @@ class MessagesState:
             speed=self._usage.speed,
             inference_geo=self._usage.inference_geo,
             response_id=as_text(self._id),
+            upstream_cost_usd=self._usage.upstream_cost_usd,
             note=self._usage.note(),
             terminal=self._terminal,
             error=self._error,

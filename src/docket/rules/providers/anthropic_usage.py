@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from docket.formats.run.usage import Usage, UsagePart
-from docket.rules.providers.counts import Counts
+from docket.rules.providers.counts import Counts, upstream_cost
 from docket.rules.providers.interface import model_members
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 
@@ -32,7 +32,7 @@ class _Iteration:
 class AnthropicUsage:
     """Usage merged over the events of one reply."""
 
-    __slots__ = ("_billed", "_counts", "_iterations", "inference_geo", "service_tier", "speed")
+    __slots__ = ("_billed", "_counts", "_iterations", "inference_geo", "service_tier", "speed", "upstream_cost_usd")
 
     def __init__(self) -> None:
         self._counts = Counts()
@@ -41,12 +41,14 @@ class AnthropicUsage:
         self.service_tier: str | None = None
         self.speed: str | None = None
         self.inference_geo: str | None = None
+        self.upstream_cost_usd: str | None = None
 
     def copy(self) -> AnthropicUsage:
         """Return an independent copy."""
         other = AnthropicUsage()
         other._counts, other._iterations = self._counts.copy(), self._iterations
         other.service_tier, other.speed, other.inference_geo = self.service_tier, self.speed, self.inference_geo
+        other.upstream_cost_usd = self.upstream_cost_usd
         return other
 
     def start(self, usage: JsonMap) -> None:
@@ -59,6 +61,7 @@ class AnthropicUsage:
     def merge(self, usage: JsonMap) -> None:
         """Take a cumulative usage object."""
         self._billed = None
+        self.upstream_cost_usd = upstream_cost(usage) or self.upstream_cost_usd
         _merge(self._counts, usage)
         iterations = as_items(usage.get("iterations"))
         if iterations:

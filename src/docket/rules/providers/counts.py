@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_EVEN, Decimal
 
 from docket.rules.providers.interface import MAX_COUNT
 from docket.rules.providers.json_scan import JsonMap
+
+_COST_PLACES = Decimal("0.000000000001")
+_MOST_DOLLARS = Decimal(10**9)
 
 
 def count(value: object) -> int | None:
@@ -15,6 +19,31 @@ def count(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return count(int(value))
     return None
+
+
+def upstream_cost(usage: JsonMap) -> str | None:
+    """Return what a provider says a call cost: dollars as a decimal of at most 12 places, None where it is silent.
+
+    A router names its charge as `cost`. With a key of the customer's own (`is_byok`) that is its fee alone, and what
+    the model's provider bills comes on top; else the provider's share is inside it and never added.
+    """
+    ticks = count(usage.get("cost_in_usd_ticks"))
+    charge = _dollars(usage.get("cost")) if ticks is None else Decimal(ticks) / 10**10
+    if charge is None:
+        return None
+    details = usage.get("cost_details")
+    if usage.get("is_byok") is True and isinstance(details, dict):
+        charge += _dollars(details.get("upstream_inference_cost")) or 0
+    text = format(charge.quantize(_COST_PLACES, rounding=ROUND_HALF_EVEN), "f")
+    return text.rstrip("0").rstrip(".")
+
+
+def _dollars(value: object) -> Decimal | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    # The shortest text of a float is the one that was written, up to 15 digits.
+    exact = Decimal(repr(value))
+    return exact if exact.is_finite() and 0 <= exact < _MOST_DOLLARS else None
 
 
 @dataclass(slots=True)

@@ -115,6 +115,7 @@ class Reading:
 
     `usage` is the whole call, `parts` its split where tokens were billed at models of their own (empty otherwise).
     `usage_final` says that the reported output is not merely the count at the beginning of the stream.
+    `upstream_cost_usd` is what the provider says the call cost, a decimal; it is noted beside docket's own figure.
     `terminal` says that the event which ends a reply of this protocol was seen.
     """
 
@@ -127,6 +128,7 @@ class Reading:
     speed: str | None = None
     inference_geo: str | None = None
     response_id: str | None = None
+    upstream_cost_usd: str | None = None
     note: str | None = None
     terminal: bool = False
     error: StreamError | None = None

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
-from docket.rules.providers.counts import Counts
+from docket.rules.providers.counts import Counts, upstream_cost
 from docket.rules.providers.interface import (
     NO_TARGET,
     Fields,
@@ -99,6 +99,7 @@ class ChatState:
             model_raw=raw,
             service_tier=as_text(self._tier),
             response_id=as_text(self._id),
+            upstream_cost_usd=self._usage.upstream_cost_usd,
             note=self._usage.note(),
             terminal=self._terminal,
             error=self._error,
@@ -135,21 +136,24 @@ class ChatState:
 class ChatUsage:
     """Usage objects of one reply, the last one counting."""
 
-    __slots__ = ("_input", "_output", "_top")
+    __slots__ = ("_input", "_output", "_top", "upstream_cost_usd")
 
     def __init__(self) -> None:
         self._top, self._input, self._output = Counts(), Counts(), Counts()
+        self.upstream_cost_usd: str | None = None
 
     def copy(self) -> ChatUsage:
         """Return an independent copy."""
         other = ChatUsage()
         other._top, other._input, other._output = self._top.copy(), self._input.copy(), self._output.copy()
+        other.upstream_cost_usd = self.upstream_cost_usd
         return other
 
     def merge(self, usage: JsonMap) -> None:
         """Take a usage object."""
         if not usage:
             return
+        self.upstream_cost_usd = upstream_cost(usage) or self.upstream_cost_usd
         self._top.merge(usage, _TOP)
         self._input.merge(as_map(usage.get("prompt_tokens_details")), _INPUT)
         self._output.merge(as_map(usage.get("completion_tokens_details")), _OUTPUT)

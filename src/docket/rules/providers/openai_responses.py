@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
-from docket.rules.providers.counts import Counts, count
+from docket.rules.providers.counts import Counts, count, upstream_cost
 from docket.rules.providers.interface import (
     NO_TARGET,
     Fields,
@@ -137,6 +137,7 @@ class ResponsesState:
             model_raw=raw,
             service_tier=as_text(self._tier),
             response_id=as_text(self._id),
+            upstream_cost_usd=self._usage.upstream_cost_usd,
             note=self._usage.note() or (_APART if self._apart else None),
             terminal=self._terminal,
             error=self._error,
@@ -194,9 +195,10 @@ def _any_count(value: object) -> bool:
 class ResponsesUsage:
     """Usage of one response."""
 
-    __slots__ = ("_input", "_lifetimes", "_output", "_searches", "_seconds", "_top")
+    __slots__ = ("_input", "_lifetimes", "_output", "_searches", "_seconds", "_top", "upstream_cost_usd")
 
     def __init__(self) -> None:
+        self.upstream_cost_usd: str | None = None
         self._seconds = 0
         self._top, self._input, self._output = Counts(), Counts(), Counts()
         self._lifetimes, self._searches = Counts(), Counts()
@@ -206,11 +208,12 @@ class ResponsesUsage:
         other = ResponsesUsage()
         for name in ("_input", "_lifetimes", "_output", "_searches", "_top"):
             setattr(other, name, getattr(self, name).copy())
-        other._seconds = self._seconds
+        other._seconds, other.upstream_cost_usd = self._seconds, self.upstream_cost_usd
         return other
 
     def merge(self, usage: JsonMap, tool_usage: JsonMap) -> None:
         """Take the usage and the hosted tools' usage of a response."""
+        self.upstream_cost_usd = upstream_cost(usage) or self.upstream_cost_usd
         self._top.merge(usage, _TOP)
         # Transcriptions spell the member without its plural.
         details = as_map(usage.get("input_tokens_details") or usage.get("input_token_details"))

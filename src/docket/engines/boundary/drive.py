@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 
 from docket.engines.boundary import reporting
 from docket.engines.boundary.client import ClientConnection
-from docket.engines.boundary.pool import DIRECT, TUNNELLED, Origin
+from docket.engines.boundary.pool import Origin
 from docket.engines.boundary.room import Room
 from docket.engines.boundary.upstream import UpstreamConnection
 from docket.errors import DocketError, InvalidDocumentError
@@ -26,6 +26,8 @@ from docket.formats.reason import Reason
 from docket.rules.boundary.drilled import exchange_under
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.protocol import (
+    DIRECT,
+    TUNNELLED,
     Await,
     Breach,
     ClientGone,

@@ -22,12 +22,10 @@ from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.outward import Proxy, proxy_for
-from docket.rules.boundary.protocol import Connect, Resolve, Resolved, UpstreamHead
+from docket.rules.boundary.protocol import DIRECT, TUNNELLED, Connect, Resolve, Resolved, UpstreamHead
 
 Origin: TypeAlias = tuple[str, str, int]
 
-# Schemes of connections that carry bytes of the agent's own: to an address, or to a name through a proxy.
-DIRECT, TUNNELLED = "direct", "tunnelled"
 CONNECT_TIMEOUT_SECONDS = 30.0
 RESOLVE_TIMEOUT_SECONDS = 15.0
 IDLE_SECONDS = 30.0
@@ -143,9 +141,8 @@ class Pool:
             self._make, proxy.host, proxy.port, happy_eyeballs_delay=_EYEBALLS_SECONDS
         )
         try:
-            await _opened(
-                tunnel, Connect(origin, RequestHead(method="CONNECT", target=shown, headers=tuple(headers)), b"")
-            )
+            head = RequestHead(method="CONNECT", target=shown, headers=tuple(headers))
+            await _opened(tunnel, Connect(origin, head, b"", upgrade=scheme == TUNNELLED))
             return await self._secured(tunnel, host) if scheme == "https" else tunnel
         except BaseException:
             tunnel.abort()
@@ -177,7 +174,7 @@ async def _opened(tunnel: UpstreamConnection, connect: Connect) -> None:
     if not isinstance(event, UpstreamHead) or not 200 <= event.head.status < 300:
         said = f"{event.head.status}" if isinstance(event, UpstreamHead) else "no answer"
         raise ConnectionError(f"the proxy refused the tunnel: {said}")
-    while tunnel.next_event() is not None:
+    while not tunnel.switched and tunnel.next_event() is not None:
         pass
     tunnel.wake = wake_nobody
 

@@ -94,8 +94,10 @@ class UpstreamConnection(asyncio.BufferedProtocol):
 
     def begin_bytes(self, wake: Callable[[], None]) -> None:
         """Begin a connection that is bytes without framing from the start."""
-        self.wake, self._expecting = wake, True
-        self._switch()
+        self.wake = wake
+        if not self.switched:
+            self._expecting = True
+            self._switch()
 
     def send_body(self, data: bytes) -> None:
         """Write the next piece of the body."""
@@ -242,7 +244,7 @@ class UpstreamConnection(asyncio.BufferedProtocol):
             del self._buffer[:end]
             if head.status == 101 and not self._upgrade:
                 raise InvalidDocumentError(Reason.MALFORMED_MESSAGE, "it switches protocols unasked")
-            if head.status == 101:
+            if self._upgrade and (head.status == 101 or (self._method == "CONNECT" and 200 <= head.status < 300)):
                 self._switch()
                 self._events.append(UpstreamHead(head, UNTIL_CLOSE))
             elif head.status >= 200:

@@ -17,6 +17,7 @@ from docket.formats.ledger.network_events import NetAllowed, NetClosed, NetOutco
 from docket.rules.boundary.forwarding import reply_downstream, request_upstream
 from docket.rules.boundary.http1 import ResponseHead, request_framing
 from docket.rules.boundary.protocol import (
+    DIRECT,
     Await,
     BodyChunk,
     BodyEnded,
@@ -154,7 +155,8 @@ class Egress:
         self.needs = Needs(body=True, upstream=True)
         head = request_upstream(asked.head, asked.address, framing)
         whole = b"" if framing.length == 0 else None
-        return Connect(("http", host, asked.destination.port), head, whole, chunked=framing.chunked)
+        scheme = "http" if self._through_proxy else DIRECT
+        return Connect((scheme, host, asked.destination.port), head, whole, chunked=framing.chunked)
 
     def _bar(self, unreachable: Unreachable, now_ns: int) -> list[Command]:
         event = self._shared.denials.count(self._asked.kind, self._asked.destination, unreachable.reason, now_ns)

@@ -134,6 +134,10 @@ class Needs(NamedTuple):
 
 # ---- commands
 
+# Schemes of an origin beside http and https: an address that is connected to as it is, without the environment's
+# proxy, and a name that this proxy is given.
+DIRECT, TUNNELLED = "direct", "tunnelled"
+
 
 class Placed:
     """Where a recorded event came to stand: `look` gives (seq, hash) once it is durable, None until then."""

@@ -163,13 +163,13 @@ class ResponsesSocket:
             if said is None:
                 continue
             if said.control:
-                if self._agent.closed:
-                    self._drop_waiting(now_ns)
+                # What waits behind a close can no longer be said.
+                commands += self._drop_waiting(now_ns) if self._agent.closed else []
                 commands.append(SendUpstream(said.raw))
             else:
                 self._waiting.append(said)
                 self._waiting_bytes += len(said.raw)
-        commands += self._go_on(now_ns)
+                commands += self._go_on(now_ns)
         if self._agent.fault is not None:
             commands += self._agents_fault(now_ns)
         return commands
@@ -316,8 +316,7 @@ class ResponsesSocket:
         if len(self._lanes) or not self._upstream.between_messages:
             detail = "the upstream closed the socket before its reply was whole"
             return self._broken(self._broken_outcome(), now_ns, detail)
-        self._drop_waiting(now_ns)
-        return [self._other(), Finish()]
+        return [*self._drop_waiting(now_ns), self._other(), Finish()]
 
     def _broken_outcome(self) -> Outcome:
         return Outcome.CLIENT_GONE if self._agent.closed else Outcome.UPSTREAM_BROKEN

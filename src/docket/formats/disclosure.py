@@ -64,6 +64,7 @@ class Limit(StrEnum):
     LIST_PRICES = "list-prices"
     ASSUMED_PRICES = "assumed-prices"
     UPSTREAM_OVERRIDES = "upstream-overrides"
+    AGENT_ASSERTED = "agent-asserted"
 
 
 SENTENCES: dict[Limit, tuple[Group, str]] = {
@@ -179,6 +180,10 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
     Limit.UPSTREAM_OVERRIDES: (
         Group.TRUST_ASSUMPTIONS,
         "Calls could go to the addresses named in boundary.upstream_overrides, whoever answers there.",
+    ),
+    Limit.AGENT_ASSERTED: (
+        Group.TRUST_ASSUMPTIONS,
+        "Tool uses, remarks and calls that events carry as reported by the agent are its own word: docket saw none.",
     ),
 }
 

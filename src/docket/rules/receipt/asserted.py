@@ -18,31 +18,39 @@ from docket.rules.receipt.calls import counted
 
 @dataclass(slots=True)
 class AssertedFold:
-    """Counts of what was asserted; `tools` holds how often each tool was used, whoever said so."""
+    """Counts of what was asserted; `tools` holds how often each tool was used, whoever said so.
+
+    `by_agent`: the agent said any of it.
+    """
 
     tools: Counter[str] = field(default_factory=Counter)
     failures: int = 0
     calls: int = 0
+    by_agent: bool = False
     tokens: Counter[str] = field(default_factory=Counter)
     notes: Counter[str] = field(default_factory=Counter)
 
     def tool_call(self, payload: ToolCall) -> None:
         """Take a tool use."""
         self.tools[payload.name] += 1
+        self.by_agent |= payload.reported_by is not None
 
     def tool_result(self, payload: ToolResult) -> None:
         """Take a tool's outcome."""
         self.failures += not payload.ok
+        self.by_agent |= payload.reported_by is not None
 
     def call(self, payload: AssertedCall) -> None:
         """Take a call that the agent says it made."""
         self.calls += 1
+        self.by_agent = True
         for name in _TOKENS:
             self.tokens[name] += getattr(payload, name)
 
     def note(self, payload: Note) -> None:
         """Take a remark of the agent's."""
         self.notes[payload.code] += 1
+        self.by_agent = True
 
     def tools_member(self) -> dict[str, JsonValue]:
         """Return the receipt member `tools`."""

@@ -209,4 +209,5 @@ class LedgerFold:
             gap=bool(course.gaps),
             ended=course.end is not None,
             http_proxy=start.boundary.get("http_proxy") is True,
+            asserted=self.asserted.by_agent,
         )

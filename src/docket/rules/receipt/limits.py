@@ -25,6 +25,7 @@ class RunFacts:
     gap: bool
     ended: bool
     http_proxy: bool = False
+    asserted: bool = False
 
 
 _USD_CAPS = {"strict": Limit.USD_CAP_STRICT, "ceiling": Limit.USD_CAP_CEILING}
@@ -98,6 +99,8 @@ def _trust(facts: RunFacts) -> Iterator[Limit]:
         yield Limit.ASSUMED_PRICES
     if facts.upstream_overrides:
         yield Limit.UPSTREAM_OVERRIDES
+    if facts.asserted:
+        yield Limit.AGENT_ASSERTED
 
 
 def _is_quota(facts: RunFacts) -> bool:

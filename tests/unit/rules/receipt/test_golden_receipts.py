@@ -377,6 +377,7 @@ def test_what_the_agent_asserts_stands_apart_and_moves_nothing() -> None:
     assert (receipt["totals"]["total_tokens"], receipt["totals"]["calls"]) == (500, 1)
     assert (receipt["totals"]["asserted_calls"], len(receipt["appendix"]["usage"])) == (0, 1)
     assert receipt["model_calls"]["count"] == 1
+    assert "agent-asserted" in receipt["limits_disclosure"]["codes"]
 
 
 def test_an_agent_that_asserts_nothing_but_tools_has_no_member_for_it() -> None:
@@ -386,6 +387,8 @@ def test_an_agent_that_asserts_nothing_but_tools_has_no_member_for_it() -> None:
     receipt = receipt_of(closed(ledger, "0.00", ()).data())
     assert "asserted" not in receipt
     assert receipt["tools"] == {"calls": 1, "names": ["bash"], "failures": 0}
+    assert "agent-asserted" in receipt["limits_disclosure"]["codes"]
+    assert "agent-asserted" not in receipt_of(samples.chat().data())["limits_disclosure"]["codes"]
 
 
 def test_a_declared_gap_stands_in_the_evidence() -> None:

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 
 from docket.formats.amount import ZERO, Usd
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
+from docket.formats.ledger.cache_events import CacheHit, ComponentsHit
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.network_events import NetAllowed, NetDenied
 from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultPlanned, Paced
 from docket.formats.ledger.session_events import (
     EvidenceGap,
     Note,
@@ -29,7 +31,7 @@ from docket.formats.ledger.session_events import (
     SessionEnd,
     SessionStart,
 )
-from docket.formats.ledger.spending_events import CapExceeded, CapWarning
+from docket.formats.ledger.spending_events import CapExceeded, CapWarning, PoolEntered
 from docket.formats.ledger.tree_events import FsChange, FsSnapshot
 from docket.formats.run.usage import UsageSource
 from docket.rules.receipt.asserted import AssertedFold
@@ -87,6 +89,12 @@ class LiveFold:
     spent: Usd = ZERO
     calls: int = 0
     estimated_calls: int = 0
+    cache_hits: int = 0
+    avoided: Usd = ZERO
+    paced: int = 0
+    breakers: dict[str, BreakerState] = field(default_factory=dict)
+    pools: tuple[str, ...] = ()
+    is_drill: bool = False
     events: int = 0
     last_at: str = ""
 
@@ -185,6 +193,27 @@ class LiveFold:
         else:
             self.asserted.note(payload)
 
+    def hit(self, payload: CacheHit) -> None:
+        """Take a call that was answered from the cache."""
+        self.cache_hits += 1
+        self.avoided += payload.avoided_cost_usd
+
+    def waited(self, _: Paced) -> None:
+        """Take a call that had to wait its turn."""
+        self.paced += 1
+
+    def broke(self, payload: BreakerChange) -> None:
+        """Take a change of an upstream's breaker."""
+        self.breakers[payload.provider] = payload.state
+
+    def entered(self, payload: PoolEntered) -> None:
+        """Take a pool that the run is in."""
+        self.pools = tuple(dict.fromkeys((*self.pools, payload.pool)))
+
+    def drilled(self, _: FaultPlanned) -> None:
+        """Take the news that faults are injected."""
+        self.is_drill = True
+
     def warned(self, payload: CapWarning) -> None:
         """Take the warning of a cap."""
         self.warnings[payload.cap] = payload
@@ -223,4 +252,10 @@ _TAKERS: dict[type[Payload], Callable[..., None]] = {
     ToolCall: lambda fold, payload: fold.asserted.tool_call(payload),
     ToolResult: lambda fold, payload: fold.asserted.tool_result(payload),
     AssertedCall: lambda fold, payload: fold.asserted.call(payload),
+    CacheHit: LiveFold.hit,
+    ComponentsHit: LiveFold.hit,
+    Paced: LiveFold.waited,
+    BreakerChange: LiveFold.broke,
+    PoolEntered: LiveFold.entered,
+    FaultPlanned: LiveFold.drilled,
 }

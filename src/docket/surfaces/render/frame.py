@@ -159,7 +159,9 @@ def _below(frame: Frame, width: int | None) -> Iterator[Text]:
 
 def _facts(frame: Frame) -> Iterator[tuple[str, str]]:
     fold = frame.fold
-    tools, said = live.tool_summary(fold), live.asserted_summary(fold)
+    tools, said, around = live.tool_summary(fold), live.asserted_summary(fold), live.around_summary(fold)
+    if around is not None:
+        yield "state", around
     if tools is not None:
         yield "tools", tools
     if said is not None:

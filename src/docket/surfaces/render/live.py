@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.ledger.resilience_events import BreakerState
 from docket.rules.receipt.live import DoneCall, LiveFold
 from docket.surfaces.render.figures import plural
 
@@ -165,6 +166,17 @@ def asserted_summary(fold: LiveFold) -> str | None:
     return f"{plural(asserted.calls, 'call')} of {plural(tokens, 'token')} on the agent's word, in no total"
 
 
+def around_summary(fold: LiveFold) -> str | None:
+    """Return what stands around the calls: cache, pacing, breakers, pools, a drill; None where nothing does."""
+    parts = [f"{plural(fold.cache_hits, 'answer')} from the cache (${fold.avoided} avoided)"] * bool(fold.cache_hits)
+    parts += [f"{plural(fold.paced, 'call')} had to wait"] * bool(fold.paced)
+    open_ = [name for name, state in sorted(fold.breakers.items()) if state is not BreakerState.CLOSED]
+    parts += [f"calls to {', '.join(open_)} are held back: it fails"] * bool(open_)
+    parts += [f"in the pool{'s' * (len(fold.pools) > 1)} {', '.join(fold.pools)}"] * bool(fold.pools)
+    parts += ["a drill: faults are injected"] * fold.is_drill
+    return "; ".join(parts) or None
+
+
 def file_summary(frame: Frame) -> str:
     """Return what is known of changed files: nothing before the second pass."""
     tree = frame.fold.tree
@@ -231,7 +243,12 @@ def document(frame: Frame) -> dict[str, JsonValue]:
             "failed": dict(sorted(fold.errors.items())),
             "denied": dict(sorted(fold.denials.items())),
             "estimated": fold.estimated_calls,
+            "cache_hits": fold.cache_hits,
+            "paced": fold.paced,
         },
+        "avoided_cost_usd": str(fold.avoided),
+        "breakers": {name: str(state) for name, state in sorted(fold.breakers.items())},
+        "pools": list(fold.pools),
         "caps": {row.cap: {"used": row.used, "limit": row.limit, "permille": row.permille} for row in cap_rows(frame)},
         "last_calls": [_call(call) for call in fold.recent],
         "tools": {**fold.asserted.tools_member(), "by_name": dict(sorted(fold.asserted.tools.items()))},

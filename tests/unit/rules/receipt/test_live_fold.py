@@ -8,6 +8,8 @@ import pytest
 
 from docket.formats.amount import Usd
 from docket.formats.ledger.event import Event
+from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultPlanned, Paced
+from docket.formats.ledger.spending_events import PoolEntered
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.run.usage import Usage
 from docket.rules.receipt.live import CALLS_KEPT, LiveFold
@@ -90,3 +92,21 @@ def test_an_unknown_type_is_counted_and_nothing_else() -> None:
 
     assert after.events == before.events + 1
     assert (after.calls, after.spent) == (before.calls, before.spent)
+
+
+def test_what_stands_around_the_calls_is_told() -> None:
+    ledger = opened()
+    ledger.add(Paced(provider="openai", model="m", waited_ms=5))
+    for state in (BreakerState.OPEN, BreakerState.HALF_OPEN):
+        ledger.add(BreakerChange(provider="openai", upstream="https://x", state=state, failures=5, cooldown_ms=0))
+    ledger.add(PoolEntered(pool="team", daily_usd=Usd(1)))
+    ledger.add(FaultPlanned(seed=1, spec=("delay=1",)))
+    fold = folded(ledger.events)
+
+    assert (fold.paced, fold.breakers, fold.pools) == (1, {"openai": BreakerState.HALF_OPEN}, ("team",))
+    assert fold.is_drill
+    hits = folded(samples.cached().events)
+    receipt = receipt_of(samples.cached().data())
+    assert hits.cache_hits == receipt["cache"]["hits"] + receipt["cache"]["component_hits"]["hits"]
+    saved = Usd.parse(receipt["cache"]["saved_usd"]) + Usd.parse(receipt["cache"]["component_hits"]["saved_usd"])
+    assert hits.avoided == saved

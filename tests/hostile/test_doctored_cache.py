@@ -202,6 +202,45 @@ def test_another_writers_hit_must_name_a_stored_reply_too() -> None:
         assert "cache-hit-origins" in failures(verdict)
 
 
+def test_a_reply_that_was_never_asked_of_the_cache_says_nothing_of_it() -> None:
+    ledger = kept.opened_with_cache()
+    ledger.add(replace(kept.plain_reply(), cache=None))
+    assert judged_whole(closed(ledger, "0.004600")).word is Word.CONSISTENT
+
+
+def test_a_lifetime_that_is_no_number_forbids_no_hit() -> None:
+    built = with_hits(hit(age_ms=10**9))
+    items = bodies(built.events)
+    items[1][2]["document"]["cache"]["ttl_seconds"] = "for ever"
+    raw = lines_of(chained(items, built.events))
+    assert named(judged(receipt_of(raw), raw), "cache-hit-origins").status is Status.PASS
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda cache: cache.update(by_origin="none"),
+        lambda cache: cache["by_origin"][0].pop("usage"),
+        lambda cache: cache["by_origin"][0].update(hits=0),
+    ],
+)
+def test_another_writers_groups_that_cannot_be_read(change: Any) -> None:
+    built = elsewhere.ledger()
+    document = elsewhere.receipt(built)
+    change(document["cache"])
+    found = failures(judged(document, built.data()))
+    assert {"cache-savings", "cache-hit-origins", "cache-hit-proofs"} <= set(found)
+
+
+def test_without_a_table_or_beside_a_damaged_ledger() -> None:
+    built = elsewhere.ledger()
+    document = elsewhere.receipt(built)
+    damaged = judged(document, built.data()[:-1])
+    assert named(damaged, "cache-hit-origins").status is named(damaged, "retained-responses").status is Status.SKIP
+    document["price_table"]["document"]["families"] = [{"pattern": "x", "input": "a", "output": "1"}]
+    assert "cache-savings" in failures(judged(document, built.data()))
+
+
 # ---- kept responses
 
 

@@ -165,8 +165,7 @@ class StoresUnder:
 
     def store(self, response: ModelResponse, end: ReplyEnd, body: bytes, placed: Placed) -> None:
         """Hand the reply to the cache."""
-        if self._key is None or end.head is None:
-            return
+        assert self._key is not None and end.head is not None  # noqa: S101,PT018 - else it was judged as not stored
         headers = tuple((name, value) for name, value in end.head.headers if _is_repeated(name.lower()))
         entry = StoredReply(placed=placed, stored_at_ns=end.at_ns, headers=headers, body=body, response=response)
         self._cache.put(self._key, entry)

@@ -13,7 +13,7 @@ It runs on one thread. What a call asks for is `billing`'s to say, how an exchan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -23,7 +23,8 @@ from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
-from docket.formats.run.policy_spending import Admission, OnBreach
+from docket.formats.run.policy_spending import OnBreach
+from docket.rules.boundary.cap_words import FLAGS, crossed, no_room, remedy
 from docket.rules.boundary.chains import Chains
 from docket.rules.boundary.pool_desk import PoolDeny, PoolDesk, PoolWait
 from docket.rules.boundary.protocol import Breach
@@ -34,25 +35,9 @@ from docket.rules.spending.meter import Calibration
 from docket.rules.spending.reservation import Account, Admit, Claim, Deny, Hold, Wait
 from docket.rules.spending.scope import NOBODY, Crossing, Scope, ScopeKind, Whose
 
-_FLAGS: Mapping[Reason, str] = {
-    Reason.MAX_USD: "--max-usd",
-    Reason.MAX_TOKENS: "--max-tokens",
-    Reason.MAX_MODEL_CALLS: "--max-calls",
-    Reason.MAX_WALL_SECONDS: "--max-minutes",
-    Reason.MAX_REPEATS: "--max-repeats",
-}
-_SUB_FLAGS: Mapping[ScopeKind, str] = {
-    ScopeKind.MODEL: "--max-usd-per-model",
-    ScopeKind.AGENT: "--max-usd-per-agent",
-}
 _POOL_CAPS = (Reason.POOL_DAILY, Reason.POOL_WEEKLY, Reason.POOL_TOTAL)
 _MAX_REMEMBERED = 4096
-_CAPS = frozenset((*_FLAGS, *_POOL_CAPS))
-_UNITS: Mapping[Reason, str] = {
-    Reason.MAX_USD: "US dollars",
-    Reason.MAX_TOKENS: "tokens",
-    Reason.MAX_MODEL_CALLS: "model calls",
-}
+_CAPS = frozenset((*FLAGS, *_POOL_CAPS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +148,11 @@ class Desk:
         self._scopes[self._admitted] = scopes
         return Admitted(self._admitted)
 
+    def has_room(self, claim: Claim, whose: Whose) -> bool:
+        """Whether the run's own budgets would let such a call go now."""
+        accounts = map(self._account, (None, *self._subs.of(whose)))
+        return self.closed is None and all(isinstance(one.decide(claim, last=True), Admit) for one in accounts)
+
     def take_unasked(self, hold: Hold, whose: Whose = NOBODY) -> int:
         """Give a call its number that nobody weighed and that turned out to be billed."""
         self._admitted += 1
@@ -269,7 +259,7 @@ class Desk:
             events += [self._warning(one) for one in due]
             for cap in account.caps.all_crossed_by(account.spent):
                 crossing = Crossing(cap, scope)
-                effects = self.exceeded(crossing, self._crossed(crossing, reported=whole))
+                effects = self.exceeded(crossing, crossed(account, crossing, reported=whole))
                 events += effects.events
                 breach = breach or effects.breach
         return Effects(events=tuple(events), breach=breach)
@@ -338,32 +328,9 @@ class Desk:
         return news
 
     def _refused(self, decision: Deny, claim: Claim, scope: Scope | None) -> Refused:
-        cap, account = decision.cap, self._account(scope)
-        asked = claim.worst if account.admission is Admission.STRICT else claim.likely
-        limit, spent = amount_text(cap, account.caps.limit), amount_text(cap, account.spent)
-        named = Crossing(cap, scope).words
-        parts = [f"{named} of {limit} {_UNITS[cap]} leaves no room for this call: {spent} used"]
-        if scope is not None:
-            parts = [f"{named} ({limit} {_UNITS[cap]}) leaves no room for this call: {spent} used"]
-        if account.holds:
-            parts.append(f"{amount_text(cap, account.held)} held by {len(account.holds)} running")
-        if cap is not Reason.MAX_MODEL_CALLS and account.admission is not Admission.CEILING:
-            word = "may cost up to" if account.admission is Admission.STRICT else "needs about"
-            parts.append(f"the call {word} {amount_text(cap, asked)}")
-        return Refused(reason=cap, detail=", ".join(parts), cap=cap, passing=decision.passing, scope=scope)
-
-    def _crossed(self, crossing: Crossing, *, reported: bool) -> str:
-        cap, scope = crossing
-        caps, spent = self._account(scope).caps, self._account(scope).spent
-        once = (
-            "the provider had reported what the call used"
-            if reported
-            else "the call's use had been estimated, for the provider did not report it to the end"
-        )
-        return (
-            f"{crossing.words} of {caps.limit_text(cap)} {_UNITS[cap]} was crossed: {amount_text(cap, spent)} used "
-            f"once {once}"
-        )
+        cap = decision.cap
+        detail = no_room(self._account(scope), claim, Crossing(cap, scope))
+        return Refused(reason=cap, detail=detail, cap=cap, passing=decision.passing, scope=scope)
 
     def _warning(self, crossing: Crossing) -> CapWarning:
         cap, scope = crossing
@@ -395,14 +362,8 @@ def advice(refused: Refused) -> str:
     """Return what a person can do about a refusal, in one sentence; empty where nothing can be said."""
     if refused.passing:
         return "Calls in flight hold the rest; the same call may fit when they have ended."
-    scope = refused.scope
-    if scope is not None and scope.kind is ScopeKind.POOL:
-        return f"docket pools show {scope.name} says who used it; docket pools set {scope.name} gives it more."
-    if scope is not None:
-        what = "models" if scope.kind is ScopeKind.MODEL else "agents"
-        return f"Other {what} may go on; {_SUB_FLAGS[scope.kind]} or caps.per_{scope.kind} of the policy gives it more."
-    if refused.cap is not None:
-        return f"Run again with a higher {_FLAGS[refused.cap]} to go on."
+    if refused.cap is not None or (refused.scope is not None and refused.reason is Reason.POOL_UNAVAILABLE):
+        return remedy(refused.cap or refused.reason, refused.scope)
     if refused.reason is Reason.UNKNOWN_MODEL:
         return (
             "Tell the agent to use a model that has a price (docket prices lists them), give this one a price with "

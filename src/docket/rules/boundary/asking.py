@@ -17,6 +17,7 @@ from docket.formats.ledger.model_events import ModelRequest
 from docket.formats.reason import Reason
 from docket.rules.boundary.admission import Admitted, Desk, Effects, Held, Refused, model_refused
 from docket.rules.boundary.billing import Call, Quote, base64_of
+from docket.rules.boundary.fitting import fitting, may_lower
 from docket.rules.boundary.gate_line import GateLine
 from docket.rules.boundary.gates import Answer, Ended, Pause
 from docket.rules.boundary.protocol import Command
@@ -133,19 +134,22 @@ class Asking:
 
     def _quote(self, now_ns: int) -> Step:
         weighed = self.weighed
-        quote = self._terms.prices.quote(
-            weighed.provider,
-            weighed.facts,
-            body_bytes=weighed.body_bytes,
-            at=self._at,
-            calibration=self._desk.calibration.beside(self._desk.chains.tokens(weighed.facts.previous_response_id)),
-        )
+        quote = self._quoted(weighed.facts)
         if isinstance(quote, Refused):
             return self._decided(quote)
         weighed.quote = quote
         wait_ms = self._terms.policy.caps.admission_wait_ms
         self.deadline_ns = now_ns + wait_ms * _MS
         return self._ask(quote, last=wait_ms == 0)
+
+    def _quoted(self, facts: RequestFacts) -> Quote | Refused:
+        return self._terms.prices.quote(
+            self.weighed.provider,
+            facts,
+            body_bytes=self.weighed.body_bytes,
+            at=self._at,
+            calibration=self._desk.calibration.beside(self._desk.chains.tokens(facts.previous_response_id)),
+        )
 
     def _ask(self, quote: Quote, *, last: bool) -> Step:
         self._overdue = self._overdue or last
@@ -155,6 +159,21 @@ class Asking:
             if self._overdue:
                 # What it waits for now is a pool's answer, which always comes.
                 self.deadline_ns = None
+            return Step([])
+        if isinstance(answer, Refused) and may_lower(self._terms.policy, self.weighed, answer):
+            return self._lowered(answer)
+        return self._decided(answer)
+
+    def _lowered(self, refused: Refused) -> Step:
+        """Ask again for a call that may give out less; the refusal stands where that does not help."""
+        weighed, asker = self.weighed, whose(self.weighed, self._terms)
+        quote = fitting(weighed, self._quoted, self._desk, asker)
+        if quote is None:
+            return self._decided(refused)
+        weighed.quote = quote
+        answer = self._desk.ask(quote.claim, last=True, whose=asker)
+        if isinstance(answer, Held):
+            self._overdue, self.waiting, self.deadline_ns = True, True, None
             return Step([])
         return self._decided(answer)
 

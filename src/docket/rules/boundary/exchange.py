@@ -75,6 +75,7 @@ from docket.rules.boundary.weighed import Weighed
 from docket.rules.boundary.whose import agent_of
 from docket.rules.providers.endpoints import ANY_WIRE
 from docket.rules.providers.interface import RequestTarget, Wire
+from docket.rules.providers.usage_chunk import ALTERATION
 
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 _ENDS: frozenset[type[Command]] = frozenset((Finish, Reset))
@@ -266,7 +267,7 @@ class Exchange:
         self.needs = Needs(upstream=True)
         objects = weighed.provider.name in self._desk.objects_to_usage
         forwarded = weighed.forwarded(ask_for_usage=self._terms.tolerates_usage_injection and not objects)
-        if forwarded.altered:
+        if ALTERATION in forwarded.altered:
             self._reply.altered(weighed.forwarded(ask_for_usage=False).connect)
         event = asking.request(call, self._asked.path, forwarded)
         return [Record(event), Await(Mark.WRITTEN), forwarded.connect]

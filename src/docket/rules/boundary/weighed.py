@@ -2,8 +2,9 @@
 
 Rules:
 1. The digest is over the bytes as the agent sent them; the facts come from a decoded copy, and nothing is changed.
-2. What goes on is the body as it came, unless a Chat stream does not ask for its usage and the agent's recipe says
-   that it tolerates the extra chunk: then it is asked for, without a content coding, and the change is recorded.
+2. What goes on is the body as it came, unless its limit on output was lowered, or a Chat stream does not ask for its
+   usage and the agent's recipe says that it tolerates the extra chunk: then it is asked for. An altered request goes
+   out without a content coding, its reply is asked for in none, and the change is recorded.
 3. A body whose coding cannot be read still has a digest and a size; why it has no facts is said.
 """
 
@@ -17,8 +18,10 @@ from docket.rules.boundary.billing import Quote
 from docket.rules.boundary.forwarding import address_of, request_altered, request_upstream
 from docket.rules.boundary.http1 import RequestHead, joined, request_framing
 from docket.rules.boundary.protocol import Connect
+from docket.rules.providers import output_limit
 from docket.rules.providers.encoding import decode_body
 from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, Wire
+from docket.rules.providers.output_limit import lowered
 from docket.rules.providers.registry import Provider
 from docket.rules.providers.usage_chunk import ALTERATION, inject_usage
 
@@ -51,6 +54,7 @@ class Weighed:
         self.unreadable: str | None = None
         self.cache_key: str | None = None
         self.on_socket = False
+        self.lowered: bytes | None = None
 
     def read(self, body: bytes) -> None:
         """Take the whole body."""
@@ -72,14 +76,35 @@ class Weighed:
         hidden = tuple(way for way in facts.hidden if way is not Hidden.NON_STREAMING)
         self.facts = replace(facts, streaming=True, hidden=hidden)
 
+    @property
+    def may_be_altered(self) -> bool:
+        """Whether the body goes out in the bytes it came in, alone in its request and without a signature over it."""
+        signed = joined(self.head.headers, b"authorization").startswith("AWS4-")
+        return not (self.on_socket or signed or joined(self.head.headers, b"content-encoding"))
+
+    def lower_output(self, most_tokens: int) -> bool:
+        """Lower the limits on output that the body states; return whether it then asks for no more."""
+        body = lowered(self.body, most_tokens)
+        if body is None:
+            return False
+        facts = self.wire.read_request(body, RequestTarget(path=self.entered.rest, headers=self.head.headers))
+        if facts.max_output_tokens is None or facts.max_output_tokens > most_tokens:
+            return False
+        self.lowered, self.facts = body, facts
+        return True
+
     def forwarded(self, *, ask_for_usage: bool) -> Forwarded:
         """Return what goes to the upstream; `ask_for_usage` where the agent tolerates the chunk that answers."""
         address = address_of(self.provider, self.entered.rest)
         framing = request_framing(self.head)
         plain = not joined(self.head.headers, b"content-encoding")
-        body = inject_usage(self.body) if ask_for_usage and plain and self.wire.name == _CHAT else None
-        if body is None:
+        own = self.body if self.lowered is None else self.lowered
+        asking = inject_usage(own) if ask_for_usage and plain and self.wire.name == _CHAT else None
+        if asking is None and self.lowered is None:
             head = request_upstream(self.head, address, framing)
             return Forwarded(Connect(address.origin, head, self.body, chunked=framing.chunked))
+        body = own if asking is None else asking
+        changes = (output_limit.ALTERATION if self.lowered is not None else None, ALTERATION if asking else None)
         head = request_altered(self.head, address, len(body))
-        return Forwarded(Connect(address.origin, head, body), sha256(body), (ALTERATION,))
+        altered = tuple(change for change in changes if change is not None)
+        return Forwarded(Connect(address.origin, head, body), sha256(body), altered)

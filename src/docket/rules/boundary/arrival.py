@@ -104,7 +104,9 @@ def arrive(head: RequestHead, terms: Terms) -> Arrival:
     endpoint = _endpoint(provider, head, entered)
     asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
     if asks_for_upgrade(head):
-        return metered_upgrade(asked, provider, entered, head) or _no_upgrade(head, asked, terms)
+        # Faults are drilled into replies of HTTP, which clients fall back to.
+        metered = metered_upgrade(asked, provider, entered, head) if terms.faults is None else None
+        return metered or _no_upgrade(head, asked, terms)
     signed = signed_for_host(RequestTarget(path=entered.rest, headers=head.headers))
     if signed is not None:
         return Denied(asked, Refused(reason=Reason.SIGNED_FOR_HOST, detail=signed))

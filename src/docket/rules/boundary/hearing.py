@@ -62,17 +62,6 @@ class Hearing:
         crossing = self._flight.reply.hear(_framed(whole, begins=True, ends=ends), whole, now_ns)
         return Heard(self._flight, ends and self._ends(), crossing)
 
-    def pending(self, now_ns: int) -> None:
-        """Let the call in question have what has come of a message that will not come to its end."""
-        if not self._kept:
-            return
-        whole, self._kept = bytes(self._kept), bytearray()
-        self._message = _scanned(whole)
-        flight = self._lanes.of(self._message)
-        if flight is not None:
-            self._open(flight)
-            flight.reply.hear(_framed(whole, begins=True, ends=False), whole, now_ns)
-
     def _go_on(self, payload: bytes, now_ns: int, *, ends: bool) -> Heard:
         self._streaming = not ends
         flight = self._flight

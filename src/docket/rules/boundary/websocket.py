@@ -324,7 +324,6 @@ class ResponsesSocket:
     # ---- the end
 
     def _broken(self, outcome: Outcome, now_ns: int, detail: str = "") -> list[Command]:
-        self._hearing.pending(now_ns)
         commands, breach = self._settled(outcome, now_ns, detail)
         return [CloseUpstream(), *commands, self._other(), Reset(), *breach]
 

@@ -8,7 +8,7 @@ import pytest
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.endpoints import ANY_WIRE
-from docket.rules.providers.interface import Reading, RequestTarget
+from docket.rules.providers.interface import Reading, RequestFacts, RequestTarget
 
 
 def read(value: object, *, stream: bool = False) -> Reading:
@@ -88,3 +88,27 @@ def test_a_model_that_the_body_does_not_name_the_path_may() -> None:
 
 def test_a_binary_reply_is_only_counted() -> None:
     assert ANY_WIRE.meter("audio/mpeg", streaming=False).reading().note is not None
+
+
+FORM = (
+    b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.wav"\r\nContent-Type: audio/wav\r\n\r\nRIFF\r\n'
+    b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nwhisper-1\r\n--x--\r\n'
+)
+
+
+def of_form(body: bytes) -> RequestFacts:
+    headers = ((b"Content-Type", b"multipart/form-data; boundary=x"),)
+    return ANY_WIRE.read_request(body, RequestTarget(path="/v1/audio/transcriptions", headers=headers))
+
+
+def test_a_form_names_its_model_in_a_field() -> None:
+    assert of_form(FORM).model == "whisper-1"
+    assert of_form(FORM).ambiguous is None
+    assert of_form(b"--x--\r\n").model is None
+    twice = FORM.replace(b"RIFF", b'--x\r\nContent-Disposition: form-data; name="model"\r\n\r\nother\r\n')
+    assert of_form(twice).ambiguous is not None
+
+
+def test_embeddings_have_no_output() -> None:
+    target = RequestTarget(path="/v1/embeddings")
+    assert ANY_WIRE.read_request(b'{"model":"text-embedding-3-small"}', target).max_output_tokens == 0

@@ -22,7 +22,7 @@ from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead
 from docket.rules.boundary.keeping import ReplyCopy
 from docket.rules.boundary.protocol import Breach, Command, Record
 from docket.rules.boundary.reply import ModelReply
-from docket.rules.providers.endpoints import ANY_WIRE
+from docket.rules.providers.endpoints import ANY_WIRE, BATCH_RESULTS
 from docket.rules.providers.interface import NO_TARGET, RequestFacts, RequestTarget, Wire
 from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
@@ -91,7 +91,7 @@ class LateBooking:
         self._reply = ModelReply(call, self._desk, now_ns if self._sent_at_ns is None else self._sent_at_ns)
         if self._retain_bytes is not None:
             self._reply.copy = ReplyCopy(stores=None, store_bytes=0, retain_bytes=self._retain_bytes)
-        if self._request.wire is ANY_WIRE:
+        if self._request.wire in (ANY_WIRE, BATCH_RESULTS):
             self._reply.id_place = self._request.path
         self._reply.begin(head, framing)
 

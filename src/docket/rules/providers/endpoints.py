@@ -15,6 +15,7 @@ import re
 from collections.abc import Mapping
 
 from docket.rules.providers.anthropic import AnthropicMessages
+from docket.rules.providers.batch_results import BatchResults
 from docket.rules.providers.bedrock import BedrockConverse, BedrockInvoke
 from docket.rules.providers.generic import AnyWire
 from docket.rules.providers.google_endpoints import (
@@ -36,6 +37,7 @@ OPENAI_RESPONSES: Wire = OpenAiResponses()
 BEDROCK_CONVERSE: Wire = BedrockConverse()
 BEDROCK_INVOKE: Wire = BedrockInvoke()
 OLLAMA: Wire = Ollama()
+BATCH_RESULTS: Wire = BatchResults()
 ANY_WIRE: Wire = AnyWire()
 
 WIRES: Mapping[str, Wire] = {
@@ -51,6 +53,7 @@ WIRES: Mapping[str, Wire] = {
         GEMINI_INTERACTIONS,
         VERTEX_CLAUDE,
         OLLAMA,
+        BATCH_RESULTS,
         ANY_WIRE,
     )
 }
@@ -59,11 +62,14 @@ _READING_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _BILLED: tuple[tuple[str, Wire], ...] = (
     ("/messages", ANTHROPIC_MESSAGES),
     ("/chat/completions", OPENAI_CHAT),
+    ("/completions", OPENAI_CHAT),
     ("/responses", OPENAI_RESPONSES),
+    ("/responses/compact", OPENAI_RESPONSES),
     ("/api/chat", OLLAMA),
     ("/api/generate", OLLAMA),
     ("/api/embed", OLLAMA),
     ("/api/embeddings", OLLAMA),
+    ("/embeddings", ANY_WIRE),
 )
 # POST endpoints that providers do not bill, by the end of the path or by a part of it.
 _FREE_ENDS = (
@@ -89,6 +95,7 @@ _BEDROCK_COUNT = re.compile(
     r"(?:[A-Za-z0-9._:-]|%3[Aa])+/count-tokens"
 )
 _PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
+_FETCHED_RESULTS = re.compile(r"/messages/batches/[^/]+/results$|/files/[^/]+/content$")
 _FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
 _UNKNOWN = Endpoint(EndpointKind.UNKNOWN, ANY_WIRE)
 _FREE = Endpoint(EndpointKind.FREE)
@@ -120,6 +127,8 @@ def classify(method: str, path: str) -> Endpoint:
 def _fetched(path: str) -> Endpoint:
     if _FETCHED_RESPONSE.search(path):
         return Endpoint(EndpointKind.FREE, OPENAI_RESPONSES)
+    if _FETCHED_RESULTS.search(path):
+        return Endpoint(EndpointKind.FREE, BATCH_RESULTS)
     return fetched_google(path) or _FREE
 
 

@@ -6,6 +6,7 @@ compaction, and whatever providers add.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from docket.rules.providers import anthropic, gemini, openai_chat, openai_responses
@@ -28,6 +29,7 @@ from docket.rules.providers.refusal import openai_refusal
 
 BODY_MEMBERS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.BODY, ("type",), *gemini.MEMBERS)))
 _EVENTS = tuple(dict.fromkeys((*openai_chat.MEMBERS, *openai_responses.EVENTS, *anthropic.EVENTS, *gemini.MEMBERS)))
+_FORM_MODEL = re.compile(rb'name="?model"?[^\r\n]*\r\n(?:[^\r\n]+\r\n)*\r\n([^\r\n]{1,256})\r\n', re.IGNORECASE)
 _MESSAGES_ONLY = ("cache_creation_input_tokens", "cache_read_input_tokens", "server_tool_use")
 
 
@@ -39,6 +41,10 @@ class AnyWire:
     def read_request(self, body: bytes, target: RequestTarget = NO_TARGET) -> RequestFacts:
         """Read a decoded request body as far as all formats agree; a model it does not name the path may."""
         facts = read_chat_request(body)
+        if target.field(b"content-type").lower().startswith("multipart/form-data"):
+            facts = _of_form(facts, body)
+        if target.bare_path.rstrip("/").endswith("/embeddings"):
+            facts = replace(facts, max_output_tokens=0)
         if facts.model is not None:
             return facts
         model, raw = model_members(model_in_path(target.path))
@@ -51,6 +57,15 @@ class AnyWire:
     def refusal(self, refusal: Refusal) -> RefusalReply:
         """Return an error object in the form most clients read."""
         return openai_refusal(refusal)
+
+
+def _of_form(facts: RequestFacts, body: bytes) -> RequestFacts:
+    """Return the facts of a form (RFC 7578), as files are sent in: its field `model`, where there is one."""
+    named = {match[1] for match in _FORM_MODEL.finditer(body)}
+    if len(named) > 1:
+        return replace(facts, ambiguous="the form names several models, so that it may be served otherwise than read")
+    model, raw = model_members(named.pop().decode("utf-8", "surrogateescape")) if named else (None, None)
+    return facts if model is None else replace(facts, model=model, model_raw=raw, note=None)
 
 
 class AnyState:

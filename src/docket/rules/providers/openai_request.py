@@ -41,7 +41,7 @@ def read_chat_request(body: bytes) -> RequestFacts:
         model_raw=raw,
         streaming=flag(parsed.get("stream")),
         max_output_tokens=largest(parsed, "max_completion_tokens", "max_tokens"),
-        choices=max(count(parsed.get("n")) or 1, 1),
+        choices=max(count(parsed.get("n")) or 1, count(parsed.get("best_of")) or 1),
         hidden=tuple(hidden),
         fingerprint=fingerprint(body, parsed),
         include_usage=None if options is None else flag(as_map(options).get("include_usage")),

@@ -48,6 +48,11 @@ def read(folder, name):
         return file.read(0, 1000)
 
 
+def test_a_file_says_what_its_file_system_has_left(folder):
+    with folder.create("a") as file:
+        assert file.free_bytes() > 0
+
+
 def test_a_file_grows_and_is_read(folder):
     with folder.create("a") as file:
         assert (file.size(), file.read(0, 10)) == (0, b"")

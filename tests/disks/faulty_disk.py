@@ -151,6 +151,9 @@ class FaultyFile:
         self._disk.step("preallocate", self._inner.path.name)
         return self._inner.preallocate(size)
 
+    def free_bytes(self) -> int | None:
+        return self._inner.free_bytes()
+
     def identity(self) -> FileIdentity | None:
         return self._inner.identity()
 

@@ -186,6 +186,11 @@ class MemoryFile:
             node.allocated = max(node.allocated, size)
             return True
 
+    def free_bytes(self) -> int | None:
+        with self._disk.lock:
+            self._use()
+            return max(self._disk.room(), 0)
+
     def identity(self) -> FileIdentity | None:
         node = self._use()
         return FileIdentity(0, node.number) if node.links else None

@@ -49,6 +49,12 @@ def mounted():
         subprocess.run(["umount", "--lazy", str(place)], check=True)
 
 
+# Asks until it is refused, whatever else happens, tells why, and stays for as long as it is asked to.
+UNTIL_REFUSED = LOOP.replace("print(repr(error)); sys.exit(8)", "continue").replace(
+    "sys.exit(7)", "sys.stdout.flush(); import time; time.sleep(float(sys.argv[1])); sys.exit(7)"
+)
+
+
 @pytest.fixture
 def provider():
     turn = Turn(text="ok", tokens=Tokens(fresh=30, output=60))
@@ -58,7 +64,17 @@ def provider():
 
 def test_a_state_folder_that_fills_up_stops_the_run_and_leaves_a_receipt(lab, mounted, provider):
     mounted(lab.state, "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs")
-    done = lab.run("--upstream", f"anthropic={provider.url}", "--", sys.executable, "-c", LOOP)
+    (lab.root / "policy.toml").write_text("[resilience]\nmin_free_bytes = 0\n")
+    done = lab.run(
+        "--policy",
+        str(lab.root / "policy.toml"),
+        "--upstream",
+        f"anthropic={provider.url}",
+        "--",
+        sys.executable,
+        "-c",
+        LOOP,
+    )
     assert done.exit_code == 75, done.said
     assert "space" in done.stderr.lower(), done.said
     receipt = lab.receipt()
@@ -66,6 +82,30 @@ def test_a_state_folder_that_fills_up_stops_the_run_and_leaves_a_receipt(lab, mo
     assert receipt["evidence"]["ledger_complete"] is False
     # Every call that was answered is in the record: the request of one, at most, may have gone unanswered.
     assert receipt["model_calls"]["count"] <= len(provider.calls) <= receipt["model_calls"]["count"] + 1
+    assert lab.verdict()["verdict"] == "incomplete"
+
+
+def test_a_state_folder_with_less_than_must_stay_free_is_refused_before_the_agent_starts(lab, mounted):
+    mounted(lab.state, "-t", "tmpfs", "-o", "size=3m,mode=0700", "tmpfs")
+    done = lab.run("--", "touch", "ran")
+    assert done.exit_code == 75, done.said
+    assert "resilience.min_free_bytes keeps 16,777,216" in done.stderr
+    assert not (lab.tree / "ran").exists()
+
+
+@pytest.mark.parametrize(("fail_fast", "stays", "exit_code"), [("true", "3600", 75), ("false", "0", 7)])
+def test_a_full_ledger_ends_the_run_at_once_or_only_refuses_its_calls(lab, provider, fail_fast, stays, exit_code):
+    (lab.root / "policy.toml").write_text(f"[resilience]\nmax_events = 30\nfail_fast_evidence = {fail_fast}\n")
+    done = lab.finish(
+        "run", "--policy", str(lab.root / "policy.toml"), "--upstream", f"anthropic={provider.url}",
+        "--", sys.executable, "-c", UNTIL_REFUSED, stays,
+    )  # fmt: skip
+    assert done.exit_code == exit_code, done.said
+    assert ("the record of this run cannot be written" in done.stdout) == (exit_code == 7), done.said
+    receipt = lab.receipt()
+    assert receipt["evidence"]["unwritten_events"] > 0
+    # The reply whose event found no room was broken off.
+    assert receipt["model_calls"]["unsettled"] <= 1
     assert lab.verdict()["verdict"] == "incomplete"
 
 

@@ -137,6 +137,14 @@ class SystemFile(_Descriptor):
         with reported("truncate", self._path):
             os.ftruncate(self._descriptor, size)
 
+    def free_bytes(self) -> int | None:
+        """fstatvfs; a file system without blocks, as some in user space are, says nothing."""
+        try:
+            found = os.fstatvfs(self._descriptor)
+        except OSError:
+            return None
+        return found.f_bavail * found.f_frsize if found.f_blocks else None
+
     def preallocate(self, size: int) -> bool:
         """fallocate with KEEP_SIZE; posix_fallocate would show NUL bytes at the end of the file."""
         call = _fallocate()

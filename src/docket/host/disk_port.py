@@ -53,6 +53,10 @@ class StoredFile(Protocol):
         """Reserve blocks up to `size` bytes without changing the file's size; False where this is unsupported."""
         ...
 
+    def free_bytes(self) -> int | None:
+        """Return how many bytes the file system has left for an ordinary user, None where it does not say."""
+        ...
+
     def identity(self) -> FileIdentity | None:
         """Return the identity of the open file, None once its last name is gone."""
         ...

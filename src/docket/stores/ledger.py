@@ -74,7 +74,10 @@ class LedgerWriter:
         self._failure: DocketError | None = None
         self._closing = False
         self._admitted_events, self._admitted_bytes = len(self._chain.hashes), self._chain.size_bytes
-        self._is_bounded = (self._options.max_events, self._options.max_bytes) != (None, None)
+        bounds = self._options.max_events, self._options.max_bytes, self._options.min_free_bytes
+        self._is_bounded = bounds != (None, None, 0)
+        self._is_short = False
+        self._overflow: DocketError | None = None
         self._lost_events = 0
         self._failed_seq: int | None = None
         self._thread = threading.Thread(target=self._run, name="docket-ledger", daemon=True)
@@ -114,6 +117,7 @@ class LedgerWriter:
                 refusal = self._over_ceiling(drafted, exempt=control)
             if refusal is not None:
                 self._lost_events += 1
+                self._note_overflow(refusal)
                 return Appended(drafted, self._lock, refusal)
             item = self._last = Appended(drafted, self._lock, first=first)
             self._queue.append(item)
@@ -224,6 +228,11 @@ class LedgerWriter:
         return self._failure
 
     @property
+    def overflow(self) -> DocketError | None:
+        """The first refusal by a ceiling, or for want of free space, if any; control events still pass."""
+        return self._overflow
+
+    @property
     def failed_seq(self) -> int | None:
         """The number the first event that failed would have had."""
         return self._failed_seq
@@ -235,8 +244,8 @@ class LedgerWriter:
 
     @property
     def is_full(self) -> bool:
-        """Whether a ceiling refuses ordinary events now."""
-        return self._at_ceiling(0)
+        """Whether a ceiling, or want of free space, refuses ordinary events now."""
+        return self._is_short or self._at_ceiling(0)
 
     @property
     def hashes(self) -> tuple[Digest, ...]:
@@ -272,6 +281,8 @@ class LedgerWriter:
         size = len(drafted.encoded) + len(drafted.type) + _LINE_OVERHEAD_BYTES
         if not exempt and self._at_ceiling(size):
             return UnavailableError(Reason.LEDGER_FULL, f"{self.path} has reached the size it may grow to")
+        if not exempt and self._is_short:
+            return UnavailableError(Reason.NO_SPACE, f"the disk of {self.path} is short of the space it must keep")
         self._admitted_events += 1
         self._admitted_bytes += size
         return None
@@ -326,7 +337,18 @@ class LedgerWriter:
             self._fail(batch, _as_failure(error))
         else:
             mark_durable(batch, self._lock)
+            self._is_short = self._is_short or self._looks_short()
             self._tell()
+
+    def _note_overflow(self, refusal: DocketError) -> None:
+        if self._refusal is None and self._overflow is None:
+            self._overflow = refusal
+            if self._options.on_overflow is not None:
+                self._options.on_overflow(refusal)
+
+    def _looks_short(self) -> bool:
+        free = self._chain.file.free_bytes() if self._options.min_free_bytes else None
+        return free is not None and free < self._options.min_free_bytes
 
     def _fail(self, batch: list[Appended], failure: DocketError) -> None:
         with suppress(DocketError):

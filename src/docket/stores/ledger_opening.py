@@ -27,13 +27,17 @@ from docket.stores.ledger_reader import LOCK_SUFFIX, AcquireLock, existing_event
 class LedgerOptions:
     """How a ledger is kept.
 
-    `max_events` and `max_bytes` bound it for ordinary events, None is no bound. `on_failure` is called once, from
-    the writer's thread, when the disk has refused; it must return soon and may not call `append_final`.
+    `max_events` and `max_bytes` bound it for ordinary events, None is no bound; `min_free_bytes` is what they must
+    leave on the disk. `on_failure` is called once, from the writer's thread, when the disk has refused; it must return
+    soon and may not call `append_final`. `on_overflow` is called once, by an appender under the ledger's lock, when a
+    ceiling refuses; it must return at once and may not append.
     """
 
     max_events: int | None = None
     max_bytes: int | None = None
+    min_free_bytes: int = 0
     on_failure: Callable[[DocketError], None] | None = None
+    on_overflow: Callable[[DocketError], None] | None = None
     disk: Disk = SYSTEM_DISK
     acquire_lock: AcquireLock = FileLock.acquire
 
@@ -60,6 +64,12 @@ def begin(path: Path, options: LedgerOptions) -> OpenedLedger:
         held.callback(file.close)
         undo.callback(_discard, folder, path.name)
         folder.sync()
+        free = file.free_bytes() if options.min_free_bytes else None
+        if free is not None and free < options.min_free_bytes:
+            raise UnavailableError(
+                Reason.NO_SPACE,
+                f"{path.parent} has {free:,} bytes free; resilience.min_free_bytes keeps {options.min_free_bytes:,}",
+            )
         chain = ChainFile(file, _spare(folder, path.name, held))
         chain.reserve(0)
         return chain

@@ -377,6 +377,52 @@ def test_ordinary_events_stop_at_a_ceiling_and_control_events_do_not(path):
         assert (writer.lost_events, writer.failure) == (1, None)
 
 
+def test_the_first_refusal_by_a_ceiling_is_told_once(path):
+    told = []
+    options = LedgerOptions(max_events=1, on_overflow=told.append)
+    with LedgerWriter.create(path, clock=NOON, options=options) as writer:
+        writer.append(note("1"))
+        assert (writer.overflow, told) == (None, [])
+        writer.append(note("2"))
+        writer.append(note("3"))
+        assert [refused.reason for refused in told] == [Reason.LEDGER_FULL]
+        assert writer.overflow is told[0]
+    # A ledger that has been closed is not full.
+    closed = LedgerWriter.create(path.with_name("other.jsonl"), clock=NOON, options=LedgerOptions(max_events=9))
+    closed.close()
+    closed.append(note("late"))
+    assert closed.overflow is None
+
+
+def test_a_disk_that_runs_short_takes_no_ordinary_event_and_every_control_event():
+    disk, path = MemoryDisk(capacity_bytes=4_000_000), Path("/state/run.jsonl")
+    options = LedgerOptions(min_free_bytes=2_000_000, disk=disk, acquire_lock=MemoryLocks().acquire)
+    with LedgerWriter.create(path, clock=NOON, options=options) as writer:
+        writer.append(note("1")).durable.result()
+        assert not writer.is_full
+        with disk.folder(Path("/state")) as folder, folder.create("somebody's") as ballast:
+            ballast.append(b"x" * 2_000_000)
+        # The writer looks after each batch: the one that finds the disk short is still in.
+        writer.append(note("2")).durable.result()
+        assert writer.is_full
+        over = writer.append(note("3"))
+        assert over.durable.exception().reason == Reason.NO_SPACE
+        assert (writer.overflow.reason, writer.lost_events, writer.failure) == (Reason.NO_SPACE, 1, None)
+        assert writer.append(note("by request"), control=True).durable.result().seq == 2
+        assert writer.append_final([END])[0].seq == 3
+
+
+def test_a_disk_that_is_short_already_is_refused_before_anything_stands():
+    disk, path = MemoryDisk(capacity_bytes=1_000_000), Path("/state/run.jsonl")
+    options = LedgerOptions(min_free_bytes=2_000_000, disk=disk, acquire_lock=MemoryLocks().acquire)
+    with pytest.raises(UnavailableError) as caught:
+        LedgerWriter.create(path, clock=NOON, options=options)
+    assert caught.value.reason == Reason.NO_SPACE
+    assert caught.value.detail.endswith("resilience.min_free_bytes keeps 2,000,000")
+    with disk.folder(Path("/state")) as folder:
+        assert folder.names() == ()
+
+
 def test_a_ceiling_of_bytes(path):
     with LedgerWriter.create(path, clock=NOON, options=LedgerOptions(max_bytes=2_000)) as writer:
         items = [writer.append(note("x" * 100)) for _ in range(10)]

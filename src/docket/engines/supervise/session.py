@@ -88,7 +88,9 @@ def open_session(request: RunRequest, world: RunWorld) -> Session:
             options=LedgerOptions(
                 max_events=resilience.max_events,
                 max_bytes=resilience.max_ledger_bytes,
+                min_free_bytes=resilience.min_free_bytes,
                 on_failure=lambda _: world.signals.wake(),
+                on_overflow=lambda _: world.signals.wake(),
                 acquire_lock=lock.acquire,
             ),
         )

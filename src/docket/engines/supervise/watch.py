@@ -95,6 +95,8 @@ def _capped(run: OpenRun, breached: Breached, deadline_ns: int | None) -> Watche
 
 def _unrecorded(run: OpenRun) -> Watched | None:
     failure = run.session.ledger.failure
+    if failure is None and run.request.policy.resilience.fail_fast_evidence:
+        failure = run.session.ledger.overflow
     if failure is None:
         return None
     return Watched(cause=Cause.EVIDENCE, exit=_PENDING, detail=f"the record cannot be written: {failure.detail}")

@@ -255,7 +255,9 @@ class ResiliencePolicy(Section):
     fail_fast_evidence: bool = field(
         default=False,
         metadata=key(
-            Flag(), "Whether a response that cannot be kept ends admission, as a ledger that cannot be written does."
+            Flag(),
+            "Whether a reached ceiling of the record ends the run at once, and a response that cannot be kept ends "
+            "admission; otherwise further calls are refused, or the run goes on without the response.",
         ),
     )
     min_free_bytes: int = field(

@@ -50,8 +50,6 @@ def command(upstream: RawUpstream, *more: str, flags: tuple[str, ...] = ()) -> t
         "run",
         "--max-usd",
         "1",
-        "--agent",
-        "none",
         "--record-responses",
         "--upstream",
         f"anthropic={upstream.url}",

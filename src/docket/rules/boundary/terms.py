@@ -74,6 +74,8 @@ class Shared:
         """Return what takes a copy of the reply to a request that is sent, None where nobody wants one."""
         if self.cache is None and self.retain_bytes is None:
             return None
-        stores = None if self.cache is None else StoresUnder(self.cache, weighed.cache_key)
+        # A reply to a request whose limit was lowered answers another question than the agent asked.
+        key = weighed.cache_key if weighed.lowered is None else None
+        stores = None if self.cache is None else StoresUnder(self.cache, key)
         store_bytes = 0 if self.cache is None else self.cache.max_response_bytes
         return ReplyCopy(stores=stores, store_bytes=store_bytes, retain_bytes=self.retain_bytes)

@@ -12,7 +12,7 @@ import pytest
 from boundary_rig.playbook import Play, Stage, names
 from boundary_rig.replies import messages_events, messages_json, messages_request
 from docket.formats.digest import Digest
-from docket.formats.ledger.cache_events import CacheHit
+from docket.formats.ledger.cache_events import CacheHit, CacheMark
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
@@ -125,6 +125,17 @@ def test_a_message_on_a_socket_is_none_of_the_caches() -> None:
     assert stage.desk.closed is None
 
 
+def test_a_reply_to_a_lowered_limit_is_not_given_again() -> None:
+    stage, _ = stage_with()
+    weighed = weighed_of(messages_request())
+    weighed.cache_key, weighed.lowered = "a" * 64, b"{}"
+    copy = stage.shared.copy(weighed)
+    assert copy is not None
+    response = record_of(answered(Stage(), durable=False)).payload
+    end = ReplyEnd(head=None, reading=Reading(), whole=True, at_ns=0)
+    assert copy.settled(response, end).payload.cache == CacheMark(stored=False, reason="not-repeatable")
+
+
 # ---- copies
 
 
@@ -138,7 +149,7 @@ def test_a_copy_takes_no_more_than_it_may_hold_however_the_bytes_come() -> None:
     copy = ReplyCopy(stores=None, store_bytes=0, retain_bytes=3)
     for piece in (b"ab", b"cd", b"ef"):
         copy.take(piece)
-    response = record_of(answered(Stage())).payload
+    response = record_of(answered(Stage(), durable=False)).payload
     end = ReplyEnd(head=None, reading=Reading(), whole=True, at_ns=0)
     assert copy.settled(response, end).body == b"abc"
 
@@ -146,7 +157,7 @@ def test_a_copy_takes_no_more_than_it_may_hold_however_the_bytes_come() -> None:
 def test_without_a_cache_a_copy_is_kept_and_nothing_is_said_of_a_cache() -> None:
     stage = Stage()
     stage.shared.retain_bytes = 5
-    play = answered(stage)
+    play = answered(stage, durable=False)
     assert record_of(play).body == messages_json()[:5]
     assert record_of(play).payload.cache is None
 

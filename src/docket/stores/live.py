@@ -53,7 +53,10 @@ def write_live_files(folder: Path, files: Mapping[str, bytes], *, disk: Disk = S
 def make_live_links(folder: Path, links: Mapping[str, str]) -> None:
     """Make links from names in a live run's folder to what stands elsewhere."""
     for name, target in links.items():
-        path = folder / name
-        with reported("link", path):
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.symlink_to(target)
+        *outer, last = name.split("/")
+        at = folder
+        with reported("link", folder / name):
+            for part in outer:
+                at /= part
+                at.mkdir(mode=0o700, exist_ok=True)
+            (at / last).symlink_to(target)

@@ -55,6 +55,7 @@ _FACTS = AgentFacts(
         "exit code 0 on every error of a provider: the receipt says what ended the run",
         "in a folder below the repository's root, the files at the root are not looked at",
     ),
+    remarks=("a Chat stream is asked for usage, which aider does not do itself, and the answer to that is taken out",),
 )
 
 

@@ -65,7 +65,7 @@ _FACTS = AgentFacts(
         "ANTHROPIC_UNIX_SOCKET anywhere, and an address in the machine's managed settings",
         "settings of yours that are not a JSON object",
     ),
-    limits=("a repository's switches to Bedrock, Vertex and Foundry are not followed",),
+    remarks=("a repository's switches to Bedrock, Vertex and Foundry are emptied, so that it cannot throw them",),
 )
 
 

@@ -15,9 +15,9 @@ from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import encoded, read_object, table, text_at
-from docket.rules.agents.environment import is_on, no_proxy, pointing
+from docket.rules.agents.environment import is_on, no_proxy
 from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RunFile
-from docket.rules.agents.services import Placed, compatible_name, nested, placed, placed_at
+from docket.rules.agents.services import Placed, beside, compatible_name, nested, placed, placed_at
 
 PROVIDERS, GLOBAL = "cline-providers.json", "cline-global-settings.json"
 PROVIDERS_VARIABLE, GLOBAL_VARIABLE = "CLINE_PROVIDER_SETTINGS_PATH", "CLINE_GLOBAL_SETTINGS_PATH"
@@ -77,7 +77,7 @@ class ClineRecipe:
                 f"cline is set to use the provider {chosen!r}, whose address docket does not know",
                 "choose another with -P, or log in to one with cline auth -p anthropic -k KEY",
             )
-        pointed = pointing(request.base_url, request.environ)
+        pointed = beside(request, {name: url for place in places.values() for name, url in place.upstreams.items()})
         quiet = {name: value for name, value in _QUIET.items() if name not in request.environ}
         settings = {
             **(read_object(request.inputs.get(_global_path(request))) or {}),
@@ -100,7 +100,7 @@ class ClineRecipe:
             ),
             notes=pointed.notes,
             tolerates_usage_injection=True,
-            upstreams={**pointed.upstreams, **{k: v for place in places.values() for k, v in place.upstreams.items()}},
+            upstreams=pointed.upstreams,
         )
 
 

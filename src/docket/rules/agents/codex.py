@@ -47,7 +47,14 @@ _FACTS = AgentFacts(
     retries="a refusal is final at once; 429 and 5xx are tried again as codex does",
     signals="Ctrl-C ends it and its tool; docket ends what a kill leaves",
     refused=("--oss and local providers", "Amazon Bedrock", "a provider without a base_url"),
-    limits=("a login held in a keyring cannot be seen, and is taken for an API key",),
+    limits=("a login held in a keyring cannot be seen, and is taken for an API key: a note says what to add",),
+    remarks=(
+        "your login is used as it is; without one, OPENAI_API_KEY is handed on as CODEX_API_KEY",
+        "with a ChatGPT login calls go to chatgpt.com/backend-api/codex, at list prices that the plan does not charge",
+        'budget.mode = "quota" counts the tokens and calls of a plan instead of dollars',
+        "the WebSocket codex tries first is metered too; an upstream that has none is called over HTTP",
+        "sessions made with and without docket can be resumed alike",
+    ),
 )
 
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program
-from docket.rules.agents.environment import no_proxy, pointing
+from docket.rules.agents.environment import no_proxy
 from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest
-from docket.rules.agents.services import compatible_name, nested, placed_at
+from docket.rules.agents.services import beside, compatible_name, nested, placed_at
 
 ADDRESS = "COPILOT_PROVIDER_BASE_URL"
 HEADERS = "COPILOT_PROVIDER_HEADERS"
@@ -38,6 +38,7 @@ _FACTS = AgentFacts(
         "copilot without COPILOT_PROVIDER_BASE_URL: it calls GitHub's models, whose address cannot be replaced",
         "COPILOT_PROVIDER_TYPE=azure and COPILOT_PROVIDER_TRANSPORT=websockets",
     ),
+    remarks=("COPILOT_OFFLINE=false in your environment keeps the GitHub login, its MCP server and the web tools",),
 )
 
 
@@ -76,7 +77,7 @@ class CopilotRecipe:
         there = nested(url, own, TOKEN_HEADER)
         name = compatible_name(url) if kind == "openai" else kind
         place = placed_at(request.origin, name, there, ADDRESS)
-        pointed = pointing(request.base_url, environ)
+        pointed = beside(request, place.upstreams)
         headers = {**{k: v for k, v in own.items() if k.lower() != TOKEN_HEADER}, TOKEN_HEADER: request.token}
         quiet = {variable: value for variable, value in _QUIET.items() if variable not in environ}
         return LaunchPlan(
@@ -89,7 +90,7 @@ class CopilotRecipe:
                 HEADERS: "\n".join(f"{k}: {v}" for k, v in headers.items()),
             },
             notes=pointed.notes,
-            upstreams={**pointed.upstreams, **place.upstreams},
+            upstreams=pointed.upstreams,
         )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from docket.rules.agents.environment import CORE_NAMES
 from docket.rules.agents.interface import LaunchRequest, Recipe
 
-_BASE_URL = "http://127.0.0.1:1/TOKEN"
+_BASE_URL = "http://127.0.0.1:PORT/TOKEN"
 _RUN_DIR = "RUN"
 _HOME = "/home/you"
 _ENVIRON: Mapping[str, Mapping[str, str]] = {

@@ -100,7 +100,8 @@ class AgentFacts:
     `program` is what a person types, empty where a recipe is for no program of its own, and `packages` the npm or
     PyPI packages it comes in; `tried` are the versions the recipe was tried on. `token` says where the run's token
     stands, `quiet` what is switched off, `retries` what the agent does after a refusal and a fault, `signals` how it
-    ends when it is stopped, `refused` what is not started, `limits` what holds nevertheless.
+    ends when it is stopped, `refused` what is not started, `limits` what holds nevertheless, `remarks` what else
+    there is to know.
     """
 
     title: str
@@ -115,6 +116,7 @@ class AgentFacts:
     quiet: str = "nothing"
     refused: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class Recipe(Protocol):

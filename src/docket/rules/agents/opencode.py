@@ -18,9 +18,9 @@ from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import merged, read_object, table, text_at
-from docket.rules.agents.environment import no_proxy, pointing
+from docket.rules.agents.environment import no_proxy
 from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest
-from docket.rules.agents.services import SERVICES, Placed, nested, placed, placed_at
+from docket.rules.agents.services import SERVICES, Placed, beside, nested, placed, placed_at
 
 CONTENT = "OPENCODE_CONFIG_CONTENT"
 MANAGED = ("/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc")
@@ -76,8 +76,7 @@ class OpencodeRecipe:
         _refuse_elsewhere(request)
         places = _places(request, own)
         _refuse_unmetered(request, own, places)
-        pointed = pointing(request.base_url, request.environ)
-        upstreams = {name: url for place in places.values() for name, url in place.upstreams.items()}
+        pointed = beside(request, {name: url for place in places.values() for name, url in place.upstreams.items()})
         return LaunchPlan(
             argv=request.argv,
             env_set={
@@ -88,7 +87,7 @@ class OpencodeRecipe:
             },
             notes=(*pointed.notes, *_notes(request, places)),
             tolerates_usage_injection=True,
-            upstreams={**pointed.upstreams, **upstreams},
+            upstreams=pointed.upstreams,
         )
 
 

@@ -16,9 +16,9 @@ from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import read_object, table, text_at
-from docket.rules.agents.environment import CORE, is_on, no_proxy, pointing
+from docket.rules.agents.environment import is_on, no_proxy
 from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RunFile
-from docket.rules.agents.services import SERVICES, placed, placed_at
+from docket.rules.agents.services import SERVICES, beside, placed, placed_at
 
 EXTENSION = "docket-pi.js"
 
@@ -88,14 +88,14 @@ class PiRecipe:
                 "or use --agent none to run without a budget",
             )
         at = _PROGRAM.arguments_at(request.argv) or 1
-        pointed = pointing(request.base_url, request.environ, CORE)
+        pointed = beside(request, upstreams)
         quiet = {} if is_on(request.environ.get("PI_OFFLINE")) else {"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
         return LaunchPlan(
             argv=(*request.argv[:at], "-e", f"{request.run_dir}/{EXTENSION}", *request.argv[at:]),
             env_set={**pointed.variables, **no_proxy(request.environ), **quiet},
             files=(RunFile(name=EXTENSION, data=_extension(providers)),),
             notes=pointed.notes,
-            upstreams={**pointed.upstreams, **upstreams},
+            upstreams=pointed.upstreams,
         )
 
 

@@ -44,7 +44,10 @@ _FACTS = AgentFacts(
         "the login with Qwen OAuth, Gemini and Vertex AI: their addresses cannot be replaced",
         "--sandbox in a container, from which the boundary cannot be reached",
     ),
-    limits=("what qwen does for DashScope's own address alone, it does not do behind docket",),
+    limits=(
+        "what qwen does for DashScope's own address alone, it does not do behind docket",
+        "a second address in modelProviders is a provider of its own, whose models have no price unless you give one",
+    ),
 )
 
 
@@ -74,7 +77,8 @@ class QwenRecipe:
         if bases:
             stored |= dict.fromkeys(OPENAI.names, bases[-1].value)
         pointed = pointing(request.base_url, stored)
-        providers, upstreams = _providers(request, merged(own, managed))
+        taken = {entry.provider: pointed.upstreams.get(entry.provider, entry.official) for entry in _KINDS.values()}
+        providers, upstreams = _providers(request, merged(own, managed), taken)
         auth: dict[str, object] = {"selectedType": kind}
         if kind == "openai":
             auth["baseUrl"] = pointed.variables[OPENAI.names[0]]
@@ -153,8 +157,10 @@ def _stored(request: LaunchRequest, own: Mapping[str, object], kind: str) -> dic
     return stored | dict(request.environ)
 
 
-def _providers(request: LaunchRequest, settings: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
-    """Return (modelProviders with the boundary's addresses, upstreams)."""
+def _providers(
+    request: LaunchRequest, settings: Mapping[str, object], taken: dict[str, str]
+) -> tuple[dict[str, object], dict[str, str]]:
+    """Return (modelProviders with the boundary's addresses, upstreams); `taken` gains the names that are given."""
     tree = table(read_object(request.inputs.get(TREE[0])), "modelProviders")
     found: dict[str, object] = {kind: [] for kind in (*_KINDS, *_OTHER_KINDS, *tree)}
     upstreams: dict[str, str] = {}
@@ -162,20 +168,21 @@ def _providers(request: LaunchRequest, settings: Mapping[str, object]) -> tuple[
         entries: list[object] = []
         for model in models if isinstance(models, list) else ():
             url = text_at(model, "baseUrl")
-            place = _place(request, kind, url)
+            place = _place(request, kind, url, taken)
             upstreams |= place.upstreams
+            taken |= place.upstreams
             entries.append({**model, "baseUrl": place.address} if isinstance(model, Mapping) else model)
         found[kind] = entries
     return found, upstreams
 
 
-def _place(request: LaunchRequest, kind: str, url: str | None) -> Placed:
+def _place(request: LaunchRequest, kind: str, url: str | None, taken: Mapping[str, str]) -> Placed:
     entry = _KINDS.get(kind)
     if url is None:
         # Nothing stands behind the name of a kind that cannot be metered, so a call to it is refused.
         version = entry.version if entry else ""
         return Placed(address=f"{request.base_url}/{entry.provider if entry else kind}{version}")
-    name = compatible_name(url) if kind == "openai" else kind
+    name = kind if taken.get(kind) == url.rstrip("/") else compatible_name(url, taken)
     return placed_at(request.base_url, name, url, f"modelProviders.{kind} in qwen's settings")
 
 

@@ -4,17 +4,28 @@ Rules:
 1. A service is known by the agent's name for it; a known one without an address of the person's goes to its own.
 2. An address the person gave a service becomes its upstream. Under a name docket does not know the service keeps that
    name; what is merely called OpenAI-compatible is `openai`, or `local` on this machine, where calls are free.
+   Where there are several of these, no two addresses share a name.
 3. A service whose address is not known cannot be metered, and its recipe says so.
+4. An address that one agent is configured for is none for the other programs of the run: their keys are not for it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from docket.rules.agents.environment import OPENAI, ProviderVariables, kept_upstream, variables_of
+from docket.rules.agents.environment import (
+    CORE,
+    OPENAI,
+    Pointing,
+    ProviderVariables,
+    kept_upstream,
+    pointing,
+    variables_of,
+)
+from docket.rules.agents.interface import LaunchRequest
 from docket.rules.providers.registry import is_local_host
 
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
@@ -77,13 +88,35 @@ def placed_at(origin: str, name: str, url: str, source: str) -> Placed:
     )
 
 
-def compatible_name(url: str) -> str:
-    """Return the name of an OpenAI-compatible service that has none of its own."""
+def compatible_name(url: str, taken: Mapping[str, str] | None = None) -> str:
+    """Return a name for an OpenAI-compatible service that has none of its own; `taken` maps names to addresses."""
     try:
-        host = urlsplit(url).hostname or ""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
     except ValueError:
-        host = ""
-    return "local" if is_local_host(host) else OPENAI.provider
+        return OPENAI.provider  # what is wrong with it is told where it is kept
+    known = [name for name, service in SERVICES.items() if urlsplit(service.entry.official).hostname == host]
+    names = (*known, "local" if is_local_host(host) else OPENAI.provider)
+    wanted = url.rstrip("/")
+    free = (name for name in names if (taken or {}).get(name, wanted) == wanted)
+    return next(free, _slug(f"{parts.netloc}{parts.path}"))
+
+
+def beside(request: LaunchRequest, upstreams: Mapping[str, str]) -> Pointing:
+    """Return what points the other programs of a run at the boundary, where the agent's own services have these."""
+    environ = request.environ
+    table, notes = [], []
+    for entry in CORE:
+        own = upstreams.get(entry.provider)
+        given = [name for name in entry.names if environ.get(name)]
+        if own is None or any(environ[name].rstrip("/") == own for name in given):
+            table.append(entry)
+        else:
+            notes += [
+                f"{name} is left as it is, for it names another address: its calls are not metered" for name in given
+            ]
+    pointed = pointing(request.base_url, environ, tuple(table))
+    return replace(pointed, notes=(*pointed.notes, *notes), upstreams={**pointed.upstreams, **upstreams})
 
 
 def nested(url: str, headers: Mapping[str, object], token_header: str) -> str:

@@ -50,7 +50,7 @@ def _row(agent: Agent) -> tuple[str, ...]:
         agent.facts.program or "any",
         plain(_version(agent)),
         ", ".join(agent.facts.tried) or "-",
-        f"HTTP {agent.does.refusal_status}",
+        f"HTTP {agent.does.refusal_status}" if agent.does.shared else "-",
     )
 
 
@@ -68,7 +68,8 @@ def at_length(agent: Agent, width: int) -> tuple[str, ...]:
     lines = [facts.title if facts.title == agent.name else f"{facts.title} ({agent.name})", ""]
     for name, text in (
         ("program", _program(facts)),
-        ("installed", _place(agent)),
+        ("installed", plain(_version(agent)) if facts.program else ""),
+        ("at", plain(agent.installed.path) if agent.installed else ""),
         ("tried on", ", ".join(facts.tried)),
         ("reached by", facts.reached),
         ("token", facts.token),
@@ -77,11 +78,12 @@ def at_length(agent: Agent, width: int) -> tuple[str, ...]:
         ("arguments", " ".join(does.arguments)),
         ("files", ", ".join(does.files)),
         ("quiet", facts.quiet),
-        ("refusal", f"HTTP {does.refusal_status}; {facts.retries}"),
+        ("refusal", f"HTTP {does.refusal_status}; {facts.retries}" if does.shared else facts.retries),
         ("usage", "asked for where the agent does not ask" if does.asks_for_usage else ""),
         ("signals", facts.signals),
         *(("refused", text) for text in facts.refused),
         *(("limits", text) for text in facts.limits),
+        *(("remarks", text) for text in facts.remarks),
     ):
         lines += _entry(name, text, width) if text else []
     return tuple(_without_repeats(lines))
@@ -91,12 +93,6 @@ def _program(facts: AgentFacts) -> str:
     if not facts.program:
         return ""
     return f"{facts.program}, also through {facts.also_as}" if facts.also_as else facts.program
-
-
-def _place(agent: Agent) -> str:
-    if agent.installed is None:
-        return "no" if agent.facts.program else ""
-    return plain(f"{_version(agent)}, {agent.installed.path}")
 
 
 def _entry(name: str, text: str, width: int) -> list[str]:

@@ -78,4 +78,5 @@ def _members(agent: Agent) -> dict[str, JsonValue]:
         "signals": facts.signals,
         "refused": list(facts.refused),
         "limits": list(facts.limits),
+        "remarks": list(facts.remarks),
     }

@@ -12,6 +12,7 @@ from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.amount import Usd
 from docket.formats.run.policy import KEYS, Policy
 from docket.formats.run.policy_toml import parse_policy
+from docket.rules.agents.registry import names
 from docket.rules.policy.enforced import check_enforced
 from docket.rules.policy.tighten import tighten
 from docket.surfaces.cli.presets import PRESETS, policy_text, preset
@@ -24,7 +25,7 @@ def text_of(name, amount=5_000_000):
 
 
 def test_there_is_one_for_each_agent():
-    assert NAMES == ["claude-code", "codex", "aider", "mini-swe-agent", "generic"]
+    assert NAMES == [name for name in names() if name != "none"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -103,7 +104,7 @@ def test_a_name_that_is_no_line_is_refused(name):
 def test_an_unknown_preset_names_the_nearest(name, meant):
     with pytest.raises(UsageError, match=f"did you mean {meant}\\?") as caught:
         preset(name)
-    assert caught.value.hint == "presets: claude-code, codex, aider, mini-swe-agent, generic"
+    assert caught.value.hint == f"presets: {', '.join(NAMES)}"
 
 
 def test_short_names_and_names_like_no_other():

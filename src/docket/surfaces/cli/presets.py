@@ -71,6 +71,30 @@ PRESETS: tuple[Preset, ...] = (
         examples=_OPENAI_MODELS,
     ),
     Preset(
+        name="gemini",
+        title="Gemini CLI",
+        agent='gemini -p "fix the failing test"',
+        remarks=(
+            "gemini gets a home of the run that links to your ~/.gemini. What it makes anew in it goes with the run.",
+            _LIST_PRICES.format("a Google"),
+        ),
+        examples={"models.allow": '["gemini-*"]', "models.deny": '["*-pro*"]'},
+    ),
+    Preset(
+        name="opencode",
+        title="opencode",
+        agent='opencode run -m anthropic/claude-haiku-4-5 "fix the failing test"',
+        remarks=("Only providers that docket meters are left enabled; an address in your configuration is kept.",),
+        examples={"models.allow": '["gpt-*", "claude-*"]', "models.deny": '["*opus*"]'},
+    ),
+    Preset(
+        name="copilot",
+        title="GitHub Copilot CLI with a provider of your own",
+        agent='copilot -p "fix the failing test" --allow-all-tools',
+        remarks=("It needs COPILOT_PROVIDER_BASE_URL: GitHub's own models cannot be led through docket.",),
+        examples=_OPENAI_MODELS,
+    ),
+    Preset(
         name="aider",
         title="aider",
         agent='aider --model openai/gpt-4o --message "rename Foo to Bar" foo.py',
@@ -86,6 +110,27 @@ PRESETS: tuple[Preset, ...] = (
         agent='mini -m openai/gpt-4o -t "fix the failing test" -y --exit-immediately',
         remarks=("Models reached through its openrouter, portkey or requesty classes do not pass through docket.",),
         examples={"models.allow": '["gpt-*", "claude-*"]', "models.deny": '["*opus*"]'},
+    ),
+    Preset(
+        name="qwen",
+        title="Qwen Code",
+        agent='qwen -p "fix the failing test"',
+        remarks=("The login with Qwen OAuth cannot be led through docket; a key can.",),
+        examples={"models.allow": '["qwen*", "gpt-*"]', "models.deny": '["*max*"]'},
+    ),
+    Preset(
+        name="pi",
+        title="pi",
+        agent='pi --model openai/gpt-5.4 -p "fix the failing test"',
+        remarks=("pi gets an extension of the run; a provider whose address docket does not know is refused.",),
+        examples={"models.allow": '["gpt-*", "claude-*"]', "models.deny": '["*opus*"]'},
+    ),
+    Preset(
+        name="cline",
+        title="Cline CLI",
+        agent='cline -P anthropic -m claude-haiku-4-5 "fix the failing test"',
+        remarks=("cline works without its hub, which would outlive the run; its own account cannot be metered.",),
+        examples=_CLAUDE_MODELS,
     ),
     Preset(
         name="generic",

@@ -194,8 +194,8 @@ def test_what_cannot_be_recorded_is_said_and_ends_the_run_for_everybody(
 
     with boundary(tmp_path, provider.url, session_token=SESSION, recorder=Failing) as rig:
         status, said = say(rig, json.dumps({"type": "tool.call", "data": {"name": "x"}}).encode())
-        assert status >= 400
-        assert "cannot be written" in json.dumps(said)
+        assert (status, said["reason"]) == (503, "evidence_failed")
+        assert "cannot be written" in said["detail"]
         assert ask(rig, f"/{TOKEN}/docket/readyz")[0] == 503
         assert rig.post(CALL)[0] == 400
 

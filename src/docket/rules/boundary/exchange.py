@@ -30,7 +30,7 @@ from docket.rules.boundary.gates import Answer
 from docket.rules.boundary.handshake import Upgrading
 from docket.rules.boundary.http1 import RequestHead, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
-from docket.rules.boundary.own import OwnDoor, Visit
+from docket.rules.boundary.own import OwnDoor, Visit, unrecorded_reply
 from docket.rules.boundary.passing import Passing
 from docket.rules.boundary.protocol import (
     Await,
@@ -324,6 +324,8 @@ class Exchange:
         if self._failed or begun or (reply is not None and reply.settled and reply.started):
             return [CloseUpstream(), Released(), Reset()]
         self._failed = True
+        if isinstance(self._passing, OwnDoor):
+            return [Released(), unrecorded_reply(sentence), Finish()]
         if reply is not None and not reply.settled:
             closing = reply.unrecorded(now_ns)
         elif reply is None:

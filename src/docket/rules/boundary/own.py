@@ -180,7 +180,16 @@ class OwnDoor:
     def _refused(
         self, status: int, reason: Reason, detail: str, headers: tuple[tuple[bytes, bytes], ...] = ()
     ) -> list[Command]:
-        return [json_reply(status, {"ok": False, "reason": str(reason), "detail": detail}, headers), Finish()]
+        return [_refusal(status, reason, detail, headers), Finish()]
+
+
+def unrecorded_reply(detail: str) -> Refuse:
+    """Return the answer to one whose event could not be kept."""
+    return _refusal(503, Reason.EVIDENCE_FAILED, detail, ())
+
+
+def _refusal(status: int, reason: Reason, detail: str, headers: tuple[tuple[bytes, bytes], ...]) -> Refuse:
+    return json_reply(status, {"ok": False, "reason": str(reason), "detail": detail}, headers)
 
 
 def readiness(ledger: LedgerFacts | None, shared: Shared) -> Refuse:

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
-import click
-
-from docket.errors import DocketError, UnavailableError
+from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.host.disk import SYSTEM_DISK
-from docket.stores.layout import RECEIPTS, Layout
+from docket.stores.layout import Layout
 from docket.stores.ledger_reader import LOCK_SUFFIX
 from docket.stores.receipts import DOCKET_NUMBER, SESSION_ID, ledger_beside
 from docket.stores.run_search import RunFound, live_runs, newest_run, run_of_number, run_of_session
-from docket.stores.unfinished import names_in
-from docket.surfaces.cli.project import current_folder, layout_at
 
-_RECEIPT_SUFFIX = ".receipt.json"
 _NO_RUN = "docket run -- <agent> begins one"
 
 
@@ -46,30 +38,6 @@ def lock_of(run: RunFound) -> Path:
     """Return where the lock of a run's ledger stands while it lives."""
     first = run.places[0]
     return first.with_name(first.name + LOCK_SUFFIX)
-
-
-def numbers_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the docket numbers that begin so, the newest days first; for the shell's completion."""
-    with suppress(DocketError):
-        layout = layout_at(current_folder(), None)
-        live = [run.docket_number for run in live_runs(layout) if run.docket_number is not None]
-        numbers = [*live, *sorted(set(_numbers(layout)), reverse=True)]
-        return [number for number in dict.fromkeys(numbers) if number.startswith(begun.upper())][:_MOST_COMPLETED]
-    return []
-
-
-_MOST_COMPLETED = 50
-
-
-def _numbers(layout: Layout) -> Iterator[str]:
-    for folder in {layout.docket_dir, layout.state}:
-        names: tuple[str, ...] = ()
-        with suppress(DocketError):
-            names = names_in(folder / RECEIPTS, SYSTEM_DISK)
-        for name in names:
-            number = name.removesuffix(_RECEIPT_SUFFIX)
-            if name.endswith(_RECEIPT_SUFFIX) and DOCKET_NUMBER.fullmatch(number):
-                yield number
 
 
 def _of_file(path: Path) -> RunFound:

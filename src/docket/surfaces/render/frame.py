@@ -20,7 +20,7 @@ from docket.surfaces.cli.console import plain
 from docket.surfaces.render import live
 from docket.surfaces.render.live import CapRow, Frame, State
 
-_FEWEST_CALLS, _MOST_CALLS, _MOST_PATHS = 3, 20, 5
+_FEWEST_CALLS, _MOST_CALLS, _MOST_PATHS = 1, 20, 5
 _STATE_STYLES = {State.RUNNING: "green", State.ENDED: "bold", State.KILLED: "red"}
 _NARROW, _WIDE = 64, 100
 _SHORTEST_BAR, _WIDEST_BAR = 8, 40
@@ -43,7 +43,7 @@ class FrameView:
         width = options.max_width
         above: list[RenderableType] = [*_head(self.frame, width), Text(), _caps(self.frame, width), Text()]
         below = [Text(), *_below(self.frame, None if self.wraps else width)]
-        taken = len(above) + len(live.cap_rows(self.frame)) - 1 + len(below) + 1
+        taken = len(above) + len(live.cap_rows(self.frame)) - 1 + 1 + len(list(_facts(self.frame))) + 1
         room = _MOST_CALLS if self.height is None else max(_FEWEST_CALLS, self.height - taken - 1)
         yield Group(*above, *_calls(self.frame.fold, width, room), *below)
 
@@ -150,11 +150,19 @@ def _call_style(call: DoneCall) -> str:
     return "yellow" if not call.billed or call.outcome != "complete" else ""
 
 
-def _below(frame: Frame, width: int | None) -> Iterator[Text]:
+def _below(frame: Frame, width: int | None) -> Iterator[RenderableType]:
     """Yield the facts under the calls, each on one line where there is a width, else as long as it is."""
+    if width is None:
+        table = Table.grid(padding=(0, 1, 0, 0))
+        table.add_column(style="bold", width=6)
+        table.add_column(overflow="fold")
+        for name, value in _facts(frame):
+            table.add_row(name, Text(plain(value), style="" if name else "dim"))
+        yield table
+        return
     for name, value in _facts(frame):
         line = Text(f"{name:<7}", style="bold").append(plain(value), style="not bold" if name else "not bold dim")
-        yield line if width is None else _fitted(line, width)
+        yield _fitted(line, width)
 
 
 def _facts(frame: Frame) -> Iterator[tuple[str, str]]:

@@ -291,7 +291,10 @@ def test_a_record_that_cannot_be_written_is_said_and_ends_admission() -> None:
     say(play, json.dumps(CALL).encode())
     commands = play.feed(EvidenceFailed("no space"))
 
-    assert "Refuse" in names(commands)
+    assert names(commands) == ["Released", "Refuse", "Finish"]
+    assert answer(commands) == (
+        503, {"ok": False, "reason": "evidence_failed", "detail": "the record of this run cannot be written: no space"},
+    )  # fmt: skip
     assert made.desk.closed is not None
     assert made.desk.closed.reason is Reason.EVIDENCE_FAILED
 

@@ -13,6 +13,7 @@ from docket.errors import UsageError
 from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.completing import killed_like
 from docket.surfaces.cli.project import current_folder, layout_at
 
 _COLOURS = {State.RECOVERED: "green", State.DAMAGED: "red", State.UNAVAILABLE: "red"}
@@ -20,7 +21,7 @@ _WIDTH = 15
 
 
 @click.command()
-@click.argument("session", required=False)
+@click.argument("session", required=False, shell_complete=killed_like)
 @click.option("--all", "every", is_flag=True, help="Every run of this project; the same as naming none.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcomes as JSON, one for each run of the project.")

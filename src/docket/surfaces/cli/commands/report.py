@@ -11,11 +11,12 @@ from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.reason import Reason
 from docket.surfaces.cli import console
+from docket.surfaces.cli.completing import receipts_like
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 
 
 @click.command()
-@click.argument("receipt", required=False)
+@click.argument("receipt", required=False, shell_complete=receipts_like)
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt itself.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request or a ticket.")
 @click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the run's evidence stands.")

@@ -15,12 +15,13 @@ from docket.formats.reason import Reason
 from docket.formats.run.verdict import Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.completing import receipts_like
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 from docket.surfaces.render.verdict import established, lines
 
 
 @click.command()
-@click.argument("receipt", type=click.Path(path_type=Path), required=False)
+@click.argument("receipt", type=click.Path(path_type=Path), required=False, shell_complete=receipts_like)
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path),

@@ -14,14 +14,15 @@ from docket.stores.layout import Layout
 from docket.stores.live_boundary import read_boundary
 from docket.stores.run_search import RunFound, live_runs
 from docket.surfaces.cli import console, exits
-from docket.surfaces.cli.found import locate_run, numbers_like
+from docket.surfaces.cli.completing import receipts_like
+from docket.surfaces.cli.found import locate_run
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.cli.watching import JsonScreen, LinesScreen, LiveScreen, Pace, PageScreen, Screen
 from docket.surfaces.cli.watching import watch as carry_out
 
 
 @click.command()
-@click.argument("run", required=False, shell_complete=numbers_like)
+@click.argument("run", required=False, shell_complete=receipts_like)
 @click.option("--once", is_flag=True, help="Print one frame and end.")
 @click.option(
     "--json",

@@ -1,0 +1,59 @@
+"""What the shell completes a run with: the numbers of living runs, of receipts, of killed ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+
+import click
+from click.shell_completion import CompletionItem
+
+from docket.errors import DocketError
+from docket.host.disk import SYSTEM_DISK
+from docket.stores.layout import RECEIPTS, Layout
+from docket.stores.receipts import DOCKET_NUMBER
+from docket.stores.unfinished import names_in, unfinished
+from docket.surfaces.cli.project import current_folder, layout_at
+
+_RECEIPT_SUFFIX = ".receipt.json"
+_MOST_COMPLETED = 50
+
+
+def receipts_like(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the docket numbers that begin so, living runs first, then the newest days; else files. For the shell."""
+    from docket.stores.run_search import live_runs  # noqa: PLC0415 - only the shell's completion asks
+
+    found: list[str] = []
+    with suppress(DocketError):
+        layout = layout_at(current_folder(), None)
+        live = [run.docket_number for run in live_runs(layout) if run.docket_number is not None]
+        found = [*live, *sorted(set(_numbers(layout)), reverse=True)]
+    return _completed(found, begun) or [CompletionItem(begun, type="file")]
+
+
+def killed_like(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the numbers of killed runs that begin so."""
+    from docket.stores.run_search import run_of_session  # noqa: PLC0415 - only the shell's completion asks
+
+    found: list[str] = []
+    with suppress(DocketError):
+        layout = layout_at(current_folder(), None)
+        runs = [run_of_session(layout, session_id) for session_id in unfinished(layout)]
+        found = [run.docket_number or run.session_id for run in runs if run is not None]
+    return _completed(found, begun)
+
+
+def _completed(numbers: Iterable[str], begun: str) -> list[CompletionItem]:
+    fitting = [number for number in dict.fromkeys(numbers) if number.upper().startswith(begun.upper())]
+    return [CompletionItem(number) for number in fitting[:_MOST_COMPLETED]]
+
+
+def _numbers(layout: Layout) -> Iterator[str]:
+    for folder in {layout.docket_dir, layout.state}:
+        names: tuple[str, ...] = ()
+        with suppress(DocketError):
+            names = names_in(folder / RECEIPTS, SYSTEM_DISK)
+        for name in names:
+            number = name.removesuffix(_RECEIPT_SUFFIX)
+            if name.endswith(_RECEIPT_SUFFIX) and DOCKET_NUMBER.fullmatch(number):
+                yield number

@@ -111,7 +111,7 @@ def test_too_many_requests_are_kept_together_and_told() -> None:
     "body",
     [
         b"",
-        b'{"messages":[{"role":"user","content":"train on me"}]}\n',
+        b'{"messages":[{"role":"user","content":"train on me"}]}\n{"messages":[]}\n',
         b'{"custom_id":"a","result":{"type":"canceled"}}\n',
         b"\x89PNG\r\n\x1a\n",
         b'[{"custom_id":"a"}]',

@@ -49,7 +49,7 @@ from docket.rules.providers.usage_chunk import UsageChunkFilter
 from docket.rules.spending.scope import Crossing
 
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
-_STREAMS = ("text/event-stream", "application/x-ndjson")
+_STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 _GONE_STATUS = 499
 _FOLLOW_EVERY_BYTES = 64
 _OBJECTIONS = (400, 422)

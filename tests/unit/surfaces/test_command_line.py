@@ -98,7 +98,7 @@ def test_no_command_at_all_prints_the_help_as_it_is(capsys):
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
-        (["run", "--agent", "c"], ["claude-code", "codex"]),
+        (["run", "--agent", "c"], ["claude-code", "codex", "copilot", "cline"]),
         (["init", "--from", "ai"], ["aider"]),
         (["report", "--mark"], ["--markdown"]),
         (["rec"], ["recover"]),

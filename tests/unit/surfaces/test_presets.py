@@ -25,7 +25,7 @@ def text_of(name, amount=5_000_000):
 
 
 def test_there_is_one_for_each_agent():
-    assert NAMES == [name for name in names() if name != "none"]
+    assert [name for name in names() if name != "none"] == NAMES
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -48,8 +48,8 @@ def test_a_stream_that_ends_with_its_connection_before_its_usage_is_broken() -> 
     assert names(commands)[-1] == "Reset"
     (response,) = play.payloads(ModelResponse)
     assert response.outcome is Outcome.UPSTREAM_BROKEN
-    # 91 bytes sent are 23 tokens, 400 shown are 100: 23 x 3.3 + 100 x 16.5 = 1725.9.
-    assert (len(BODY), response.cost_usd) == (91, Usd(1726))
+    # 92 bytes sent are 23 tokens, 400 shown are 100: 23 x 3.3 + 100 x 16.5 = 1725.9.
+    assert (len(BODY), response.cost_usd) == (92, Usd(1726))
 
 
 def test_a_stream_is_cut_at_the_cap() -> None:

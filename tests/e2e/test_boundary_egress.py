@@ -202,8 +202,9 @@ def test_a_reset_of_the_agent_is_a_reset_of_the_host(tmp_path):
             seen.append("reset")
 
     with one_connection(act) as port, rig_for(tmp_path, "127.0.0.1") as rig:
-        raw, _ = connect(rig, f"127.0.0.1:{port}")
-        assert raw.recv(1) == b"x"
+        raw, head = connect(rig, f"127.0.0.1:{port}")
+        assert status(head) == 200, head
+        assert (head.partition(b"\r\n\r\n")[2] or raw.recv(1)) == b"x"
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         raw.close()
         rig.boundary.snapshot()
@@ -216,7 +217,7 @@ def test_a_reset_of_the_agent_is_a_reset_of_the_host(tmp_path):
 
 def test_thirty_megabytes_wait_for_a_slow_reader_on_either_side(tmp_path):
     size = 30 * 1024 * 1024
-    go = threading.Event()
+    go, all_there = threading.Event(), threading.Event()
     got = []
 
     def act(sock):
@@ -226,8 +227,9 @@ def test_thirty_megabytes_wait_for_a_slow_reader_on_either_side(tmp_path):
         left = size
         while left and (data := sock.recv(1 << 20)):
             left -= len(data)
-        got.append(left)
         sent.join(20)
+        got.append(left)
+        all_there.set()
         sock.shutdown(socket.SHUT_WR)
         sock.recv(1)
 
@@ -240,6 +242,7 @@ def test_thirty_megabytes_wait_for_a_slow_reader_on_either_side(tmp_path):
         while left and (data := raw.recv(1 << 20)):
             left -= len(data)
         up.join(20)
+        assert all_there.wait(20)
         raw.close()
         (closed,) = rig.data("x-docket.net-closed")
     assert (left, got) == (0, [0])

@@ -26,7 +26,7 @@ from docket.formats.reason import Reason
 from docket.rules.boundary.drilled import exchange_under
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.protocol import (
-    DIRECT,
+    BYTES,
     TUNNELLED,
     Await,
     Breach,
@@ -279,7 +279,7 @@ class Drive:
         return None
 
     def _dial(self, dial: Dial) -> Event:
-        opened = self._open((TUNNELLED if dial.through_proxy else DIRECT, dial.host, dial.port))
+        opened = self._open((TUNNELLED if dial.through_proxy else BYTES, dial.host, dial.port))
         if not isinstance(opened, UpstreamConnection):
             return opened
         self._upstream = opened

@@ -22,7 +22,7 @@ from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.rules.boundary.http1 import RequestHead
 from docket.rules.boundary.outward import Proxy, proxy_for
-from docket.rules.boundary.protocol import DIRECT, TUNNELLED, Connect, Resolve, Resolved, UpstreamHead
+from docket.rules.boundary.protocol import BYTES, DIRECT, TUNNELLED, Connect, Resolve, Resolved, UpstreamHead
 
 Origin: TypeAlias = tuple[str, str, int]
 
@@ -89,7 +89,7 @@ class Pool:
         scheme, host, port = origin
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_SECONDS):
-                proxy = None if scheme == DIRECT else proxy_for(self._environ, _spoken(scheme), host, port)
+                proxy = None if scheme in (DIRECT, BYTES) else proxy_for(self._environ, _spoken(scheme), host, port)
                 if proxy is not None:
                     return await self._through(proxy, origin)
                 return await self._direct(origin)
@@ -122,12 +122,16 @@ class Pool:
     def _make(self) -> UpstreamConnection:
         return UpstreamConnection(self._read_room)
 
+    def _make_bytes(self) -> UpstreamConnection:
+        return UpstreamConnection(self._read_room, switched=True)
+
     async def _direct(self, origin: Origin) -> UpstreamConnection:
         scheme, host, port = origin
         loop = asyncio.get_running_loop()
         context = self._context() if scheme == "https" else None
+        make = self._make_bytes if scheme == BYTES else self._make
         _, connection = await loop.create_connection(
-            self._make, host, port, ssl=context, happy_eyeballs_delay=_EYEBALLS_SECONDS
+            make, host, port, ssl=context, happy_eyeballs_delay=_EYEBALLS_SECONDS
         )
         return connection
 

@@ -52,7 +52,8 @@ _HARD_CLOSE = struct.pack("ii", 1, 0)
 class UpstreamConnection(asyncio.BufferedProtocol):
     """One connection; `wake` is called whenever something new can be had from it. `room` as `ClientConnection`'s."""
 
-    def __init__(self, room: memoryview) -> None:
+    def __init__(self, room: memoryview, *, switched: bool = False) -> None:
+        """Prepare for a connection; `switched`: it is bytes without framing from its first one on."""
         self._read_room = room
         self.can_write = True
         self.idle_until = 0.0
@@ -73,6 +74,9 @@ class UpstreamConnection(asyncio.BufferedProtocol):
         self.switched = False
         self._buffer = bytearray()
         self._body: BodyReader | None = None
+        if switched:
+            self._expecting = True
+            self._switch()
 
     # ---- the exchange's side
 
@@ -93,11 +97,8 @@ class UpstreamConnection(asyncio.BufferedProtocol):
             self._write(connect.body)
 
     def begin_bytes(self, wake: Callable[[], None]) -> None:
-        """Begin a connection that is bytes without framing from the start."""
+        """Begin with a connection that was made to be bytes without framing; some may have come already."""
         self.wake = wake
-        if not self.switched:
-            self._expecting = True
-            self._switch()
 
     def send_body(self, data: bytes) -> None:
         """Write the next piece of the body."""

@@ -134,9 +134,9 @@ class Needs(NamedTuple):
 
 # ---- commands
 
-# Schemes of an origin beside http and https: an address that is connected to as it is, without the environment's
-# proxy, and a name that this proxy is given.
-DIRECT, TUNNELLED = "direct", "tunnelled"
+# Schemes of an origin beside http and https: HTTP to an address as it is, without the environment's proxy; bytes
+# without framing to one; and such bytes to a name that this proxy is given.
+DIRECT, BYTES, TUNNELLED = "direct", "bytes", "tunnelled"
 
 
 class Placed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docket.formats.visible import shown_and_coded, text_members, visible
+from docket.formats.visible import raw_of, shown_and_coded, text_members, visible
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,13 @@ def test_the_exact_bytes_stand_beside_what_is_not_unicode():
 def test_text_and_bytes_come_as_a_pair_too():
     assert shown_and_coded("é".encode()) == ("é", None)
     assert shown_and_coded(b"a\xffb") == ("a\\xffb", "Yf9i")
+
+
+@pytest.mark.parametrize("raw", [b"plain", "caf\u00e9".encode(), b"caf\xe9", b"", b"\xff\xfe"])
+def test_the_bytes_come_back_from_the_members(raw):
+    assert raw_of("path", text_members("path", raw)) == raw
+
+
+@pytest.mark.parametrize("members", [{}, {"path": 7}, {"path_b64": "n\u00f6"}, {"path": "\ud800"}, {"path": None}])
+def test_members_that_hold_no_text_give_no_bytes(members):
+    assert raw_of("path", members) is None

@@ -26,7 +26,7 @@ from docket.rules.boundary.assertions import (
     read_assertion,
 )
 from docket.rules.boundary.http1 import parse_request
-from docket.rules.boundary.own import readiness
+from docket.rules.boundary.own import bytes_reply, readiness
 from docket.rules.boundary.protocol import (
     BodyChunk,
     BodyEnded,
@@ -385,3 +385,10 @@ def test_ready_is_a_record_that_takes_events_and_a_desk_that_admits() -> None:
 
 def test_an_assertion_is_read_from_a_document_with_blanks() -> None:
     assert read_assertion(b' {"data" : {"name":"x"} , "type":"tool.call"}\n') == payload()
+
+
+def test_a_reply_in_another_format_is_not_stored_by_anybody() -> None:
+    reply = bytes_reply(b"x 1\n", "text/plain; version=1")
+    assert (b"content-type", b"text/plain; version=1") in reply.head.headers
+    assert (b"cache-control", b"no-store") in reply.head.headers
+    assert (reply.head.status, reply.body) == (200, b"x 1\n")

@@ -80,3 +80,10 @@ def test_the_breaker_of_a_provider_is_its_last_state() -> None:
     for state in (BreakerState.OPEN, BreakerState.HALF_OPEN):
         tally.take(BreakerChange(provider="openai", upstream="https://x", state=state, failures=5, cooldown_ms=0))
     assert tally.breakers == {"openai": BreakerState.HALF_OPEN}
+
+
+def test_replayed_replies_are_counted_by_provider_and_cost_nothing() -> None:
+    tally = counted(samples.cached())
+
+    assert sum(tally.cache_hits.values()) == 3
+    assert sum(tally.micros.values()) == 24_325

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,16 @@ def test_hits_beyond_the_ceiling_and_a_ceiling_that_was_not_reached() -> None:
     assert "is not reached by 1 hits" in named(too_soon, "cache-hit-origins").detail
 
 
+def test_a_mark_where_the_policy_has_no_cache() -> None:
+    ledger = samples.opened()
+    ledger.add(samples.price("gpt-5", "1.25", "0.125", "10.00"))
+    ledger.add(samples.request(1, "openai", "gpt-5", "openai-chat"))
+    ledger.add(kept.plain_reply())
+    ledger.add(kept.repeated(kept.plain_reply(), ledger.events[6]))
+    verdict = judged_whole(closed(ledger, "0.004600"))
+    assert "cache stands in it, the policy has none" in named(verdict, "cache-hit-origins").detail
+
+
 def test_a_hit_where_the_policy_has_no_cache() -> None:
     ledger = samples.opened()
     ledger.add(samples.price("gpt-5", "1.25", "0.125", "10.00"))
@@ -226,7 +237,7 @@ def test_a_lifetime_that_is_no_number_forbids_no_hit() -> None:
 )
 def test_another_writers_groups_that_cannot_be_read(change: Any) -> None:
     built = elsewhere.ledger()
-    document = elsewhere.receipt(built)
+    document = copy.deepcopy(elsewhere.receipt(built))
     change(document["cache"])
     found = failures(judged(document, built.data()))
     assert {"cache-savings", "cache-hit-origins", "cache-hit-proofs"} <= set(found)
@@ -234,7 +245,7 @@ def test_another_writers_groups_that_cannot_be_read(change: Any) -> None:
 
 def test_without_a_table_or_beside_a_damaged_ledger() -> None:
     built = elsewhere.ledger()
-    document = elsewhere.receipt(built)
+    document = copy.deepcopy(elsewhere.receipt(built))
     damaged = judged(document, built.data()[:-1])
     assert named(damaged, "cache-hit-origins").status is named(damaged, "retained-responses").status is Status.SKIP
     document["price_table"]["document"]["families"] = [{"pattern": "x", "input": "a", "output": "1"}]

@@ -42,6 +42,7 @@ _UNHEEDED = frozenset(
     )
 )  # fmt: skip
 _UNHEEDED_PREFIXES = (b"x-b3-", b"x-datadog-")
+_STORED_UNLESS_TOLD = frozenset(("openai-responses", "gemini-interactions"))
 _CHANGING = (("metadata", "user_id"), ("user",), ("safety_identifier",), ("prompt_cache_key",))
 # No JSON text holds a NUL, so what stands in place of a cut part cannot be met anywhere else.
 _CUT = b"\0"
@@ -75,11 +76,8 @@ def _plain(weighed: Weighed) -> bytes:
 
 
 def _is_stored(wire: str, members: JsonMap) -> bool:
-    """Whether the provider keeps the exchange: a later call could go on from it, once only."""
-    if members.get("conversation") or members.get("previous_response_id"):
-        return True
-    # Responses are stored unless the request says that they are not to be.
-    return members.get("store") is not False if wire == "openai-responses" else bool(members.get("store"))
+    """Whether the provider keeps the exchange, so that a later call could go on from it."""
+    return members.get("store") is not False if wire in _STORED_UNLESS_TOLD else bool(members.get("store"))
 
 
 def _parts(weighed: Weighed, body: bytes) -> Iterator[bytes]:

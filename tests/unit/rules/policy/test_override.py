@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pytest
 
 from docket.errors import UsageError
@@ -89,3 +91,18 @@ def test_a_dollar_cap_and_a_quota_do_not_go_together():
     with pytest.raises(UsageError, match="could never hold"):
         override(quota, Overrides(max_usd=Usd(1)))
     assert override(quota, Overrides(max_usd=Usd(1), budget_mode=BudgetMode.USD)).caps.max_usd == Usd(1)
+
+
+def test_a_flag_of_the_cache_switches_it_on():
+    plain = override(Policy(), Overrides.parse({"cache": True})).cache
+    assert (plain.enabled, plain.ttl_seconds, plain.max_hits) == (True, Decimal(300), 1000)
+    tuned = override(Policy(), Overrides.parse({"cache_ttl": "1.5", "cache_max_hits": 0})).cache
+    assert (tuned.enabled, tuned.ttl_seconds, tuned.max_hits) == (True, Decimal("1.5"), 0)
+    assert not override(Policy(), Overrides.parse({"cache": None})).cache.enabled
+    with pytest.raises(UsageError, match="--cache-ttl must be a number of seconds"):
+        Overrides.parse({"cache_ttl": "soon"})
+
+
+def test_responses_are_kept_when_a_flag_says_so():
+    assert override(Policy(), Overrides.parse({"record_responses": True})).evidence.record_responses
+    assert not override(Policy(), Overrides.parse({})).evidence.record_responses

@@ -25,6 +25,7 @@ WORDS = {
     "egress.allow": ["a.com", ".b.com", "[::1]"],
     "budget.pools": ["team", "me.2", "A-b_c"],
     "files.watch": [".", "src", "src/a", "docs/"],
+    "models.priced_as": ["a=b", "a=c", "b=claude-x"],
 }
 PATTERNS = ["a", "a*", "*b", "ab", "a?", "[ab]c", "*", "claude-*", "claude-sonnet-*"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hand_book import book_bytes, hand_book
+from hand_book import META, book_bytes, hand_book
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -336,3 +336,24 @@ ASKED = [
     ("anthropic", "opus"), ("openai", "gpt"), ("gateway", "gpt"), ("openai", "opus"), ("anthropic", "sonnet"),
     ("deepseek", "night"), ("anthropic", "router"), ("openai", "router"), ("gateway", "router"), ("anthropic", "OPUS"),
 ]  # fmt: skip
+
+
+def test_a_name_is_priced_as_what_the_person_says_it_stands_for() -> None:
+    usage = Usage(input_tokens=1000, cache_write_1h_tokens=100, output_tokens=10)
+    priced = price("mine", usage, priced_as="opus", service_tier="batch")
+    assert [row.model for row in priced.components] == [
+        "mine+as-opus+batch+cache-write-1h", "mine+as-opus+batch",
+    ]  # fmt: skip
+    # 100 x 5 and 900 x 2.5 + 10 x 12.5.
+    assert (str(priced.cost), priced.assumed) == ("0.002875", False)
+    assert price("mine", usage, priced_as="unheard-of").assumed
+    table = PriceBook.parse(
+        json.dumps(
+            {
+                "_meta": {**META, "schema": "docket/prices/v1"},
+                "families": [{"pattern": "opus", "input": "1", "output": "2"}],
+            }
+        ).encode()
+    )
+    facts = CallFacts(provider="azure", model="mine", priced_as="opus", usage=Usage(input_tokens=5), at=NOW)
+    assert price_call(table, facts).components[0].model == "mine+as-opus+at-azure"

@@ -52,6 +52,12 @@ _ENDPOINT = re.compile(r"[a-z0-9][a-z0-9_-]*/[!-~]+")
 _PROVIDER = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
+def is_price_name(text: str) -> bool:
+    """Whether a text is `NAME=MODEL`; a name may hold the sign itself, a model may not."""
+    name, sign, model = text.rpartition("=")
+    return bool(sign) and 0 < len(name.strip()) == len(name) <= 256 and 0 < len(model.strip()) == len(model) <= 256
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelsPolicy(Section):
     """Which models may be called."""
@@ -72,6 +78,19 @@ class ModelsPolicy(Section):
             Texts("model patterns such as *opus*", is_model_pattern), "Patterns of the models that may not be called."
         ),
     )
+    priced_as: tuple[str, ...] = field(
+        default=(),
+        metadata=key(
+            Texts("pairs such as my-deployment=gpt-4.1", is_price_name),
+            "What names without a price stand for, as `NAME=MODEL`: deployments, profiles of an account's own.",
+            later=True,
+        ),
+    )
+
+    def price_names(self) -> dict[str, str]:
+        """Return what names stand for; of a name that stands twice the first holds."""
+        pairs = [text.rpartition("=") for text in reversed(self.priced_as)]
+        return {name: model for name, _, model in pairs}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,8 +1,9 @@
 """What one model call used, in tokens and uses, on one scale for all providers (spec/receipt.md, Component rows).
 
 `input_tokens` is the whole input: fresh, read from a cache and written to one. The cache counts are parts of it.
-`output_tokens` is the whole output; `reasoning_tokens` is a part of it. Audio and image tokens are parts of both. A provider whose buckets are disjoint
-(Anthropic) is added up by its parser; one whose totals already hold the parts (OpenAI) is taken as it is.
+`output_tokens` is the whole output; `reasoning_tokens` is a part of it. Audio and image tokens are parts of both. A
+provider whose buckets are disjoint (Anthropic) is added up by its parser; one whose totals already hold the parts
+(OpenAI) is taken as it is.
 """
 
 from __future__ import annotations

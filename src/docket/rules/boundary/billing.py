@@ -15,6 +15,7 @@ Rules:
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from docket.formats.amount import Usd
@@ -79,13 +80,17 @@ class _Rates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """The price book under a policy. `needed`: dollars are limited, so every call must have a price."""
+    """The price book under a policy. `needed`: dollars are limited, so every call must have a price.
+
+    `names` says what names that the book does not list stand for.
+    """
 
     book: PriceBook
     mode: BudgetMode
     unknown_models: UnknownModels
     needed: bool
     weighed: bool
+    names: Mapping[str, str] = field(default_factory=dict)
     _remembered: dict[tuple[object, ...], _Rates] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -96,6 +101,7 @@ class Prices:
             mode=policy.budget.mode,
             unknown_models=policy.budget.unknown_models,
             needed=policy.limits_dollars,
+            names=policy.models.price_names(),
             weighed=policy.limits_dollars or policy.limits_tokens,
         )
 
@@ -131,7 +137,8 @@ class Prices:
                 provider=provider.name,
                 section=provider.prices,
                 model=served_model(facts, reading) or requested,
-                requested_model=requested,
+                requested_model=self.names.get(requested, requested),
+                priced_as=self.names.get(served_model(facts, reading) or requested),
                 usage=usage,
                 parts=tuple(_renamed(part, facts, reading) for part in reading.parts),
                 at=at,
@@ -145,7 +152,7 @@ class Prices:
     def _unknown(self, provider: Provider, model: str) -> Refused | None:
         if not self.needed or self.unknown_models is UnknownModels.ASSUME or self.waiver(provider) is not None:
             return None
-        if known(self.book, provider.name, model, provider.prices):
+        if known(self.book, provider.name, self.names.get(model, model), provider.prices):
             return None
         near = self.book.nearest(provider.prices, model)
         hint = f"; models like it that have one: {', '.join(near)}" if near else ""
@@ -190,7 +197,8 @@ class Prices:
         return rates
 
     def _look_up(self, provider: Provider, facts: RequestFacts, length: int, at: str) -> _Rates:
-        model = facts.model or "unknown"
+        named = facts.model or "unknown"
+        model = self.names.get(named, named)
         case = WorstCase(
             provider=provider.name,
             section=provider.prices,

@@ -181,6 +181,7 @@ RULES: Mapping[str, Rule] = {
     "caps.on_sub_breach": _towards([OnBreach.DENY, OnBreach.KILL]),
     "models.allow": _fewer_models,
     "models.deny": _more_models,
+    "models.priced_as": _never,
     "egress.mode": _towards([EgressMode.TUNNEL, EgressMode.DENY]),
     "egress.allow": _fewer,
     "files.watch": _more_roots,

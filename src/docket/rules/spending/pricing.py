@@ -63,7 +63,10 @@ _LONG_WRITES = ("+cache-write-1h", "+cache-write-12h")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """A call to be priced. `model` is the reply's if it named one; `section` the book's, where not the provider's."""
+    """A call to be priced. `model` is the reply's if it named one; `section` the book's, where not the provider's.
+
+    `priced_as` is what the person says `model` stands for.
+    """
 
     provider: str
     model: str
@@ -71,6 +74,7 @@ class CallFacts:
     at: str
     parts: tuple[UsagePart, ...] = ()
     requested_model: str | None = None
+    priced_as: str | None = None
     service_tier: str | None = None
     speed: str | None = None
     inference_geo: str | None = None
@@ -188,6 +192,7 @@ def _asked(facts: CallFacts, part: UsagePart) -> Asked:
         at=facts.at,
         section=facts.section,
         requested_model=facts.requested_model,
+        priced_as=facts.priced_as if part.model == facts.model else None,
         service_tier=facts.service_tier,
         speed=facts.speed,
         inference_geo=facts.inference_geo,

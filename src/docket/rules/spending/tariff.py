@@ -53,13 +53,17 @@ class Waiver(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What decides about the prices of a call; `at` is an RFC 3339 UTC instant, `section` the book's provider."""
+    """What decides about the prices of a call; `at` is an RFC 3339 UTC instant, `section` the book's provider.
+
+    `priced_as` is the model that the person says `model` stands for.
+    """
 
     provider: str
     model: str
     at: str
     section: str | None = None
     requested_model: str | None = None
+    priced_as: str | None = None
     service_tier: str | None = None
     speed: str | None = None
     inference_geo: str | None = None
@@ -149,8 +153,8 @@ def resolve(book: PriceBook, asked: Asked) -> Tariff:
     """Return the tariff of a call; there always is one."""
     # Prices change by the minute at most, and by the length of the input only at a step.
     key = (
-        asked.provider, asked.section, asked.model, asked.requested_model, asked.service_tier, asked.speed,
-        asked.inference_geo, asked.waiver, asked.at[:16],
+        asked.provider, asked.section, asked.model, asked.requested_model, asked.priced_as, asked.service_tier,
+        asked.speed, asked.inference_geo, asked.waiver, asked.at[:16],
     )  # fmt: skip
     steps, tariffs = book.tariffs.get(key, ((), None))
     place = bisect_left(steps, asked.input_tokens)
@@ -176,6 +180,11 @@ def _resolve(book: PriceBook, asked: Asked) -> Tariff:
     section = asked.section or asked.provider
     if asked.waiver is not None:
         return _waived(name, asked)
+    if asked.priced_as is not None:
+        # The family keeps the name that was called, and says after it what that stands for.
+        tariff = _resolve(book, replace(asked, model=asked.priced_as, requested_model=None, priced_as=None))
+        rest = tariff.name.removeprefix(family_name(asked.priced_as))
+        return replace(tariff, name=f"{name}+as-{family_name(asked.priced_as)}{rest}", rows={})
     if book.table is not None:
         return _from_table(book, book.table, asked)
     found = lookup(book, asked)
@@ -202,7 +211,7 @@ def tariff_of(book: PriceBook, asked: Asked, found: Found) -> Tariff:
 def lookup(book: PriceBook, asked: Asked) -> Found | UnknownModel:
     """Return the book's entry for a call's model, for the requested one where the reply's is not listed."""
     section = asked.section or asked.provider
-    found = book.find(section, asked.model)
+    found = book.find(section, asked.priced_as or asked.model)
     if isinstance(found, UnknownModel) and asked.requested_model:
         other = book.find(section, asked.requested_model)
         return found if isinstance(other, UnknownModel) else replace(other, assumed=True, stands_in=True)

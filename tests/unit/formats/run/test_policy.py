@@ -97,7 +97,7 @@ FULL = Policy(
         per_agent=(SubBudget(pattern="sub:*", max_tokens=5, max_model_calls=0),),
         on_sub_breach=OnBreach.KILL,
     ),
-    models=ModelsPolicy(allow=("claude-*",), deny=("*opus*",)),
+    models=ModelsPolicy(allow=("claude-*",), deny=("*opus*",), priced_as=("mine=gpt-4.1",)),
     egress=EgressPolicy(mode=EgressMode.TUNNEL, allow=("example.com", ".example.org")),
     files=FilesPolicy(watch=("src", "docs"), ignore=("*.log",), deny_write=(".env", "!ok")),
     resilience=ResiliencePolicy(
@@ -151,7 +151,7 @@ FULL_DOCUMENT = {
         "per_agent": {"sub:*": {"max_tokens": 5, "max_model_calls": 0}},
         "on_sub_breach": "kill",
     },
-    "models": {"allow": ["claude-*"], "deny": ["*opus*"]},
+    "models": {"allow": ["claude-*"], "deny": ["*opus*"], "priced_as": ["mine=gpt-4.1"]},
     "egress": {"mode": "tunnel", "allow": ["example.com", ".example.org"]},
     "files": {"watch": ["src", "docs"], "ignore": ["*.log"], "deny_write": [".env", "!ok"]},
     "resilience": {
@@ -283,6 +283,10 @@ def test_what_a_file_stated_is_no_part_of_the_value():
         (lambda: CapsPolicy(on_breach="kill"), "caps.on_breach"),
         (lambda: ModelsPolicy(allow=["x"]), "models.allow"),
         (lambda: ModelsPolicy(allow=("\ud800",)), "models.allow"),
+        *[
+            (lambda text=text: ModelsPolicy(priced_as=(text,)), "models.priced_as")
+            for text in ("mine", "=gpt", "mine=", " mine=gpt", "mine= gpt", "m" * 257 + "=gpt")
+        ],
         (lambda: ResiliencePolicy(fail_fast_evidence=1), "fail_fast_evidence"),
         (lambda: Policy(name="a\nb"), "policy.name"),
         (lambda: Policy(name=" a"), "policy.name"),
@@ -295,3 +299,8 @@ def test_what_a_file_stated_is_no_part_of_the_value():
 def test_a_value_that_exists_is_valid(make, names):
     with pytest.raises(InvalidDocumentError, match=names):
         make()
+
+
+def test_what_names_stand_for():
+    models = ModelsPolicy(priced_as=("mine=gpt-4.1", "a=b=c", "mine=other"))
+    assert models.price_names() == {"mine": "gpt-4.1", "a=b": "c"}

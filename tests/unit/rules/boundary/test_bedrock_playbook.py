@@ -9,6 +9,7 @@ from boundary_rig.playbook import Stage, names
 from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import ModelDenied, ModelRequest, ModelResponse, Outcome
 from docket.formats.run.policy import Policy
+from docket.formats.run.policy_reach import ModelsPolicy
 from docket.formats.run.policy_spending import CapsPolicy
 from docket.rules.boundary.protocol import Refuse, UpstreamChunk, UpstreamEnded
 
@@ -67,6 +68,20 @@ def test_a_profile_of_the_accounts_own_has_no_price() -> None:
     (denied,) = play.payloads(ModelDenied)
     assert denied.reason == "unknown_model"
     assert "application-inference-profile/abc" in denied.detail
+
+
+def test_a_profile_is_priced_as_what_the_person_says_it_stands_for() -> None:
+    arn = "arn:aws:bedrock:us-east-1:1:application-inference-profile/abc"
+    sonnet = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
+    policy = Policy(caps=CapsPolicy(max_usd=Usd(10**6)), models=ModelsPolicy(priced_as=(f"{arn}={sonnet}",)))
+    play = Stage(policy, provider="bedrock").play()
+    play.post(BODY, PROFILE)
+    play.reply(200, (b"content-type", b"application/json"), CHUNKED)
+    play.feed(UpstreamChunk(b'{"output":{},"usage":{"inputTokens":100,"outputTokens":10,"totalTokens":110}}'))
+    play.feed(UpstreamEnded())
+    (response,) = play.payloads(ModelResponse)
+    assert (response.model, response.cost_usd, response.assumed_price) == (arn, Usd(495), False)
+    assert response.components[-1].model == f"{arn}+as-{sonnet}+at-bedrock"
 
 
 def test_a_signature_is_refused_before_the_body_is_read() -> None:

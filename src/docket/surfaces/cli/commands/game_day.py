@@ -50,6 +50,7 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
     """
     from docket.demo.game_day import GameDayOptions, run_game_day  # noqa: PLC0415 - not needed for --help
     from docket.rules.drills.phases import chosen  # noqa: PLC0415 - as above
+    from docket.rules.policy.override import Overrides  # noqa: PLC0415 - as above
 
     online, max_usd = bool(options["online"]), options["max_usd"]
     if online != (max_usd is not None):
@@ -58,6 +59,7 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
             "--online spends money, and --max-usd says how much a phase may: give both or neither",
             hint="as in: docket game-day --online --max-usd 0.50 -- claude -p …",
         )
+    Overrides.parse({"max_minutes": options["max_minutes"]})
     now = SystemClock().now()
     project = current_folder()
     out = options["out"] or project / ".docket" / "game-days" / now[:19].replace(":", "").replace("-", "")

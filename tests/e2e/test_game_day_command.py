@@ -1,0 +1,112 @@
+"""`docket game-day` as a person starts it, and as a script reads it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import time
+
+import pytest
+
+import run_lab
+
+
+@pytest.fixture
+def lab(tmp_path):
+    return run_lab.build(tmp_path)
+
+
+def document(lab, done):
+    told = json.loads(done.stdout)
+    written = json.loads((lab.root / "out" / "game-day.json").read_bytes())
+    assert {name: value for name, value in told.items() if name != "out"} == written
+    return written
+
+
+def test_the_scripted_agent_lives_through_faults_and_every_record_holds(lab):
+    done = lab.docket("game-day", "--phases", "rate-limit,reset,budget", "--out", str(lab.root / "out"), "--json")
+    assert done.exit_code == 0, done.said
+    day = document(lab, done)
+    assert (day["format"], day["findings"], day["not_run"]) == ("docket/game-day/v1", 0, [])
+    by_name = {phase["phase"]: phase for phase in day["phases"]}
+    assert list(by_name) == ["baseline", "rate-limit", "reset", "budget"]
+    assert {phase["verdict"] for phase in day["phases"]} == {"consistent"}
+    assert [phase["judgement"]["word"] for phase in day["phases"]] == ["worked", "recovered", "recovered", "stopped"]
+    # Two refusals with Retry-After: 2, then the three calls of the task.
+    limited = by_name["rate-limit"]["facts"]
+    assert (limited["admitted"], limited["failed"], limited["billed"], limited["injected"]) == (5, 2, 3, 2)
+    assert all(gap >= 1900 for gap in limited["gaps_ms"])
+    assert by_name["budget"]["facts"]["exit_code"] == 42
+    for phase in day["phases"]:
+        receipt = next((lab.root / "out" / phase["phase"] / "receipts").glob("*.json"))
+        assert json.loads(receipt.read_bytes())["ops"].get("chaos_run") == (True if phase["faults"] else None)
+        assert lab.docket("verify", str(receipt)).exit_code == 0
+        assert (lab.root / "out" / f"{phase['phase']}.log").stat().st_size > 0
+    assert "recovered" in (lab.root / "out" / "post-mortem.md").read_text()
+    # The person's own folder is as it was.
+    assert list(lab.tree.iterdir()) == []
+
+
+def test_an_agent_that_gives_up_is_a_finding_and_works_in_a_copy(lab):
+    (lab.tree / "kept").write_text("mine")
+    agent = (sys.executable, "-m", "docket.demo.agent", "edit")
+    done = lab.docket("game-day", "--phases", "hang", "--out", str(lab.root / "out"), "--", *agent)
+    assert done.exit_code == 1, done.said
+    assert "gave up" in done.stdout
+    assert "1 of 2 phases needs attention" in done.stdout
+    assert str(lab.root / "out" / "post-mortem.md") in done.stdout
+    assert [path.name for path in lab.tree.iterdir()] == ["kept"]
+
+
+def test_an_agent_that_fails_by_itself_is_not_drilled(lab):
+    done = lab.docket("game-day", "--phases", "hang", "--out", str(lab.root / "out"), "--json", "--", "false")
+    assert done.exit_code == 1, done.said
+    day = document(lab, done)
+    assert [phase["judgement"]["word"] for phase in day["phases"]] == ["no calls"]
+    assert day["not_run"] == [{"phase": "hang", "why": "the agent fails without any fault"}]
+
+
+def test_a_command_that_is_not_there_is_told(lab):
+    done = lab.docket("game-day", "--phases", "hang", "--out", str(lab.root / "out"), "--", "no-such-program-here")
+    assert done.exit_code == 1, done.said
+    assert "no calls" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--phases", "hung"), "no phase is called 'hung'"),
+        (("--online",), "--max-usd"),
+        (("--max-usd", "1"), "--online"),
+        (("--online", "--max-usd", "x"), "--max-usd"),
+        (("--max-minutes", "soon"), "--max-minutes"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_runs(lab, arguments, said):
+    done = lab.docket("game-day", *arguments, "--out", str(lab.root / "out"))
+    assert done.exit_code == 2, done.said
+    assert said in done.stderr
+    assert not (lab.root / "out").exists()
+
+
+def test_a_folder_that_is_there_is_not_written_into(lab):
+    (lab.root / "out").mkdir()
+    done = lab.docket("game-day", "--phases", "budget", "--out", str(lab.root / "out"))
+    assert done.exit_code == 75, done.said
+    assert list((lab.root / "out").iterdir()) == []
+
+
+def test_ctrl_c_ends_the_phase_and_what_was_found_is_written(lab):
+    with lab.start("game-day", "--phases", "hang", "--out", str(lab.root / "out")) as process:
+        deadline = time.monotonic() + 30
+        while not (lab.root / "out" / "hang.log").exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 130, stdout + stderr
+    assert "Traceback" not in stderr
+    day = json.loads((lab.root / "out" / "game-day.json").read_bytes())
+    assert [phase["phase"] for phase in day["phases"]] == ["baseline"]
+    assert day["not_run"] == [{"phase": "hang", "why": "interrupted"}]

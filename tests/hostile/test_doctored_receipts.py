@@ -40,6 +40,7 @@ SEEN_BY: dict[str, set[str]] = {
     "network": {"receipt-rebuild"},
     "caps": {"receipt-rebuild"},
     "notes": {"receipt-rebuild"},
+    "asserted": {"receipt-rebuild"},
     "event_counts": {"event-count"},
     "ledger": {"ledger-chain", "head", "event-count", "merkle-root", "ledger-file-digest", "usage-inclusion-proofs"},
     "price_table": {"cost-recomputation", "price-table-digest", "receipt-rebuild"},
@@ -66,7 +67,7 @@ def judged_changes(sample: Callable[[], LedgerBuilder]) -> list[tuple[str, Verdi
     return found
 
 
-@pytest.mark.parametrize("sample", [samples.anthropic, samples.busy, samples.odd_names])
+@pytest.mark.parametrize("sample", [samples.anthropic, samples.busy, samples.odd_names, samples.asserted])
 def test_no_change_of_a_receipt_is_let_through(sample: Callable[[], LedgerBuilder]) -> None:
     found = judged_changes(sample)
     assert len(found) > 500

@@ -28,8 +28,8 @@ def test_a_limit_that_is_not_held_refuses_the_run(path):
 
 
 def test_another_key_without_effect_is_a_remark():
-    policy = parse_policy(b"[egress]\nmode = 'tunnel'\n[workspace]\nexclude = ['a']", "p")
+    policy = parse_policy(b"[workspace]\nsettle = 'review'\nexclude = ['a']", "p")
     assert check_enforced(policy) == (
-        "egress.mode has no effect in this version",
+        "workspace.settle has no effect in this version",
         "workspace.exclude has no effect in this version",
     )

@@ -42,7 +42,7 @@ _FACTS = AgentFacts(
     token="in a header, from the run's file",  # noqa: S106 - where it stands
     quiet="telemetry, updates and, with E2E_TEST=true, the request for feature switches",
     retries="a refusal is final at once; 429 and 5xx are tried again as cline does",
-    signals="docket signals the whole group and ends what is left running",
+    signals="it ends with exit code 0 and its tools with it",
     refused=(
         "the provider cline, the default without a login of another, and others whose address docket does not know",
         "--data-dir, --zen and the commands that start a hub",

@@ -33,7 +33,7 @@ _FACTS = AgentFacts(
     quiet="updates, telemetry, and with COPILOT_OFFLINE=true the GitHub login, its MCP server and the web tools; "
     "what you set of these yourself stays",
     retries="a refusal is final at once; 429 and 5xx are tried again as copilot does",
-    signals="Ctrl-C and SIGTERM reach the whole group",
+    signals="SIGINT ends it and leaves its tools running, which docket ends",
     refused=(
         "copilot without COPILOT_PROVIDER_BASE_URL: it calls GitHub's models, whose address cannot be replaced",
         "COPILOT_PROVIDER_TYPE=azure and COPILOT_PROVIDER_TRANSPORT=websockets",

@@ -54,7 +54,7 @@ _FACTS = AgentFacts(
     token="in the address, from the environment",  # noqa: S106 - where it stands
     quiet="usage statistics and updates",
     retries="a refusal is final at once; 429 and 5xx are tried again as gemini does",
-    signals="ends with exit code 0 when it is stopped; docket ends the tools it leaves running",
+    signals="it ends with exit code 0 and leaves its tools running, which docket ends",
     refused=("--sandbox in a container, from which the boundary cannot be reached",),
     limits=(
         "what gemini makes anew in ~/.gemini during the run (a first login, changed settings) goes with the run",

@@ -41,7 +41,7 @@ _FACTS = AgentFacts(
     token="in a header, from the environment",  # noqa: S106 - where it stands
     quiet="updates, the fetch of the model list, and sharing unless you configured it",
     retries="a refusal is final at once; 429 and 5xx are tried again as opencode does",
-    signals="ends at once; docket ends the tools it leaves running",
+    signals="SIGINT ends it and leaves its tools running, which docket ends",
     refused=(
         "a chosen provider whose address docket does not know",
         "an address in the machine's managed configuration",

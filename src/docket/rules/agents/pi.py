@@ -51,7 +51,7 @@ _FACTS = AgentFacts(
     token="in a header, from the extension's file",  # noqa: S106 - where it stands
     quiet="the version check and the install report",
     retries="a refusal is final at once; 429 and 5xx are tried again as pi does",
-    signals="Ctrl-C and SIGTERM reach the whole group",
+    signals="SIGINT ends it and leaves its tools running, which docket ends",
     refused=(
         "a chosen provider whose address cannot be replaced: amazon-bedrock, google-vertex, azure-openai-responses",
         "github-copilot, openai-codex and others whose address docket does not know",

@@ -39,7 +39,7 @@ _FACTS = AgentFacts(
     token="in the address, from the environment and the run's file",  # noqa: S106 - where it stands
     quiet="usage statistics and updates",
     retries="a refusal is final at once; 429 and 5xx are tried again as qwen does",
-    signals="docket signals the whole group and ends the tools that are left running",
+    signals="SIGINT ends it and leaves its tools running, which docket ends",
     refused=(
         "the login with Qwen OAuth, Gemini and Vertex AI: their addresses cannot be replaced",
         "--sandbox in a container, from which the boundary cannot be reached",

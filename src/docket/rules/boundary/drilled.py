@@ -37,7 +37,6 @@ from docket.rules.boundary.protocol import (
     Record,
     Refuse,
     Reset,
-    Retry,
     SendClient,
     StartClient,
     Stopping,
@@ -96,10 +95,8 @@ class DrilledExchange:
         if self._wakes_at_ns is not None:
             if isinstance(event, Tick):
                 return self._woken(now_ns)
-            if isinstance(event, Retry):
-                return []
-            if isinstance(event, _LEAVING):
-                return self._left_waiting(event, now_ns)
+            # Nothing else is asked for during a wait; a release is no news to it.
+            return self._left_waiting(event, now_ns) if isinstance(event, _LEAVING) else []
         if self._fault is not None and self._fault.kind is FaultKind.SLOW and isinstance(event, UpstreamChunk):
             self._slow_down(event.data, now_ns)
             return []

@@ -10,11 +10,19 @@ from boundary_rig.replies import messages_request
 from docket.formats.ledger.model_events import ModelDenied, ModelRequest, Outcome
 from docket.formats.ledger.resilience_events import Paced
 from docket.formats.reason import Reason
-from docket.formats.run.policy_spending import ResiliencePolicy
-from docket.rules.boundary.admission import Refused
+from docket.formats.run.policy import Policy
+from docket.formats.run.policy_modes import CachePolicy
+from docket.formats.run.policy_spending import CapsPolicy, ResiliencePolicy
+from docket.rules.agents.interface import RefusalStyle
+from docket.rules.boundary.admission import Desk, Refused
+from docket.rules.boundary.breaker import Breaker
+from docket.rules.boundary.cache import ResponseCache
+from docket.rules.boundary.gate_order import gates_under
 from docket.rules.boundary.gates import Ended, Go, Pause
 from docket.rules.boundary.pacing import Course, Pacing, Span, spans_of
 from docket.rules.boundary.protocol import ClientGone, Refuse, Released, Retry, Tick
+from docket.rules.boundary.refusing import Asked, refuse
+from docket.rules.boundary.repeats import RepeatGuard
 
 S = 1_000_000_000
 
@@ -46,6 +54,21 @@ def paced(waited_ms):
 )
 def test_what_a_policy_means(minute, second, spans):
     assert spans_of(ResiliencePolicy(max_calls_per_minute=minute, max_calls_per_second=second)) == spans
+
+
+def test_which_gates_a_policy_puts_before_its_calls_and_in_which_order():
+    everything = Policy(caps=CapsPolicy(max_repeats=1), resilience=ResiliencePolicy(max_calls_per_minute=1))
+    cache = ResponseCache(CachePolicy(enabled=True), b"key", Desk(everything))
+    assert [type(gate) for gate in gates_under(everything, cache)] == [RepeatGuard, ResponseCache, Pacing, Breaker]
+    assert [type(gate) for gate in gates_under(Policy())] == [Breaker]
+
+
+def test_a_refusal_without_a_protocol_says_when_to_come_back_too():
+    refused = Refused(reason=Reason.RATE_LIMITED, detail="later", retry_after_seconds=9)
+    answer, _ = refuse(refused, Asked(provider="x", path="/x"), RefusalStyle(), "DKT-1")
+    headers = dict(answer.head.headers)
+    assert (answer.head.status, headers[b"retry-after"]) == (429, b"9")
+    assert b"x-should-retry" not in headers
 
 
 def test_the_window_slides_to_the_nanosecond():

@@ -94,6 +94,10 @@ def test_what_is_remembered_is_bounded_and_nothing_in_flight_is_forgotten(monkey
     assert isinstance(gate.ask(call(fingerprint="a"), 0), Refused)
     answered(gate, fingerprint="b")
     gate.withdrawn(call(fingerprint="never asked"), 0)
+    # Where everything is in flight, nothing can be forgotten.
+    for fingerprint in ("x", "y", "z"):
+        gate.ask(call(fingerprint=fingerprint), 0)
+    assert isinstance(gate.ask(call(fingerprint="x"), 0), Refused)
 
 
 def body(marker, **members):

@@ -97,6 +97,7 @@ IN_THE_TREE = {
     "budget.pass_endpoints": "fewer",
     "models.allow": "fewer",
     "models.deny": "more",
+    "models.priced_as": "never",
     "caps.on_breach": "`kill`",
     "egress.mode": "`deny`",
     "egress.allow": "fewer",

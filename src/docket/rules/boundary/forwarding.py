@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from docket.rules.boundary.http1 import Framing, Headers, RequestHead, ResponseHead, elements, end_to_end
+from docket.rules.boundary.http1 import Framing, Headers, RequestHead, ResponseHead, elements, end_to_end, values
 from docket.rules.providers.registry import Provider
 
 READABLE_CODINGS = ("gzip", "deflate", "br", "zstd", "identity")
 _METHOD_OVERRIDES = frozenset((b"x-http-method-override", b"x-method-override", b"x-http-method"))
+_REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -106,6 +107,12 @@ def reply_of_new_length(head: ResponseHead) -> ResponseHead:
     """Return the head for a reply out of which something is taken: its length is not known before its end."""
     kept = end_to_end(head.headers, also=(b"content-length",))
     return ResponseHead(status=head.status, reason=head.reason, headers=kept)
+
+
+def request_id_of(head: ResponseHead | None) -> str | None:
+    """Return the id by which the upstream knows the request, cut at 200 characters; None where it names none."""
+    found = [value for name in _REQUEST_IDS for value in values(() if head is None else head.headers, name)]
+    return found[0].decode("latin-1")[:200] if found else None
 
 
 def overrides_its_method(head: RequestHead) -> bool:

@@ -24,10 +24,10 @@ from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.admission import Desk, Effects
-from docket.rules.boundary.billing import Call, Seen, bill
-from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length
+from docket.rules.boundary.billing import Bill, Call, Seen, bill
+from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length, request_id_of
 from docket.rules.boundary.gates import Ended
-from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined, values
+from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined
 from docket.rules.boundary.keeping import ReplyCopy, ReplyEnd
 from docket.rules.boundary.protocol import (
     Await,
@@ -48,7 +48,6 @@ from docket.rules.providers.interface import Hidden, Meter, Reading
 from docket.rules.providers.usage_chunk import UsageChunkFilter
 from docket.rules.spending.scope import Crossing
 
-_REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
 _STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 _GONE_STATUS = 499
 _FOLLOW_EVERY_BYTES = 64
@@ -335,8 +334,18 @@ class ModelReply:
         effects = self._desk.settle(call.number, billed.tally, whole=billed.source is UsageSource.REPORTED)
         commands: list[Command] = [Released()]
         commands += [Record(row) for row in self._desk.new_rows(billed.rows)]
-        first = self._first_byte_at_ns
-        response = ModelResponse(
+        response = self._response(outcome, seen, billed, now_ns)
+        if self.copy is None:
+            commands.append(Record(response))
+        else:
+            end = ReplyEnd(head=self._head, reading=seen.reading, whole=whole, at_ns=now_ns)
+            commands.append(self.copy.settled(response, end))
+        commands += [Record(event) for event in effects.events]
+        return commands, _breach(effects)
+
+    def _response(self, outcome: Outcome, seen: Seen, billed: Bill, now_ns: int) -> ModelResponse:
+        call, first = self.call, self._first_byte_at_ns
+        return ModelResponse(
             call=call.number,
             provider=call.provider.name,
             model=billed.model,
@@ -361,15 +370,8 @@ class ModelReply:
             streaming=call.facts.streaming,
             response_bytes=self._bytes,
             response_sha256=Digest(self._digest.hexdigest()),
-            provider_request_id=self._request_id(),
+            provider_request_id=request_id_of(self._head),
         )
-        if self.copy is None:
-            commands.append(Record(response))
-        else:
-            end = ReplyEnd(head=self._head, reading=seen.reading, whole=whole, at_ns=now_ns)
-            commands.append(self.copy.settled(response, end))
-        commands += [Record(event) for event in effects.events]
-        return commands, _breach(effects)
 
     def _error(self, reason: Reason, detail: str, status: int, now_ns: int) -> ModelError:
         return ModelError(
@@ -383,15 +385,6 @@ class ModelReply:
             response_bytes=self._bytes,
             response_sha256=Digest(self._digest.hexdigest()) if self._bytes else None,
         )
-
-    def _request_id(self) -> str | None:
-        if self._head is None:
-            return None
-        for name in _REQUEST_IDS:
-            found = values(self._head.headers, name)
-            if found:
-                return found[0].decode("latin-1")[:200]
-        return None
 
 
 def _breach(effects: Effects) -> list[Breach]:

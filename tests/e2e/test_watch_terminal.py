@@ -198,3 +198,23 @@ def test_the_state_folder_may_be_named_from_elsewhere(lab, waiting, tmp_path: Pa
     (ledger,) = lab.state.glob("*/runs/*.jsonl")
     done = lab.docket("watch", str(ledger), "--once", "--json", cwd=elsewhere)
     assert json.loads(done.stdout)["state"] == "running"
+
+
+def test_a_watch_may_be_there_before_its_run(lab):
+    watching = lab.start("watch", "--wait", "--json", "--interval", "0.05")
+    run = Waiting(lab)
+    try:
+        assert watching.stdout is not None
+        assert json.loads(watching.stdout.readline())["state"] == "running"
+    finally:
+        run.end()
+    rest, _ = watching.communicate(timeout=SECONDS)
+    assert json.loads(rest.splitlines()[-1])["exit_code"] == 0
+
+
+def test_a_watch_that_waits_in_vain_ends_by_a_signal(lab):
+    watching = lab.start("watch", "--wait", "--interval", "0.05")
+    time.sleep(1)
+    watching.send_signal(signal.SIGINT)
+    watching.communicate(timeout=SECONDS)
+    assert watching.returncode == 130

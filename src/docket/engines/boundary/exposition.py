@@ -49,10 +49,7 @@ class _Measures(Collector):
         run = GaugeMetricFamily("docket_run", "The run that is measured.", labels=["docket_number"])
         run.add_metric([measured.docket_number], 1)
         yield run
-        yield _counted("docket_calls", "Model calls that ended.", ("provider", "model", "outcome"), tally.calls.items())
-        yield _counted("docket_tokens", "Tokens of billed calls.", ("provider", "model", "kind"), tally.tokens.items())
-        yield _counted("docket_spend_microdollars", "What was spent.", ("provider", "model"), tally.micros.items())
-        yield _counted("docket_estimated_calls", "Calls counted by estimate.", ("provider",), _keyed(tally.estimated))
+        yield from _models(tally)
         yield _counted("docket_denied", "Calls docket refused.", ("reason",), _keyed(tally.denied))
         yield _counted("docket_turned_away", "Requests without a way in.", ("kind",), _keyed(tally.turned_away))
         yield _counted("docket_cache_hits", "Replies that were replayed.", ("provider",), _keyed(tally.cache_hits))
@@ -91,6 +88,37 @@ class _Measures(Collector):
 
 
 _BREAKER = {BreakerState.CLOSED: 0, BreakerState.HALF_OPEN: 1, BreakerState.OPEN: 2}
+
+
+def _models(tally: Tally) -> Iterator[Metric]:
+    models = sorted(tally.models.items())
+    yield _counted(
+        "docket_calls",
+        "Model calls that ended.",
+        ("provider", "model", "outcome"),
+        [((*label, str(how)), number) for label, model in models for how, number in model.outcomes.items()],
+    )
+    yield _counted(
+        "docket_tokens",
+        "Tokens of billed calls.",
+        ("provider", "model", "kind"),
+        [((*label, kind), getattr(model, kind)) for label, model in models for kind in _KINDS if getattr(model, kind)],
+    )
+    yield _counted(
+        "docket_spend_microdollars",
+        "What was spent.",
+        ("provider", "model"),
+        [(label, model.micros) for label, model in models],
+    )
+    yield _counted(
+        "docket_estimated_calls",
+        "Calls counted by estimate.",
+        ("provider", "model"),
+        [(label, model.estimated) for label, model in models if model.estimated],
+    )
+
+
+_KINDS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens", "written_tokens")
 
 
 def _keyed(counter: dict[str, int]) -> Iterator[tuple[tuple[str, ...], int]]:

@@ -26,20 +26,29 @@ OTHER = "other"
 LATENCY_BOUNDS_MS = (100, 250, 500, 1000, 2500, 5000, 10_000, 30_000, 60_000, 120_000, 300_000)
 """The upper bounds of the latency buckets; what took longer falls into one more."""
 
-_TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens", "written_tokens")
+
+@dataclass(slots=True)
+class ModelTally:
+    """The calls of one model: how they ended, and what those that were billed used."""
+
+    outcomes: dict[str, int] = field(default_factory=dict)
+    input_tokens: int = 0
+    cached_input_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    written_tokens: int = 0
+    micros: int = 0
+    estimated: int = 0
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts so far. `calls` are by provider, model and outcome, `tokens` by provider, model and kind.
+    """Counts so far; `models` are by provider and model.
 
     `latencies` has one count for each of LATENCY_BOUNDS_MS and one beyond them.
     """
 
-    calls: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    tokens: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    micros: Counter[tuple[str, str]] = field(default_factory=Counter)
-    estimated: Counter[str] = field(default_factory=Counter)
+    models: dict[tuple[str, str], ModelTally] = field(default_factory=dict)
     denied: Counter[str] = field(default_factory=Counter)
     turned_away: Counter[str] = field(default_factory=Counter)
     cache_hits: Counter[str] = field(default_factory=Counter)
@@ -49,7 +58,6 @@ class Tally:
     latencies: list[int] = field(default_factory=lambda: [0] * (len(LATENCY_BOUNDS_MS) + 1))
     latency_sum_ms: int = 0
     breakers: dict[str, BreakerState] = field(default_factory=dict)
-    _models: set[tuple[str, str]] = field(default_factory=set)
 
     def take(self, payload: Payload) -> None:
         """Take the next event that is recorded."""
@@ -59,19 +67,22 @@ class Tally:
             taker(self, payload)
 
     def _response(self, payload: ModelResponse) -> None:
-        provider, model = self._label(payload.provider, payload.model)
-        self.calls[provider, model, str(payload.outcome)] += 1
-        for kind in _TOKENS:
-            number = getattr(payload.usage, kind)
-            if number:
-                self.tokens[provider, model, kind] += number
-        self.micros[provider, model] += payload.cost_usd.micros
-        self.estimated[provider] += payload.usage_source is UsageSource.ESTIMATED
+        # Written out member by member: every call of a run comes through here.
+        model, usage = self._model(payload.provider, payload.model), payload.usage
+        outcome = payload.outcome
+        model.outcomes[outcome] = model.outcomes.get(outcome, 0) + 1
+        model.input_tokens += usage.input_tokens
+        model.cached_input_tokens += usage.cached_input_tokens
+        model.output_tokens += usage.output_tokens
+        model.reasoning_tokens += usage.reasoning_tokens
+        model.written_tokens += usage.written_tokens
+        model.micros += payload.cost_usd.micros
+        model.estimated += payload.usage_source is UsageSource.ESTIMATED
         self._took(payload.latency_ms)
 
     def _error(self, payload: ModelError) -> None:
-        provider, model = self._label(payload.provider, payload.model)
-        self.calls[provider, model, payload.reason] += 1
+        model = self._model(payload.provider, payload.model)
+        model.outcomes[payload.reason] = model.outcomes.get(payload.reason, 0) + 1
         self._took(payload.latency_ms)
 
     def _took(self, latency_ms: int) -> None:
@@ -96,14 +107,13 @@ class Tally:
     def _said(self, payload: ToolCall | AssertedCall) -> None:
         self.asserted[payload.TYPE] += 1
 
-    def _label(self, provider: str, model: str) -> tuple[str, str]:
+    def _model(self, provider: str, model: str) -> ModelTally:
         label = (provider, model)
-        if label in self._models:
-            return label
-        if len(self._models) >= MAX_MODELS:
-            return provider, OTHER
-        self._models.add(label)
-        return label
+        found = self.models.get(label)
+        if found is None:
+            label = label if len(self.models) < MAX_MODELS else (provider, OTHER)
+            found = self.models.setdefault(label, ModelTally())
+        return found
 
 
 _TAKERS: Mapping[type[Payload], Callable[..., None]] = {

@@ -1,7 +1,8 @@
 """Carrying out `docket watch`: looks at a run's ledger again and again, and hands each look to a screen.
 
 Rules:
-1. The run is looked at and never touched: no lock is taken, nothing is written.
+1. The run is looked at and never touched: nothing is written, no lock is kept, and whether its own is held is only
+   looked at.
 2. The watch ends with the run: once its end is recorded, or nobody holds its ledger any more.
 3. A signal ends the watch and not the run; the terminal is given back as it was.
 """
@@ -26,7 +27,8 @@ from docket.host.locks import is_held
 from docket.host.signals import Signals
 from docket.rules.receipt.live import LiveFold
 from docket.stores.ledger_tail import LedgerTail, Restarted
-from docket.stores.run_search import RunFound
+from docket.stores.layout import Layout
+from docket.stores.run_search import RunFound, live_runs
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.found import lock_of
 from docket.surfaces.render import live, live_lines
@@ -94,6 +96,18 @@ class Pace:
 
     interval_seconds: float = 0.25
     once: bool = False
+
+
+def await_run(layout: Layout, pace: Pace) -> RunFound | int:
+    """Return the newest run that lives, once there is one; the exit code if a signal came first."""
+    with Signals() as signals:
+        while True:
+            found = next(iter(live_runs(layout)), None)
+            if found is not None:
+                return found
+            numbers = signals.wait(pace.interval_seconds)
+            if numbers:
+                return exits.SIGNAL_BASE + numbers[0]
 
 
 def watch(run: RunFound, screen: Screen, others: OtherRuns, pace: Pace) -> int:

@@ -22,9 +22,10 @@ def counted(ledger: LedgerBuilder) -> Tally:
 def test_a_busy_run_is_counted_by_its_labels() -> None:
     tally = counted(samples.busy())
 
-    assert sum(tally.calls.values()) == 2
-    assert {key[2] for key in tally.calls} == {"complete", "upstream_status"}
-    assert sum(tally.micros.values()) == 975_000
+    assert {label: dict(model.outcomes) for label, model in tally.models.items()} == {
+        ("openai", "gpt-5"): {"upstream_status": 1, "complete": 1}
+    }
+    assert tally.models["openai", "gpt-5"].micros == 975_000
     assert dict(tally.denied) == {"max_usd": 1}
     assert tally.others == 1
     assert sum(tally.turned_away.values()) == 5
@@ -32,18 +33,15 @@ def test_a_busy_run_is_counted_by_its_labels() -> None:
     assert tally.appended == sum(read_payload(event) is not None for event in samples.busy().events)
 
 
-def test_tokens_are_told_by_kind_and_none_that_is_zero() -> None:
-    tally = counted(samples.anthropic())
+def test_tokens_are_told_by_kind() -> None:
+    model = counted(samples.anthropic()).models["anthropic", "claude-sonnet-4-5"]
 
-    assert tally.tokens["anthropic", "claude-sonnet-4-5", "input_tokens"] == 17_100
-    assert tally.tokens["anthropic", "claude-sonnet-4-5", "cached_input_tokens"] == 10_000
-    assert tally.tokens["anthropic", "claude-sonnet-4-5", "written_tokens"] == 6000
-    assert tally.tokens["anthropic", "claude-sonnet-4-5", "output_tokens"] == 510
-    assert not any(key[2] == "reasoning_tokens" for key in tally.tokens)
+    assert (model.input_tokens, model.cached_input_tokens, model.output_tokens) == (17_100, 10_000, 510)
+    assert (model.written_tokens, model.reasoning_tokens) == (6000, 0)
 
 
 def test_an_estimate_is_counted_as_one() -> None:
-    assert counted(samples.cut()).estimated == {"openai": 1}
+    assert sum(model.estimated for model in counted(samples.cut()).models.values()) == 1
 
 
 def test_a_latency_falls_into_the_first_bucket_that_holds_it() -> None:
@@ -70,9 +68,9 @@ def test_models_beyond_the_bound_are_one() -> None:
                 components=(component("m", 1, 0, 0, "0.000001"),), cost="0.000001", cumulative="0.000001",
             )
         )  # fmt: skip
-    assert tally.calls["openai", OTHER, "complete"] == 20
-    assert len(tally.calls) == MAX_MODELS + 1
-    assert sum(tally.micros.values()) == MAX_MODELS + 20
+    assert tally.models["openai", OTHER].outcomes == {"complete": 20}
+    assert len(tally.models) == MAX_MODELS + 1
+    assert sum(model.micros for model in tally.models.values()) == MAX_MODELS + 20
 
 
 def test_the_breaker_of_a_provider_is_its_last_state() -> None:
@@ -86,4 +84,4 @@ def test_replayed_replies_are_counted_by_provider_and_cost_nothing() -> None:
     tally = counted(samples.cached())
 
     assert sum(tally.cache_hits.values()) == 3
-    assert sum(tally.micros.values()) == 24_325
+    assert sum(model.micros for model in tally.models.values()) == 24_325

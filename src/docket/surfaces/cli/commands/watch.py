@@ -17,7 +17,7 @@ from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import receipts_like
 from docket.surfaces.cli.found import locate_run
 from docket.surfaces.cli.project import current_folder, layout_at
-from docket.surfaces.cli.watching import JsonScreen, LinesScreen, LiveScreen, Pace, PageScreen, Screen
+from docket.surfaces.cli.watching import JsonScreen, LinesScreen, LiveScreen, Pace, PageScreen, Screen, await_run
 from docket.surfaces.cli.watching import watch as carry_out
 
 
@@ -30,6 +30,7 @@ from docket.surfaces.cli.watching import watch as carry_out
     is_flag=True,
     help="Print JSON: a line each time something is new, or one document with --once.",
 )
+@click.option("--wait", "awaits", is_flag=True, help="Wait for a run to begin, if none is going on.")
 @click.option("--lines", is_flag=True, help="Print a plain line an event, as into a pipe.")
 @click.option(
     "--url", is_flag=True, help="Print where the living run's boundary answers healthz, readyz and metrics, and end."
@@ -58,17 +59,19 @@ def watch(run: str | None, **options: Any) -> int:  # noqa: ANN401 - click hands
     Examples:
       docket watch
       docket watch DKT-20260131-0A1B2C --once
+      docket watch --wait
       docket watch --json | jq -r .cost_usd
       curl -s "$(docket watch --url)/metrics"
       docket watch .docket/runs/3f9c0a1b2d4e.jsonl --lines
     """
     layout = layout_at(current_folder(), options["docket_dir"])
-    found = locate_run(layout, run)
+    pace = Pace(interval_seconds=options["interval_seconds"], once=bool(options["once"]))
+    found = locate_run(layout, run) if run is not None or not options["awaits"] else await_run(layout, pace)
+    if isinstance(found, int):
+        return found
     if options["url"]:
         return _tell_url(layout, found)
-    once = bool(options["once"])
-    screen = _screen(once=once, as_json=options["as_json"], lines=options["lines"])
-    pace = Pace(interval_seconds=options["interval_seconds"], once=once)
+    screen = _screen(once=pace.once, as_json=options["as_json"], lines=options["lines"])
     return carry_out(found, screen, lambda: _others(layout, found), pace)
 
 

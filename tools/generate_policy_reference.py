@@ -106,6 +106,7 @@ IN_THE_TREE = {
     "files.deny_write": "more, without `!`",
     "resilience.breaker_cooldown_seconds": "higher",
     "resilience.breaker_max_cooldown_seconds": "higher",
+    "resilience.max_pace_wait_seconds": "never",
     "resilience.fail_fast_evidence": "`true`",
     "resilience.min_free_bytes": "higher",
     "cache.enabled": "`false`",

@@ -67,7 +67,9 @@ def judged_changes(sample: Callable[[], LedgerBuilder]) -> list[tuple[str, Verdi
     return found
 
 
-@pytest.mark.parametrize("sample", [samples.anthropic, samples.busy, samples.odd_names, samples.asserted, samples.drilled])
+@pytest.mark.parametrize(
+    "sample", [samples.anthropic, samples.busy, samples.odd_names, samples.asserted, samples.drilled]
+)
 def test_no_change_of_a_receipt_is_let_through(sample: Callable[[], LedgerBuilder]) -> None:
     found = judged_changes(sample)
     assert len(found) > 500

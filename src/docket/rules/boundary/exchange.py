@@ -60,7 +60,6 @@ from docket.rules.boundary.protocol import (
 from docket.rules.boundary.proxy_door import (
     Barred,
     Malformed,
-    Outbound,
     Stranger,
     asks_for_proxy,
     at_proxy,
@@ -172,7 +171,7 @@ class Exchange:
                 opened = door.begin(head, arrival)
                 self.needs = door.needs
                 return opened
-            case PassedOn():
+            case _:
                 return self._pass(without_token(head), arrival)
 
     def _proxied(self, head: RequestHead, now_ns: int) -> list[Command]:
@@ -187,7 +186,7 @@ class Exchange:
                 event = self._shared.denials.count(kind, destination, unreachable.reason, now_ns)
                 told = [] if event is None else [Record(event)]
                 return [*told, barred(unreachable, self._terms.docket_number), Finish()]
-            case Outbound():
+            case _:
                 self._passing = egress = Egress(asking, self._terms, self._shared, now_ns)
                 return egress.begin(now_ns)
 
@@ -254,7 +253,7 @@ class Exchange:
                 return [*step.commands, *self._refused(step.verdict, now_ns)]
             case Answer(commands):
                 return [*step.commands, *commands]
-            case None:
+            case _:
                 self.needs = Needs(release=True) if asking.waiting else self.needs
                 return step.commands
 

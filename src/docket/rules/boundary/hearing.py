@@ -53,7 +53,7 @@ class Hearing:
         if not ends and len(self._kept) <= MAX_KEPT_BYTES:
             return Heard()
         whole, self._kept = bytes(self._kept), bytearray()
-        self._message = _routed(whole) if ends else _scanned(whole)
+        self._message = _read(whole) if len(whole) <= MAX_KEPT_BYTES else _scanned(whole)
         self._flight = self._lanes.of(self._message)
         self._streaming = not ends
         if self._flight is None:
@@ -82,9 +82,7 @@ class Hearing:
         flight.reply.begin(head, UNTIL_CLOSE)
 
 
-def _routed(message: bytes) -> JsonMap:
-    if len(message) > MAX_KEPT_BYTES:
-        return _scanned(message)
+def _read(message: bytes) -> JsonMap:
     value = loads_lenient(message)
     return value if isinstance(value, dict) else {}
 

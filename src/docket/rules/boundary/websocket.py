@@ -23,7 +23,6 @@ from docket.formats.reason import Reason
 from docket.rules.boundary.admission import Admitted, Refused
 from docket.rules.boundary.asking import Asking, Step, exceeded_by
 from docket.rules.boundary.frames import FrameReader, Opcode, Piece, close_frame, encode_frame
-from docket.rules.boundary.gates import Answer
 from docket.rules.boundary.handshake import Upgrading, accepted, handshake_upstream, is_switch
 from docket.rules.boundary.hearing import Hearing
 from docket.rules.boundary.lanes import Lanes
@@ -211,7 +210,7 @@ class ResponsesSocket:
             case Refused():
                 commands = asking.withdraw(now_ns)
                 commands += self._refuse(step.verdict, self._about(asking), said)
-            case Answer():
+            case _:  # an answer of HTTP
                 detail = "a reply that was kept cannot be given on a WebSocket"
                 refused = Refused(reason=Reason.UPGRADE_REFUSED, detail=detail)
                 commands = self._refuse(refused, self._about(asking), said)

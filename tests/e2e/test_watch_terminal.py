@@ -217,4 +217,4 @@ def test_a_watch_that_waits_in_vain_ends_by_a_signal(lab):
     time.sleep(1)
     watching.send_signal(signal.SIGINT)
     watching.communicate(timeout=SECONDS)
-    assert watching.returncode == 130
+    assert watching.returncode in (130, -signal.SIGINT)  # the latter before docket itself has begun

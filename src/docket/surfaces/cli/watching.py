@@ -26,8 +26,8 @@ from docket.host.clock import SystemClock
 from docket.host.locks import is_held
 from docket.host.signals import Signals
 from docket.rules.receipt.live import LiveFold
-from docket.stores.ledger_tail import LedgerTail, Restarted
 from docket.stores.layout import Layout
+from docket.stores.ledger_tail import LedgerTail, Restarted
 from docket.stores.run_search import RunFound, live_runs
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.found import lock_of

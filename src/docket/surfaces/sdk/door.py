@@ -11,6 +11,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import select
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -23,6 +24,7 @@ from docket.formats.reason import Reason
 
 SECONDS = 10.0
 _MAX_ANSWER_BYTES = 1024 * 1024
+_MEMBERS = frozenset(("docket_number", "token", "providers", "spent_usd", "remaining_usd"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,7 @@ class Door:
     def session(self) -> Mapping[str, Any]:
         """Return what the boundary tells of the session; UnavailableError where it does not."""
         reply = self._ask("GET", "/session", None)
-        if not reply.ok:
+        if not reply.ok or not reply.document.keys() >= _MEMBERS:
             raise UnavailableError(Reason.BAD_TOKEN, "the boundary does not know this session")
         return reply.document
 
@@ -77,19 +79,23 @@ class Door:
         with self._lock:
             if self._process != os.getpid():
                 self._process, self._connection = os.getpid(), None
-            kept = self._connection is not None
             try:
+                if self._is_stale():
+                    self._drop()
                 return self._exchange(method, path, body)
             except (OSError, http.client.HTTPException) as error:
-                self._drop()
-                if not kept:
-                    raise _unreachable(error) from error
-            # A kept connection may have been closed meanwhile, before anything of this request was read.
-            try:
-                return self._exchange(method, path, body)
-            except (OSError, http.client.HTTPException) as error:
+                # Not tried again: the event may stand in the record already.
                 self._drop()
                 raise _unreachable(error) from error
+
+    def _is_stale(self) -> bool:
+        """Whether the other side has closed the kept connection, or said something unasked."""
+        sock = None if self._connection is None else self._connection.sock
+        if sock is None:
+            return True
+        poll = select.poll()
+        poll.register(sock, select.POLLIN)
+        return bool(poll.poll(0))
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> Reply:
         if self._connection is None:
@@ -102,7 +108,9 @@ class Door:
             document = json.loads(data)
         except ValueError:
             document = None
-        return Reply(response.status, document if isinstance(document, dict) else {})
+        if not isinstance(document, dict):
+            raise http.client.HTTPException("its answer is no document")
+        return Reply(response.status, document)
 
     def _drop(self) -> None:
         if self._connection is not None:

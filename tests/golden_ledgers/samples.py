@@ -34,6 +34,7 @@ from golden_ledgers.build import (
     start,
 )
 from golden_ledgers.kept import cached
+from golden_ledgers.pooled import pooled
 
 
 def anthropic() -> LedgerBuilder:
@@ -407,7 +408,8 @@ def drilled() -> LedgerBuilder:
         if call == 2:
             ledger.add(Paced(provider="openai", model="gpt-5", waited_ms=1999))
         ledger.add(request(call, "openai", "gpt-5", "openai-chat"))
-        ledger.add(FaultInjected(call=call, kind="status", detail="503", asked=False))
+        detail = "HTTP 503 in place of the upstream's answer"
+        ledger.add(FaultInjected(call=call, kind="status", detail=detail, asked=False))
         error = ModelError(
             call=call, provider="openai", model="gpt-5", status=503, latency_ms=0, reason="upstream_status",
             error="injected", response_bytes=9, response_sha256=SOME_DIGEST,
@@ -427,7 +429,7 @@ def drilled() -> LedgerBuilder:
     ledger.add(replace(change, state=BreakerState.HALF_OPEN, cooldown_ms=0))
     ledger.add(Paced(provider="openai", model="gpt-5", waited_ms=1))
     ledger.add(request(3, "openai", "gpt-5", "openai-chat"))
-    ledger.add(FaultInjected(call=3, kind="slow", detail="64 bytes a second", asked=True))
+    ledger.add(FaultInjected(call=3, kind="slow", detail="the reply comes at 64 bytes a second", asked=True))
     ledger.add(replace(change, state=BreakerState.CLOSED, failures=1, cooldown_ms=0))
     ledger.add(price("gpt-5", "1.25", "0.125", "10.00"))
     ledger.add(
@@ -462,5 +464,6 @@ ALL = {
         asserted,
         drilled,
         cached,
+        pooled,
     )
 }

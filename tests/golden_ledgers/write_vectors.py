@@ -76,6 +76,7 @@ def accepted() -> Iterator[Vector]:
         ("cut", "a stream cut at the cap, its usage estimated"),
         ("zero", "no call"),
         ("asserted", "tools, calls and remarks on the agent's word, outside every total"),
+        ("pooled", "a model's, an agent's and a pool's budget, each reached"),
         ("drilled", "a drill: injected faults, pacing, a breaker that opened and closed again"),
         ("odd_names", "names and arguments that are not UTF-8"),
         ("cached", "replies given again, of one row and of two components, to the ceiling of hits"),

@@ -49,7 +49,6 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "x-docket.asserted-call": {"provider", "model", "latency_ms", "reported_by"},
     "x-docket.paced": {"provider", "model"},
     "x-docket.breaker": {"failures", "cooldown_ms"},
-    "x-docket.fault": {"call", "detail"},
     "fs.change": {"before", "after"},
     "policy.violation": {"path", "detail"},
 }  # fmt: skip
@@ -61,7 +60,7 @@ def is_ledger_only(type_: str, what: str) -> bool:
     return "*" in names or member in names
 
 
-@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut, samples.cached, samples.asserted, samples.drilled])
+@pytest.mark.parametrize("sample", [samples.busy, samples.anthropic, samples.cut, samples.cached, samples.asserted, samples.drilled, samples.pooled])
 def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample: Callable[[], LedgerBuilder]) -> None:
     good = sample()
     receipt = receipt_of(good.data())
@@ -84,7 +83,7 @@ def test_no_change_of_an_event_is_let_through_with_the_chain_made_to_fit(sample:
 
 
 def test_what_is_read_as_a_payload_is_what_was_written() -> None:
-    for sample in (samples.busy, samples.anthropic, samples.odd_names, samples.cached, samples.asserted, samples.drilled):
+    for sample in (samples.busy, samples.anthropic, samples.odd_names, samples.cached, samples.asserted, samples.drilled, samples.pooled):
         for event in sample().events:
             for _, changed in mutate.mutations({"type": event.type, "ts": event.ts, "data": dict(event.data)}):
                 if not _is_event(changed):

@@ -5,17 +5,18 @@ Rules (spec/receipt.md, Checks):
    event has a scope, as the sub-budget of that model pattern or agent, or as a limit of a pool that was entered. A cap
    that ended the run was exceeded.
 2. A pool is entered only where the policy names it.
-3. What `x-docket.budget` says of a sub-budget is what the calls of its model pattern or agent add up to, and what
-   `x-docket.pool-use` says was spent is what all calls add up to, unless an `x-docket.evidence-gap` says that events
-   are missing.
+3. A pool is left once. `x-docket.budget` tells of every sub-budget that was named before. What it says of one is what the calls of its
+   model pattern or agent add up to, and what `x-docket.pool-use` says was spent is what all calls add up to, unless
+   an `x-docket.evidence-gap` says that events are missing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from docket.errors import InvalidDocumentError
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
@@ -34,6 +35,7 @@ from docket.formats.run.sub_budgets import SubBudget
 from docket.formats.shown import shown
 
 _LIMIT_OF_USE = {"max_usd": "cap_usd", "max_tokens": "cap_tokens", "max_model_calls": "cap_calls"}
+_SUB_BUDGETS = ("model", "agent")
 _MAIN, _OTHERS = "main", "sub:*"
 
 
@@ -54,6 +56,8 @@ class CapLimits:
     pool_names: tuple[JsonValue, ...] = ()
     pools: dict[str, PoolEntered] = field(default_factory=dict)
     exceeded: set[str] = field(default_factory=set)
+    named: set[tuple[str, str]] = field(default_factory=set)
+    left: set[str] = field(default_factory=set)
     gap: bool = False
     open: dict[int, tuple[str, str]] = field(default_factory=dict)
     sums: dict[tuple[str, str], _Sum] = field(default_factory=dict)
@@ -75,7 +79,7 @@ class CapLimits:
             case PoolEntered():
                 return self._entered(payload)
             case Budget(scopes=scopes):
-                return next((fault for use in scopes or () if (fault := self._use(use)) is not None), None)
+                return self._uses(scopes or ())
             case PoolUse():
                 return self._pool_use(payload)
             case SessionEnd(breached=breached):
@@ -96,6 +100,8 @@ class CapLimits:
     def _limit(self, payload: CapWarning | CapExceeded) -> str | None:
         if isinstance(payload, CapExceeded):
             self.exceeded.add(payload.cap)
+        if payload.scope in _SUB_BUDGETS:
+            self.named.add((payload.scope, payload.scope_name or ""))
         limit = self._limit_of(payload.scope, payload.scope_name or "", payload.cap)
         if limit is not None and str(limit) == payload.limit:
             return None
@@ -109,9 +115,10 @@ class CapLimits:
             entered = self.pools.get(name)
             member = cap.removeprefix("pool_")
             return getattr(entered, member, None) if entered is not None and member.endswith("_usd") else None
+        budgets = list[SubBudget]()
         if scope == "model":
             budgets = [one for one in self._budgets("per_model") if one.pattern == name]
-        else:
+        elif scope == "agent":
             budgets = [one for one in self._budgets("per_agent") if one.matches(name)]
         limits = [limit for one in budgets if (limit := getattr(one, cap, None)) is not None]
         return min(limits, default=None)
@@ -125,9 +132,9 @@ class CapLimits:
             found.append(
                 SubBudget(
                     pattern=pattern,
-                    max_usd=Usd.parse(usd) if isinstance(usd, str) else None,
-                    max_tokens=tokens if isinstance(tokens, int) else None,
-                    max_model_calls=calls if isinstance(calls, int) else None,
+                    max_usd=_usd(usd),
+                    max_tokens=tokens if type(tokens) is int else None,
+                    max_model_calls=calls if type(calls) is int else None,
                 )
             )
         return found
@@ -135,6 +142,17 @@ class CapLimits:
     def _entered(self, payload: PoolEntered) -> str | None:
         self.pools[payload.pool] = payload
         return None if payload.pool in self.pool_names else f"the policy names no pool {shown(payload.pool)}"
+
+    def _uses(self, uses: Sequence[ScopeUse]) -> str | None:
+        for use in uses:
+            fault = self._use(use)
+            if fault is not None:
+                return fault
+        untold = self.named - {(use.scope, use.name) for use in uses}
+        if untold and not self.gap:
+            scope, name = min(untold)
+            return f"it says nothing of {scope} {shown(name)}, whose cap is named before"
+        return None
 
     def _use(self, use: ScopeUse) -> str | None:
         named = f"{use.scope} {shown(use.name)}"
@@ -159,9 +177,20 @@ class CapLimits:
     def _pool_use(self, use: PoolUse) -> str | None:
         if use.pool not in self.pools:
             return f"the run entered no pool {shown(use.pool)}"
+        if use.pool in self.left:
+            return "it stands twice"
+        self.left.add(use.pool)
         spent = ZERO
         for part in self.sums.values():
             spent += part.cost
         if self.gap or use.spent_usd == spent:
             return None
         return f"pool {shown(use.pool)} says {use.spent_usd}, the calls add up to {spent}"
+
+
+def _usd(value: JsonValue) -> Usd | None:
+    """Return the amount of a policy's limit; None where there is none, or none that anybody could have held."""
+    try:
+        return Usd.parse_canonical(value)
+    except InvalidDocumentError:
+        return None

@@ -99,7 +99,7 @@ def test_metered_needs_no_lowering():
     ("body", "expected"),
     [
         (b'{"max_tokens":9}', b'{"max_tokens":5}'),
-        (b' {\n "a" : [{"max_tokens": 99}], "max_tokens" : 9 }x', b' {\n "a" : [{"max_tokens": 99}], "max_tokens" : 5 }x'),
+        (b' {\n "a":[{"max_tokens":99}], "max_tokens" : 9 }x', b' {\n "a":[{"max_tokens":99}], "max_tokens" : 5 }x'),
         ('{"é":"ü\\u00fc","max_output_tokens":9,"max_tokens":7}'.encode(),
          '{"é":"ü\\u00fc","max_output_tokens":5,"max_tokens":5}'.encode()),
         (b'\xef\xbb\xbf{"max_tokens":9}', b'\xef\xbb\xbf{"max_tokens":5}'),

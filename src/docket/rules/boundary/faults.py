@@ -211,6 +211,8 @@ def _rule(kind: str, value: str | None, options: Mapping[str, str]) -> FaultRule
     for name in options:
         if name not in known:
             raise _wrong(f"{kind} has no option {name!r}{_meant(name, known)}")
+        if not options[name] or not options[name].isprintable() or set(options[name]) & set("; ,"):
+            raise _wrong(f"{name} must be a text without blanks, commas and semicolons, not {options[name][:40]!r}")
     fault = _fault(FaultKind(kind), value, options.get("retry_after"))
     shown = kind if fault.value is None else f"{kind}={fault.shown}"
     written = ",".join(f"{name}={options[name]}" for name in known if name in options)

@@ -33,6 +33,7 @@ from docket.formats.ledger.session_events import (
 )
 from docket.formats.ledger.spending_events import Budget
 from docket.formats.ledger.tree_events import FsSnapshot, Phase
+from docket.rules.checks.drills import DrillOrder
 from docket.rules.checks.tunnels import TunnelOrder
 
 
@@ -71,19 +72,20 @@ class SessionShape:
 
 @dataclass(slots=True)
 class EventOrder:
-    """Rules 3 to 5, and `tunnels`'s; memory is proportional to what is in flight."""
+    """Rules 3 to 5, `tunnels`'s and `drills`'s; memory is proportional to what is in flight."""
 
     gap: bool = False
     last_at: str = ""
     requested: int = 0
     open: dict[int, ModelRequest] = field(default_factory=dict)
     tunnels: TunnelOrder = field(default_factory=TunnelOrder)
+    drills: DrillOrder = field(default_factory=DrillOrder)
     spent: Usd = ZERO
 
     def take(self, event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
         before, self.last_at = self.last_at, event.ts
-        return self._calls(payload) or (
+        return self._calls(payload) or self.drills.take(payload) or (
             "its instant lies before that of the event before it" if event.ts < before else None
         )
 

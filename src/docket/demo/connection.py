@@ -144,7 +144,11 @@ class Connection(asyncio.Protocol):
         self._write(at_once)
         if ends:
             self.close()
-        elif self._task is None and talk.asked:
+        else:
+            self._go_on_talking(talk)
+
+    def _go_on_talking(self, talk: SocketTalk) -> None:
+        if self._task is None and talk.asked and self._transport is not None:
             self._task = asyncio.get_running_loop().create_task(self._talk_on(talk))
             self._task.add_done_callback(self._written)
 
@@ -174,6 +178,8 @@ class Connection(asyncio.Protocol):
         self._task = None
         if not task.cancelled():
             task.result()
+        if self._talk is not None:
+            self._go_on_talking(self._talk)
         self._serve()
 
     def _obey(self, reply: Reply) -> None:

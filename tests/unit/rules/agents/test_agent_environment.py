@@ -18,6 +18,7 @@ from docket.rules.agents.environment import (
     local_address,
     no_proxy,
     pointing,
+    proxy_variables,
 )
 
 BASE = "http://127.0.0.1:4000/tok"
@@ -154,3 +155,10 @@ H=\xff
                                            ("off", False), ("1", True), ("true", True), ("yes", True)])  # fmt: skip
 def test_switches(value, on):
     assert is_on(value) is on
+
+
+def test_a_boundary_becomes_the_proxy_of_every_program():
+    found = proxy_variables("http://127.0.0.1:4000/t0ken")
+    names = ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+    assert {found[name] for name in names} == {"http://docket:t0ken@127.0.0.1:4000"}
+    assert found.keys() - {*names} == {"NODE_USE_ENV_PROXY"}

@@ -33,3 +33,12 @@ def test_another_key_without_effect_is_a_remark():
         "workspace.settle has no effect in this version",
         "workspace.exclude has no effect in this version",
     )
+
+
+def test_keys_of_the_proxy_have_no_effect_in_a_run_without_one():
+    policy = parse_policy(b"[egress]\nmode = 'tunnel'\nallow = ['a.example', '[::1]:443', '*.b.example:8080']", "p")
+    assert check_enforced(policy) == (
+        "egress.mode has no effect in a run without --http-proxy",
+        "egress.allow has no effect in a run without --http-proxy",
+    )
+    assert check_enforced(policy, http_proxy=True) == ()

@@ -59,6 +59,15 @@ def test_an_agent_that_gives_up_is_a_finding_and_works_in_a_copy(lab):
     assert [path.name for path in lab.tree.iterdir()] == ["kept"]
 
 
+def test_a_full_record_and_a_killed_docket_leave_receipts_that_say_so(lab):
+    done = lab.docket("game-day", "--phases", "record-full,killed", "--out", str(lab.root / "out"), "--json")
+    assert done.exit_code == 0, done.said
+    _, full, killed = document(lab, done)["phases"]
+    assert (full["verdict"], full["facts"]["exit_code"], full["judgement"]["word"]) == ("incomplete", 75, "stopped")
+    assert (killed["verdict"], killed["facts"]["exit_code"]) == ("incomplete", None)
+    assert killed["facts"]["admitted"] == 1
+
+
 def test_an_agent_that_fails_by_itself_is_not_drilled(lab):
     done = lab.docket("game-day", "--phases", "hang", "--out", str(lab.root / "out"), "--json", "--", "false")
     assert done.exit_code == 1, done.said

@@ -15,7 +15,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,7 @@ _TASK_TEXT = (
     "If you want me to look at something else, name the file or the behaviour you have in mind and I will go on."
 )
 _STOP_SECONDS = 30
+_IN_FLIGHT = b'"type":"x-docket.fault"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +162,7 @@ class _Stage:
 def _run_phase(phase: Phase, options: GameDayOptions) -> PhaseReport:
     with ExitStack() as stack:
         stage = stack.enter_context(_stage(phase, options))
-        _supervised(_command(phase, options, stage), stage)
+        _supervised(_command(phase, options, stage), stage, kills=phase.kind is Kind.KILLED)
         return _report(phase, options, stage)
 
 
@@ -237,17 +239,38 @@ def _command(phase: Phase, options: GameDayOptions, stage: _Stage) -> tuple[str,
     return (sys.executable, "-m", "docket", "run", *flags, "--", *agent)
 
 
-def _supervised(command: Sequence[str], stage: _Stage) -> None:
-    """Run the phase to its end; an interruption is passed on, and waited for, before it goes up."""
+def _supervised(command: Sequence[str], stage: _Stage, *, kills: bool) -> None:
+    """Run the phase to its end; an interruption is passed on, and waited for, before it goes up.
+
+    `kills`: docket is killed once a call is in flight, and the receipt recovered.
+    """
     with stage.log.open("xb") as stream:
         process = subprocess.Popen(
             command, cwd=stage.tree, env=stage.environment, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream
         )
         try:
+            if kills:
+                _kill_in_flight(process, stage)
             process.wait()
+            if kills:
+                recover = (sys.executable, "-m", "docket", "recover", "--docket-dir", str(stage.folder))
+                subprocess.run(
+                    recover, cwd=stage.tree, env=stage.environment, stdin=subprocess.DEVNULL, stdout=stream,
+                    stderr=stream, check=False,
+                )  # fmt: skip
         except BaseException:
             _stop(process)
             raise
+
+
+def _kill_in_flight(process: subprocess.Popen[bytes], stage: _Stage) -> None:
+    """Wait until a call is in flight, and kill docket as the system would."""
+    while process.poll() is None:
+        for ledger in (stage.folder / "runs").glob("*.jsonl"):
+            if _IN_FLIGHT in ledger.read_bytes():
+                process.kill()
+                return
+        time.sleep(0.05)
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
@@ -302,8 +325,3 @@ def _write(path: Path, data: bytes) -> None:
         path.write_bytes(data)
     except OSError as error:
         raise UnavailableError(Reason.WRITE_FAILED, f"{path} cannot be written: {error.strerror}") from error
-
-
-def programs(environ: Mapping[str, str], names: Sequence[str]) -> tuple[str, ...]:
-    """Return those of the programs that are installed."""
-    return tuple(name for name in names if shutil.which(name, path=environ.get("PATH")))

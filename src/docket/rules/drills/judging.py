@@ -17,6 +17,7 @@ from docket.rules.drills.phases import Kind, Phase
 
 WALL_CAP = "max_wall_seconds"
 _EARLY_MS = 100
+_UNAVAILABLE = 75
 
 
 class Word(StrEnum):
@@ -92,9 +93,10 @@ def _agrees(facts: PhaseFacts, served: Served) -> bool:
 
 
 def _record_fault(phase: Phase, facts: PhaseFacts, served: Served) -> str | None:
-    if served.verdict not in ("consistent", "verified"):
-        return f"the receipt's verdict is {served.verdict}"
-    if served.input_tokens is not None and not facts.estimated and not _agrees(facts, served):
+    if served.verdict not in (phase.verdict, "verified"):
+        return f"the receipt's verdict is {served.verdict}, not {phase.verdict}"
+    whole = phase.verdict != "incomplete"
+    if whole and served.input_tokens is not None and not facts.estimated and not _agrees(facts, served):
         return (
             f"{facts.input_tokens} and {facts.output_tokens} tokens were billed, the provider served "
             f"{served.input_tokens} and {served.output_tokens}"
@@ -105,7 +107,7 @@ def _record_fault(phase: Phase, facts: PhaseFacts, served: Served) -> str | None
 
 
 def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
-    if not facts.attempts:
+    if not facts.attempts and phase.kind is not Kind.RECORD_FULL:
         return (
             Word.NO_CALLS,
             "No model call of the agent arrived.",
@@ -113,6 +115,8 @@ def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
         )
     if phase.kind is Kind.STOP:
         return _stop(facts)
+    if phase.kind in (Kind.RECORD_FULL, Kind.KILLED):
+        return _cut_short(phase, facts)
     if facts.breached == WALL_CAP:
         return (
             Word.NEVER_ENDED,
@@ -150,6 +154,16 @@ def _stop(facts: PhaseFacts) -> tuple[Word, str, str]:
             "The cap held all the same. Turn the agent's retries down where it has a knob (docs/reference/agents.md).",
         )
     return Word.STOPPED, f"The agent was told why and ended; exit {facts.exit_code} says that a cap did it.", ""
+
+
+def _cut_short(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
+    if phase.kind is Kind.KILLED:
+        if facts.exit_code is not None:
+            return Word.NOT_TRIED, "The run ended before docket could be killed.", "Give the agent a longer task."
+        return Word.STOPPED, "The receipt was recovered from the ledger, and says that the record has no end.", ""
+    if facts.exit_code != _UNAVAILABLE:
+        return Word.NOT_TRIED, "The record was never full: the agent made too few calls.", "Give it a longer task."
+    return Word.STOPPED, "The run was ended, and the receipt says that its record is incomplete.", ""
 
 
 def _after_fault(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:

@@ -23,11 +23,16 @@ class Kind(StrEnum):
     NOTICE = "notice"
     BE_PATIENT = "be_patient"
     STOP = "stop"
+    RECORD_FULL = "record_full"
+    KILLED = "killed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One phase. `asks` is the question it answers; `retry_after_seconds` is what the agent is told to wait."""
+    """One phase. `asks` is the question it answers; `retry_after_seconds` is what the agent is told to wait.
+
+    `verdict` is what the receipt must come to: `incomplete` where the record cannot be whole.
+    """
 
     name: str
     title: str
@@ -37,6 +42,7 @@ class Phase:
     policy: str = ""
     max_calls: int | None = None
     retry_after_seconds: int | None = None
+    verdict: str = "consistent"
 
 
 _QUICK_BREAKER = "[resilience]\nbreaker_threshold = 3\nbreaker_cooldown_seconds = 2\nbreaker_max_cooldown_seconds = 4\n"
@@ -106,6 +112,22 @@ PHASES: tuple[Phase, ...] = (
         asks="Does the agent stop at the first refusal, and does the cap hold?",
         kind=Kind.STOP,
         max_calls=0,
+    ),
+    Phase(
+        name="record-full",
+        title="The record takes no more events",
+        asks="Does anything go on that is not on the record, and does the receipt say what is missing?",
+        kind=Kind.RECORD_FULL,
+        policy="[resilience]\nmax_events = 6\nfail_fast_evidence = true\n",
+        verdict="incomplete",
+    ),
+    Phase(
+        name="killed",
+        title="docket itself is killed in the middle of a call",
+        asks="Is the agent stopped with it, and is what happened until then still provable?",
+        kind=Kind.KILLED,
+        faults="hang=60@calls=1",
+        verdict="incomplete",
     ),
 )
 

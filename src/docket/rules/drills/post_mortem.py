@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from docket.formats.canonical import JsonValue
 from docket.rules.drills.facts import PhaseFacts
 from docket.rules.drills.judging import Judgement, count_of
-from docket.rules.drills.phases import Phase
+from docket.rules.drills.phases import Kind, Phase
 
 FORMAT = "docket/game-day/v1"
 
@@ -104,6 +104,9 @@ _CLOSING = (
 )
 
 
+_SPECIAL = {Kind.RECORD_FULL: "room for six events"}
+
+
 def _outcome(day: GameDay) -> str:
     found = len(day.findings)
     if day.missing:
@@ -113,7 +116,9 @@ def _outcome(day: GameDay) -> str:
 
 def _row(report: PhaseReport) -> str:
     facts, phase = report.facts, report.phase
-    done = phase.faults or ("no fault" if phase.max_calls is None else f"a cap of {phase.max_calls} calls")
+    capped = None if phase.max_calls is None else f"a cap of {phase.max_calls} calls"
+    done = phase.faults or capped or _SPECIAL.get(phase.kind, "no fault")
+    done += ", docket killed" if phase.kind is Kind.KILLED else ""
     verdict = report.judgement.word if report.judgement.fine else f"**{report.judgement.word}**"
     return (
         f"| {phase.name} | {_cell(done)} | {verdict} | {facts.attempts} | {facts.billed} | ${facts.cost_usd} "

@@ -31,7 +31,7 @@ def phase(name):
 
 
 def test_every_phase_can_be_run_and_the_first_is_without_a_fault():
-    assert [item.kind for item in PHASES if not item.faults] == [Kind.BASELINE, Kind.STOP]
+    assert [item.kind for item in PHASES if not item.faults] == [Kind.BASELINE, Kind.STOP, Kind.RECORD_FULL]
     assert PHASES[0].kind is Kind.BASELINE
     for item in PHASES:
         if item.faults:
@@ -145,7 +145,8 @@ def test_what_the_agent_did(name, changes, word, seen):
 @pytest.mark.parametrize(
     ("served", "changes", "seen"),
     [
-        (Served(verdict="failed"), {}, "the receipt's verdict is failed"),
+        (Served(verdict="failed"), {}, "the receipt's verdict is failed, not consistent"),
+        (Served(verdict="incomplete"), {}, "the receipt's verdict is incomplete, not consistent"),
         (
             Served(verdict="consistent", input_tokens=11, output_tokens=5),
             {},
@@ -174,6 +175,33 @@ def test_dockets_own_part_comes_first(served, changes, seen):
 )
 def test_how_well_the_cost_is_known(served, changes, cost):
     assert judge(phase("reset"), facts(**changes), served).cost == cost
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "word", "seen"),
+    [
+        (
+            "record-full",
+            {"attempts": 0, "exit_code": 75},
+            Word.STOPPED,
+            "The run was ended, and the receipt says that its record is incomplete.",
+        ),
+        ("record-full", {}, Word.NOT_TRIED, "The record was never full: the agent made too few calls."),
+        (
+            "killed",
+            {"exit_code": None, "agent_exit": None},
+            Word.STOPPED,
+            "The receipt was recovered from the ledger, and says that the record has no end.",
+        ),
+        ("killed", {}, Word.NOT_TRIED, "The run ended before docket could be killed."),
+        ("killed", {"attempts": 0}, Word.NO_CALLS, "No model call of the agent arrived."),
+    ],
+)
+def test_a_record_that_cannot_be_whole_says_so(name, changes, word, seen):
+    served = Served(verdict="incomplete", input_tokens=99, output_tokens=5)
+    judgement = judge(phase(name), facts(**changes), served)
+    assert (judgement.word, judgement.seen) == (word, seen)
+    assert judge(phase(name), facts(**changes), RIGHT).word is Word.RECORD_WRONG
 
 
 def report(name, **changes):
@@ -211,6 +239,8 @@ def test_the_post_mortem_for_people_tells_all_of_it():
     assert "What to do: Do not trust its exit code" in text
     assert "- 1 fault injected; waits before the agent came back: none" in text
     assert "in `/out/'odd'`" in text
+    assert "| record-full | room for six events |" in markdown(day(report("record-full")))
+    assert "| killed | hang=60@calls=1, docket killed |" in markdown(day(report("killed")))
     assert text.endswith("got a reply with a cost.\n")
 
 

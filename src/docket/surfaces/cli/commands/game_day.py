@@ -134,5 +134,5 @@ def _sum_up(day: GameDay, out: Path) -> None:
             if estimated
             else ", and every cost is the provider's count"
         )
-        console.result(f"  records      every receipt verifies{known}")
+        console.result(f"  records      every receipt is what it should be{known}")
     console.result(f"  post-mortem  {console.plain(str(out / 'post-mortem.md'))}")

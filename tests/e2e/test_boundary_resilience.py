@@ -13,7 +13,7 @@ from boundary_rig.replies import messages_events, messages_json, messages_reques
 from boundary_rig.rig import TOKEN, boundary
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import CapsPolicy, OnBreach, ResiliencePolicy
-from docket.rules.boundary.faults import parse_faults
+from docket.rules.drills.faults import parse_faults
 
 
 def json_reply(body, status=b"200 OK"):

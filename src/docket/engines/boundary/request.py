@@ -18,8 +18,8 @@ from docket.rules.boundary.state import BoundaryState, LedgerFacts
 
 if TYPE_CHECKING:
     from docket.engines.pools.entry import PoolEntry
-    from docket.rules.boundary.faults import FaultPlan
     from docket.rules.boundary.protocol import Breach
+    from docket.rules.drills.faults import FaultPlan
     from docket.rules.providers.registry import Provider
     from docket.rules.spending.price_book import PriceBook
     from docket.stores.appended import Appended

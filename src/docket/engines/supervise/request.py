@@ -27,7 +27,7 @@ from docket.stores.receipts import Problem
 
 if TYPE_CHECKING:
     from docket.engines.pools.entry import EntryRequest, PoolEntry
-    from docket.rules.boundary.faults import FaultPlan
+    from docket.rules.drills.faults import FaultPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,6 @@ from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelRe
 from docket.formats.ledger.resilience_events import FaultInjected
 from docket.formats.reason import Reason
 from docket.rules.boundary.exchange import Exchange
-from docket.rules.boundary.faults import Fault, FaultKind, FaultPlan, FaultyCall, draw
 from docket.rules.boundary.forwarding import reply_of_new_length
 from docket.rules.boundary.http1 import Framing, ResponseHead
 from docket.rules.boundary.protocol import (
@@ -47,6 +46,7 @@ from docket.rules.boundary.protocol import (
     UpstreamHead,
 )
 from docket.rules.boundary.terms import Shared, Terms
+from docket.rules.drills.faults import Fault, FaultKind, FaultPlan, FaultyCall, draw
 from docket.rules.providers.interface import Refusal, Wire
 
 _MS = 1_000_000

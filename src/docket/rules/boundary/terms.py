@@ -25,7 +25,7 @@ from docket.rules.boundary.weighed import Weighed
 from docket.rules.providers.registry import Provider
 
 if TYPE_CHECKING:
-    from docket.rules.boundary.faults import FaultPlan
+    from docket.rules.drills.faults import FaultPlan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

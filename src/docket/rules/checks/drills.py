@@ -22,7 +22,7 @@ from docket.formats.ledger.resilience_events import BreakerChange, BreakerState,
 from docket.formats.ledger.session_events import PolicyApplied
 
 if TYPE_CHECKING:
-    from docket.rules.boundary.faults import FaultPlan
+    from docket.rules.drills.faults import FaultPlan
 
 _FOLLOWS: Mapping[BreakerState | None, tuple[BreakerState, ...]] = {
     None: (BreakerState.OPEN,),
@@ -62,7 +62,7 @@ class DrillOrder:
         return None
 
     def _planned(self, payload: FaultPlanned) -> str | None:
-        from docket.rules.boundary.faults import parse_faults  # noqa: PLC0415 - few ledgers are a drill's
+        from docket.rules.drills.faults import parse_faults  # noqa: PLC0415 - few ledgers are a drill's
 
         if self.plan is not None or self.begun:
             return "a plan of faults stands once, before any call"
@@ -77,7 +77,7 @@ class DrillOrder:
             return "a fault stands without a plan of faults"
         if last is None or last.call != payload.call:
             return "a fault stands behind the request of its call"
-        from docket.rules.boundary.faults import FaultyCall  # noqa: PLC0415 - as above
+        from docket.rules.drills.faults import FaultyCall  # noqa: PLC0415 - as above
 
         path = last.path.partition("?")[0]
         asked = FaultyCall(number=last.call, provider=last.provider, model=last.model, path=path)

@@ -2,7 +2,7 @@
 
 Rules:
 1. A phase is one run of the agent, and tries one thing. The first is without any fault: the others are measured by it.
-2. `policy` is TOML, `faults` are rules of `rules.boundary.faults`; together they are all that makes a phase different.
+2. `policy` is TOML, `faults` are rules of `rules.drills.faults`; together they are all that makes a phase different.
 """
 
 from __future__ import annotations

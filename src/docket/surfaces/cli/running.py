@@ -31,7 +31,7 @@ from docket.surfaces.cli.project import current_folder, layout_at, warn_of_unfin
 from docket.surfaces.render import figures, text
 
 if TYPE_CHECKING:
-    from docket.rules.boundary.faults import FaultPlan
+    from docket.rules.drills.faults import FaultPlan
 
 _MAX_FAULT_FILE_BYTES = 1024 * 1024
 
@@ -139,7 +139,7 @@ def build_request(asked: RunArguments) -> RunRequest:
 
 def fault_plan(asked: str, seed: int) -> FaultPlan:
     """Return the faults that were asked for, as rules or as a file of them; UsageError for what cannot be read."""
-    from docket.rules.boundary.faults import parse_fault_file, parse_faults  # noqa: PLC0415 - a drill's alone
+    from docket.rules.drills.faults import parse_fault_file, parse_faults  # noqa: PLC0415 - a drill's alone
 
     if not asked.endswith(".toml"):
         return parse_faults(asked, seed)

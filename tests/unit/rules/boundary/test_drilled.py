@@ -16,7 +16,6 @@ from docket.formats.run.policy_spending import CapsPolicy, ResiliencePolicy
 from docket.rules.boundary.breaker import Breaker
 from docket.rules.boundary.drilled import DrilledExchange, exchange_under
 from docket.rules.boundary.exchange import Exchange
-from docket.rules.boundary.faults import parse_faults
 from docket.rules.boundary.http1 import Framing
 from docket.rules.boundary.protocol import (
     ClientGone,
@@ -35,6 +34,7 @@ from docket.rules.boundary.protocol import (
     UpstreamEnded,
     UpstreamFailed,
 )
+from docket.rules.drills.faults import parse_faults
 
 BODY = messages_request()
 CAPPED = Policy(caps=CapsPolicy(max_usd=Usd.parse("1.00")))

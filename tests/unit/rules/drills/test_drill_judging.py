@@ -7,8 +7,8 @@ import pytest
 from docket.errors import UsageError
 from docket.formats.canonical import encode_document
 from docket.formats.run.policy_toml import parse_policy
-from docket.rules.boundary.faults import parse_faults
 from docket.rules.drills.facts import PhaseFacts
+from docket.rules.drills.faults import parse_faults
 from docket.rules.drills.judging import FINE, Served, Word, judge
 from docket.rules.drills.phases import PHASES, Kind, chosen
 from docket.rules.drills.post_mortem import GameDay, PhaseReport, markdown

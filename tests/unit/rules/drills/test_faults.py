@@ -3,7 +3,7 @@
 import pytest
 
 from docket.errors import UsageError
-from docket.rules.boundary.faults import (
+from docket.rules.drills.faults import (
     MAX_SEED,
     Fault,
     FaultKind,

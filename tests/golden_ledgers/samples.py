@@ -227,6 +227,43 @@ def parts() -> LedgerBuilder:
     return closed(ledger, "0.001250")
 
 
+def uses() -> LedgerBuilder:
+    """A call through a router that names its own charge: images, a search, a container, seconds of audio."""
+    ledger = opened()
+    name = "gpt-image-1.5"
+    for row in (
+        price(f"{name}+image", "8", "2", "32"),
+        price(f"{name}+web-search", "10000", None, "0"),
+        price(f"{name}+code-interpreter", "30000", None, "0"),
+        price(f"{name}+audio-seconds", "100", None, "0"),
+        price(name, "5", "1.25", "10"),
+    ):
+        ledger.add(row)
+    ledger.add(request(1, "openrouter", name, "openai-chat"))
+    ledger.add(
+        response(
+            1,
+            "openrouter",
+            name,
+            usage=Usage(
+                input_tokens=350, image_input_tokens=300, output_tokens=160, image_output_tokens=100, web_searches=2,
+                code_sessions=1, audio_seconds=9,
+            ),
+            components=(
+                component(f"{name}+image", 300, 0, 100, "0.005600"),  # 300x8 + 100x32
+                component(f"{name}+web-search", 2, 0, 0, "0.02"),
+                component(f"{name}+code-interpreter", 1, 0, 0, "0.03"),
+                component(f"{name}+audio-seconds", 9, 0, 0, "0.000900"),
+                component(name, 50, 0, 60, "0.000850"),  # 50x5 + 60x10
+            ),
+            cost="0.057350",
+            cumulative="0.057350",
+            upstream_cost_usd="0.05735",
+        )
+    )  # fmt: skip
+    return closed(ledger, "0.057350")
+
+
 def estimated() -> LedgerBuilder:
     """One call whose provider gave no count."""
     ledger = opened()
@@ -456,6 +493,7 @@ ALL = {
         cut,
         parts,
         estimated,
+        uses,
         zero,
         odd_names,
         no_end,

@@ -10,7 +10,7 @@ from docket.formats.canonical import JsonObject
 from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
 from docket.formats.run.price_table import SCHEMA
 from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PROOF_NOTE
-from docket.formats.run.usage import Usage
+from docket.formats.run.usage import LATER, Usage
 from docket.formats.shape import (
     amount,
     anything,
@@ -182,7 +182,10 @@ _OURS = record(
                 "estimated": count,
                 "altered": count,
                 "other_exchanges": count,
-                "usage": record(dict.fromkeys(Usage.__dataclass_fields__, count)),
+                "usage": record(
+                    {name: count for name in Usage.__dataclass_fields__ if name not in LATER},
+                    dict.fromkeys(LATER, count),
+                ),
             }
         ),
         "budget": nullable(mapping(anything)),

@@ -18,6 +18,8 @@ from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 
 _ALWAYS = ("input_tokens", "cached_input_tokens", "output_tokens")
+# Members that came later: a sum over calls names them only where there are some, so that older sums stay as they are.
+LATER = frozenset(("image_input_tokens", "image_output_tokens", "code_sessions", "audio_seconds"))
 
 
 class UsageSource(StrEnum):

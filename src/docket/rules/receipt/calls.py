@@ -16,7 +16,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.run.receipt import UsageRow
-from docket.formats.run.usage import Usage, UsageSource
+from docket.formats.run.usage import LATER, Usage, UsageSource
 from docket.rules.receipt.latency import summary
 
 BASIS_REPORTED = "reported: the providers' own counts"
@@ -144,7 +144,11 @@ class CallsFold:
             "estimated": self.estimated_calls,
             "altered": self.altered,
             "other_exchanges": self.others,
-            "usage": {item.name: self.usage[item.name] for item in fields(Usage)},
+            "usage": {
+                item.name: self.usage[item.name]
+                for item in fields(Usage)
+                if self.usage[item.name] or item.name not in LATER
+            },
         }
 
     def latency(self) -> dict[str, JsonValue] | None:

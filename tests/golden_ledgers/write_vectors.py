@@ -71,6 +71,7 @@ def accepted() -> Iterator[Vector]:
     for name, about in (
         ("chat", "one call with cached and reasoning tokens"),
         ("anthropic", "cache writes of two lifetimes and a search, as component rows"),
+        ("uses", "images, a search, a container and seconds of audio, as component rows"),
         ("responses", "half micro-dollars, rounded to even down and up"),
         ("assumed", "a model priced by the fallback"),
         ("cut", "a stream cut at the cap, its usage estimated"),

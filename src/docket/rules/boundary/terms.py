@@ -72,10 +72,12 @@ class Shared:
 
     def copy(self, weighed: Weighed) -> ReplyCopy | None:
         """Return what takes a copy of the reply to a request that is sent, None where nobody wants one."""
-        if self.cache is None and self.retain_bytes is None:
+        # Messages of a socket are no reply that could be given again over HTTP.
+        cache = None if weighed.on_socket else self.cache
+        if cache is None and self.retain_bytes is None:
             return None
         # A reply to a request whose limit was lowered answers another question than the agent asked.
         key = weighed.cache_key if weighed.lowered is None else None
-        stores = None if self.cache is None else StoresUnder(self.cache, key)
-        store_bytes = 0 if self.cache is None else self.cache.max_response_bytes
+        stores = None if cache is None else StoresUnder(cache, key)
+        store_bytes = 0 if cache is None else cache.max_response_bytes
         return ReplyCopy(stores=stores, store_bytes=store_bytes, retain_bytes=self.retain_bytes)

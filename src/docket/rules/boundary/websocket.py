@@ -224,7 +224,9 @@ class ResponsesSocket:
         quote = asking.weighed.quote
         assert quote is not None  # noqa: S101 - an admitted call was quoted
         call = asking.call(admitted, quote)
-        self._lanes.add(said.stream_id, ModelReply(call, self._desk, now_ns, asking.ended))
+        reply = ModelReply(call, self._desk, now_ns, asking.ended)
+        reply.copy = self._shared.copy(asking.weighed)
+        self._lanes.add(said.stream_id, reply)
         self._unsure = True
         return [Record(asking.request(call, self._arrival.asked.path)), Await(Mark.WRITTEN), SendUpstream(said.raw)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -29,6 +30,7 @@ from docket.rules.boundary.protocol import (
     EvidenceFailed,
     Finish,
     Needs,
+    Record,
     Retry,
     SendClient,
     SendUpstream,
@@ -420,3 +422,15 @@ def test_what_responses_hold_is_remembered_for_the_latest():
     for number in range(4096):
         chains.remember(f"r{number}", Usage(input_tokens=1))
     assert chains.tokens("r") == 0
+
+
+def test_a_reply_is_kept_as_its_messages_where_the_policy_keeps_replies():
+    play = opened()
+    play.stage.shared.retain_bytes = 10_000
+    play.feed(BodyChunk(masked(create())))
+    begun, end = message("response.created", "r1"), message("response.completed", "r1")
+    play.feed(UpstreamChunk(begun + end))
+    (record,) = (item for item in play.all if isinstance(item, Record) and isinstance(item.payload, ModelResponse))
+    assert record.body is not None
+    assert hashlib.sha256(record.body).hexdigest() == record.payload.response_sha256
+    assert json.loads(record.body[: record.body.index(b"}}") + 2])["type"] == "response.created"

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -75,6 +76,26 @@ def test_an_error_in_a_stream_is_a_refusal(tmp_path, wire, capsys):
     with ScriptedProvider(Script(turns=(turn,))) as provider:
         assert run(options_for(provider, "edit", wire), tmp_path) == 1
     assert "refused (HTTP 200): no money left" in capsys.readouterr().out
+
+
+def test_it_asks_again_after_what_may_pass_where_it_is_told_to(tmp_path, capsys):
+    busy = Turn(failure=Failure(status=429, message="slower"), headers={"retry-after": "0"})
+    broken, down = Turn(cut=Cut()), Turn(failure=Failure(status=500, message="down"), headers={"retry-after": "0"})
+    script = Script(turns=(busy, down, broken, Turn(text="Finished.")))
+    with ScriptedProvider(script) as provider:
+        assert run(replace(options_for(provider, "edit"), retries=3), tmp_path) == 0
+        assert len(provider.calls) == 4
+    said = capsys.readouterr().out
+    assert "agent: HTTP 429; trying again in 0 s" in said
+    assert "trying again in 0.8 s" in said
+
+
+def test_it_asks_no_more_often_than_it_may_and_never_after_a_final_word(tmp_path):
+    down = Turn(failure=Failure(status=500, message="down"), headers={"retry-after": "0"})
+    for turn, calls in ((down, 3), (REFUSAL, 1)):
+        with ScriptedProvider(Script(turns=(turn,))) as provider:
+            assert run(replace(options_for(provider, "edit"), retries=2), tmp_path) == 1
+            assert len(provider.calls) == calls
 
 
 def test_cheap_asks_just_so_often(tmp_path):

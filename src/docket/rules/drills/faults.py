@@ -27,7 +27,6 @@ MAX_BYTES = 2**40
 MAX_SEED = 2**53 - 1
 _MILLION = 1_000_000
 _FLAG = "--faults: "
-_HINT = "as in: status=529@calls=2-4 or delay=2@share=0.3; docs/how-to/drill-an-agent.md lists the kinds"
 
 
 class FaultKind(StrEnum):
@@ -43,6 +42,7 @@ class FaultKind(StrEnum):
     SLOW = "slow"
 
 
+_HINT = f"as in: status=529@calls=2-4 or delay=2@share=0.3; kinds: {', '.join(FaultKind)}"
 UNASKED = frozenset((FaultKind.DROP, FaultKind.HANG, FaultKind.STATUS))
 _DEFAULTS: Mapping[FaultKind, int | None] = {
     FaultKind.DELAY: 2000,

@@ -111,7 +111,7 @@ def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
         return (
             Word.NO_CALLS,
             "No model call of the agent arrived.",
-            "The agent does not reach docket: see docs/reference/agents.md for how it is pointed at it.",
+            "The agent does not reach docket: docket agents tells how it is pointed at it.",
         )
     if phase.kind is Kind.STOP:
         return _stop(facts)
@@ -151,7 +151,7 @@ def _stop(facts: PhaseFacts) -> tuple[Word, str, str]:
         return (
             Word.WENT_ON,
             f"The agent tried {_times(more)} more after it had been refused for good.",
-            "The cap held all the same. Turn the agent's retries down where it has a knob (docs/reference/agents.md).",
+            "The cap held all the same. Turn the agent's retries down where it has a knob.",
         )
     return Word.STOPPED, f"The agent was told why and ended; exit {facts.exit_code} says that a cap did it.", ""
 

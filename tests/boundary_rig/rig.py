@@ -11,6 +11,7 @@ from typing import Any
 
 import docket
 from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryWorld, start
+from docket.engines.pools.entry import PoolEntry
 from docket.formats.ledger.event import Event
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import CapsPolicy
@@ -82,12 +83,18 @@ def boundary(
     environ: Mapping[str, str] | None = None,
     name: str = "anthropic",
     recorder: Callable[[LedgerWriter], Any] = lambda ledger: ledger,
+    pools: PoolEntry | None = None,
     **request: Any,
 ) -> Iterator[Rig]:
     ledger = LedgerWriter.create(tmp_path / "ledger.jsonl", clock=SystemClock())
     breaches: list[Breach] = []
     world = BoundaryWorld(
-        ledger=recorder(ledger), clock=SystemClock(), book=BOOK, environ=environ or {}, on_breach=breaches.append
+        ledger=recorder(ledger),
+        clock=SystemClock(),
+        book=BOOK,
+        environ=environ or {},
+        on_breach=breaches.append,
+        pools=pools,
     )
     members = {
         "policy": policy or Policy(),

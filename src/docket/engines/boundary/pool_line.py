@@ -7,7 +7,8 @@ Rules:
 3. A question that gets too little has the dead taken out of the pool and is put again. Where holds of other runs are
    in the way, and the call may wait, it is put again every `_AGAIN_SECONDS` until its patience is over.
 4. Every question is answered: what goes wrong is an answer too.
-5. What could not be booked is tried again with the next message and at the end.
+5. What is given back was meant of the grant that the boundary knew: where another is on its way to it, nothing is.
+6. What could not be booked is tried again with the next message and at the end.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import asyncio
 import queue
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,14 +30,16 @@ from docket.rules.boundary.pool_desk import Failure, PoolDesk
 from docket.stores.pools.port import PoolStore
 
 _AGAIN_SECONDS = 0.05
-_REST_SECONDS = 5.0
+# Less than a call waits by default, so that what lies idle here is there in time for a call that waits elsewhere.
+_REST_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Ask:
     pool: str
     ask: PoolAsk
     until: float
+    told: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,7 @@ class _Book:
     pool: str
     taken: Taken
     granted_micros: int | None
+    heard: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,8 @@ class StoreLine:
         self._rest: asyncio.TimerHandle | None = None
         self._unbooked: dict[str, Taken] = {}
         self._waiting: list[_Ask] = []
+        self._heard: Counter[str] = Counter()
+        self._said: Counter[str] = Counter()
         self._thread = threading.Thread(target=self._main, name="docket-pools", daemon=True)
 
     def attach(self, desk: PoolDesk, release: Callable[[], None]) -> None:
@@ -77,7 +84,7 @@ class StoreLine:
 
     def book(self, pool: str, taken: Taken, granted_micros: int | None = None) -> None:
         """Hand a booking over; what is granted and not used goes back after a rest."""
-        self._messages.put(_Book(pool, taken, granted_micros))
+        self._messages.put(_Book(pool, taken, granted_micros, self._heard[pool]))
         if self._rest is not None:
             self._rest.cancel()
         if granted_micros is None and self._desk is not None:
@@ -94,11 +101,16 @@ class StoreLine:
     def _told(self, pool: str, answer: PoolAnswer | Failure) -> None:
         if self._desk is None:
             return
+        self._heard[pool] += 1
         if isinstance(answer, Failure):
             self._desk.failed(pool, answer)
         else:
             self._desk.answered(pool, answer)
         self._release()
+
+    def _told_to_wait(self, pool: str) -> None:
+        if self._desk is not None:
+            self._desk.waiting(pool)
 
     # ---- the line's own thread
 
@@ -140,7 +152,7 @@ class StoreLine:
                 store.settle(pool, self._entry.run_id, taken, day_of(self._entry.clock.now()))
                 del self._unbooked[pool]
         for message in bookings:
-            if message.granted_micros is not None:
+            if message.granted_micros is not None and message.heard == self._said[message.pool]:
                 with suppress(DocketError):
                     store.give_back(message.pool, self._entry.run_id, message.granted_micros)
 
@@ -155,6 +167,9 @@ class StoreLine:
             return
         if answer.granted_micros < ask.ask.least_micros and _may_change(answer, ask) and time.monotonic() < ask.until:
             self._waiting.append(ask)
+            if not ask.told:
+                ask.told = True
+                self._call(self._told_to_wait, ask.pool)
         else:
             self._tell(ask.pool, answer)
 
@@ -162,8 +177,12 @@ class StoreLine:
         return store.reserve(ask.pool, self._entry.run_id, ask.ask, day_of(self._entry.clock.now()))
 
     def _tell(self, pool: str, answer: PoolAnswer | Failure) -> None:
+        self._said[pool] += 1
+        self._call(self._told, pool, answer)
+
+    def _call(self, function: Callable[..., None], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop has ended, and nobody waits any more
-            self._loop.call_soon_threadsafe(self._told, pool, answer)
+            self._loop.call_soon_threadsafe(function, *arguments)
 
 
 def _may_change(answer: PoolAnswer, ask: _Ask) -> bool:

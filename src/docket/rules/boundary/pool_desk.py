@@ -10,7 +10,8 @@ Rules:
 4. A running stream asks for more before its grant is used up. Once the pool has no more for it, it is cut where it
    passes the grant.
 5. What a call was billed is told to the pool at once, and exactly; what nobody can tell is kept as unknown.
-6. What was granted and is not held goes back when the run rests.
+6. What was granted and is not held goes back when the run rests, and while it waits for more: of two runs that wait
+   for what the other has and does not use, neither would ever go on.
 
 It runs on one thread and knows no clock, no store and no other run.
 """
@@ -89,6 +90,7 @@ class _Drawn:
     pending: bool = False
     dry: bool = False
     wanted_micros: int = 0
+    least_micros: int = 0
     asked_for: Claim | None = None
     answer: PoolAnswer | None = None
     failure: Failure | None = None
@@ -166,9 +168,15 @@ class PoolDesk:
         drawn.pending, drawn.answer, drawn.failure = False, answer, None
         drawn.account = drawn.account._replace(caps=Caps(usd=Usd(answer.granted_micros)))
         drawn.dry = answer.granted_micros < drawn.wanted_micros
+        if answer.granted_micros < drawn.least_micros:
+            self._give_back(pool, drawn)
         if answer.limits != drawn.limits:
             drawn.limits = answer.limits
             self.news.append(entered_event(pool, answer.limits))
+
+    def waiting(self, pool: str) -> None:
+        """Take the news that a question waits for other runs."""
+        self._give_back(pool, self._drawn[pool])
 
     def failed(self, pool: str, failure: Failure) -> None:
         """Take the news that a pool could not be asked: nothing more is taken from it."""
@@ -178,11 +186,9 @@ class PoolDesk:
     def rest(self) -> None:
         """Give back what is granted and not held, where no call is in flight."""
         for name, drawn in self._drawn.items():
-            used = drawn.account.used.micros
-            if not drawn.account.holds and not drawn.pending and drawn.granted_micros > used:
-                drawn.account = drawn.account._replace(caps=Caps(usd=Usd(used)))
+            if not drawn.account.holds and not drawn.pending:
                 drawn.asked_for = None
-                self._line.book(name, drawn.taken, used)
+                self._give_back(name, drawn)
 
     def taken(self) -> Mapping[str, Taken]:
         """Return what was taken from each pool in all."""
@@ -229,10 +235,16 @@ class PoolDesk:
 
     def _request(self, name: str, drawn: _Drawn, need: int, least: int, *, patient: bool) -> None:
         taken = (drawn.account.used + drawn.account.held).micros
-        drawn.pending, drawn.wanted_micros = True, taken + need
+        drawn.pending, drawn.wanted_micros, drawn.least_micros = True, taken + need, taken + least
         ahead = need * _AHEAD_CALLS + _AHEAD_MICROS
         ask = PoolAsk(need_micros=taken + need, least_micros=taken + least, ahead_micros=ahead)
         self._line.ask(name, ask, patient=patient)
+
+    def _give_back(self, name: str, drawn: _Drawn) -> None:
+        kept = (drawn.account.used + drawn.account.held).micros
+        if drawn.granted_micros > kept:
+            drawn.account = drawn.account._replace(caps=Caps(usd=Usd(kept)))
+            self._line.book(name, drawn.taken, kept)
 
     def _ask_ahead(self, name: str, drawn: _Drawn) -> None:
         taken = (drawn.account.used + drawn.account.held).micros

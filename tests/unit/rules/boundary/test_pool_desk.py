@@ -235,6 +235,26 @@ def test_what_is_idle_goes_back_when_nothing_runs():
     assert len(line.booked) == 2
 
 
+def test_what_is_free_goes_back_while_more_is_waited_for():
+    one, line = desk(granted(5000))
+    one.take(1, one.ask(claim(100), last=False))
+    asked = claim(9000)
+    assert one.ask(asked, last=False) == PoolWait()
+    one.waiting("team")
+    assert line.booked == [(Taken(), 100)]
+    one.waiting("team")
+    assert one.ask(claim(50), last=False) == PoolWait()
+    line.give(granted(9100))
+    assert one.ask(asked, last=False) == {"team": hold(9000, 9000, 9000)}
+    assert len(line.booked) == 1
+
+
+def test_what_is_of_no_use_goes_back_at_once():
+    one, line = desk(granted(5000, taken=900_000))
+    assert one.ask(claim(9000), last=False) == PoolWait()
+    assert line.booked == [(Taken(), 0)]
+
+
 def test_other_limits_are_news():
     one, line = desk(granted(10))
     asked = claim(5)

@@ -59,6 +59,16 @@ def test_an_agent_that_gives_up_is_a_finding_and_works_in_a_copy(lab):
     assert [path.name for path in lab.tree.iterdir()] == ["kept"]
 
 
+def test_by_default_it_stands_in_the_folder_of_evidence_which_git_ignores(lab):
+    done = lab.docket("game-day", "--phases", "budget")
+    assert done.exit_code == 0, done.said
+    (day,) = (lab.tree / ".docket" / "game-days").iterdir()
+    assert {path.name for path in day.iterdir()} >= {"game-day.json", "post-mortem.md", "budget", "budget.log"}
+    assert (lab.tree / ".docket" / ".gitignore").read_text() == "*\n"
+    assert lab.run("--", "true").exit_code == 0
+    assert len(lab.receipts()) == 1
+
+
 def test_a_full_record_and_a_killed_docket_leave_receipts_that_say_so(lab):
     done = lab.docket("game-day", "--phases", "record-full,killed", "--out", str(lab.root / "out"), "--json")
     assert done.exit_code == 0, done.said

@@ -29,10 +29,12 @@ from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.canonical import encode_document
 from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
+from docket.host.disk import SYSTEM_DISK
 from docket.rules.drills.facts import facts_of
 from docket.rules.drills.judging import Served, judge
 from docket.rules.drills.phases import Kind, Phase
 from docket.rules.drills.post_mortem import GameDay, PhaseReport, markdown
+from docket.stores.layout import Layout, open_docket_dir
 from docket.stores.ledger_reader import read_ledger
 
 SCRIPTED_AGENT = ("docket.demo.agent", "edit", "--retries", "8", "--max-calls", "20")
@@ -52,13 +54,17 @@ _IN_FLIGHT = b'"type":"x-docket.fault"'
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GameDayOptions:
-    """What is asked for. `command` empty: the scripted agent. `max_usd` set: the agent's real providers answer."""
+    """What is asked for. `command` empty: the scripted agent. `max_usd` set: the agent's real providers answer.
+
+    `layout` is the project's where `out` stands in its folder of evidence, None elsewhere.
+    """
 
     phases: tuple[Phase, ...]
     command: tuple[str, ...]
     out: Path
     project: Path
     began_at: str
+    layout: Layout | None = None
     agent: str | None = None
     seed: int = 0
     max_minutes: str = "3"
@@ -125,6 +131,8 @@ def _prepare(options: GameDayOptions) -> None:
                 f"{options.project} holds over {MAX_COPY_BYTES // 2**20} MiB, and each phase works in a copy of it",
                 hint="run the game day in a smaller project: what is drilled is the agent, not the code",
             )
+    if options.layout is not None:
+        open_docket_dir(options.layout, SYSTEM_DISK).close()
     try:
         options.out.mkdir(parents=True, exist_ok=False, mode=0o700)
     except OSError as error:

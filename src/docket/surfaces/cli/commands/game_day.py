@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.options import dollars
-from docket.surfaces.cli.project import current_folder
+from docket.surfaces.cli.project import current_folder, layout_at
 
 if TYPE_CHECKING:
     from docket.demo.game_day import Told
@@ -62,13 +63,15 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
     Overrides.parse({"max_minutes": options["max_minutes"]})
     now = SystemClock().now()
     project = current_folder()
-    out = options["out"] or project / ".docket" / "game-days" / now[:19].replace(":", "").replace("-", "")
+    layout = None if options["out"] is not None else layout_at(project, None)
+    out = options["out"] if layout is None else layout.docket_dir / "game-days" / re.sub(r"[-:]", "", now[:19])
     asked = GameDayOptions(
         phases=chosen(name.strip() for name in str(options["phases"] or "").split(",") if name.strip()),
         command=command,
         out=Path(str(out)).absolute(),
         project=project,
         began_at=now,
+        layout=layout,
         agent=None if options["agent"] is None else str(options["agent"]),
         seed=int(str(options["fault_seed"])),
         max_minutes=str(options["max_minutes"]),

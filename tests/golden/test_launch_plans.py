@@ -20,7 +20,7 @@ def as_json(planned):
         "files": {file.name: file.data.decode().splitlines() for file in planned.files},
         "notes": list(planned.notes),
         "links": {link.name: link.target for link in planned.links},
-        "refusal": {"status": planned.refusal.status},
+        "refusal": {"status": planned.refusal.status, "misread": list(planned.refusal.misread)},
         "tolerates_usage_injection": planned.tolerates_usage_injection,
         "upstreams": dict(planned.upstreams),
     }

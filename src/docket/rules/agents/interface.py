@@ -67,9 +67,14 @@ class RunLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusalStyle:
-    """How the boundary refuses a call of this agent; `status` is the HTTP status of the protocol's error."""
+    """How the boundary refuses a call of this agent; `status` is the HTTP status of the protocol's error.
+
+    `misread` are sequences of digits that the agent, wherever it finds them in an error, takes for the status of a
+    fault that passes: in 0.036500 dollars, say, or in a docket number. None of them is left in what it reads.
+    """
 
     status: int = 400
+    misread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

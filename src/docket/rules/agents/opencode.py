@@ -4,7 +4,7 @@ What it must do (measured): `OPENCODE_CONFIG_CONTENT` is put over the person's a
 member, so what the run needs stands there and the person's own content is kept below it. `enabled_providers` leaves
 only providers that are metered, so neither a repository nor a choice inside opencode leads around the boundary. Into a
 configuration folder that has none opencode installs its plugin package from the npm registry; nothing switches that
-off without reaching what opencode starts.
+off without reaching what opencode starts. It tries an error again whose text has the digits of certain statuses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import merged, read_object, table, text_at
 from docket.rules.agents.environment import no_proxy
-from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest
+from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RefusalStyle
 from docket.rules.agents.services import SERVICES, Placed, beside, nested, placed, placed_at
 
 CONTENT = "OPENCODE_CONFIG_CONTENT"
@@ -30,6 +30,7 @@ _PROGRAM = Program(names=("opencode",), packages=("opencode-ai",), script_parts=
 _NAMES = ("config.json", "opencode.json", "opencode.jsonc")
 _VARIABLE = re.compile(r"\{env:([^}]+)\}")
 _WHY = "a repository does not choose where calls go"
+_MISREAD = ("429", "500", "502", "503", "504", "524")
 _QUIET = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
 _FACTS = AgentFacts(
     title="opencode",
@@ -47,6 +48,7 @@ _FACTS = AgentFacts(
         "an address in the machine's managed configuration",
         "attaching to a server that runs elsewhere",
     ),
+    remarks=("some digits of a refusal are parted by _, for opencode would take them for a status to try again after",),
     limits=("into a configuration folder that has none it installs its plugin package from the npm registry",),
 )
 
@@ -86,6 +88,7 @@ class OpencodeRecipe:
                 CONTENT: json.dumps(merged(content, _over(request, own, places))),
             },
             notes=(*pointed.notes, *_notes(request, places)),
+            refusal=RefusalStyle(misread=_MISREAD),
             tolerates_usage_injection=True,
             upstreams=pointed.upstreams,
         )

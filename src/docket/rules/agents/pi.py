@@ -3,7 +3,8 @@
 What it must do (measured): pi reads no address from the environment. An extension given by `-e` can replace a
 provider's address and add headers to it, whatever `models.json` says, and is loaded even under `--no-extensions`; so
 the run has one of its own and nothing below `~/.pi` is touched. A provider whose address is not known cannot be
-replaced: if it is the chosen one, pi is not started.
+replaced: if it is the chosen one, pi is not started. It tries an error again whose text has the digits of certain
+statuses.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import read_object, table, text_at
 from docket.rules.agents.environment import is_on, no_proxy
-from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RunFile
+from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RefusalStyle, RunFile
 from docket.rules.agents.services import SERVICES, beside, placed, placed_at
 
 EXTENSION = "docket-pi.js"
@@ -26,6 +27,7 @@ _PROGRAM = Program(
     names=("pi",), packages=("@mariozechner/pi-coding-agent",), script_parts=("/@mariozechner/pi-coding-agent/",)
 )
 _DEFAULT_PROVIDER = "google"
+_MISREAD = ("429", "500", "502", "503", "504")
 # What pi's clients append the version to by themselves.
 _WITHOUT_VERSION = ("anthropic", "fireworks", "mistral")
 # Services of pi that docket has no place for; only the one that is chosen gets one.
@@ -56,6 +58,7 @@ _FACTS = AgentFacts(
         "a chosen provider whose address cannot be replaced: amazon-bedrock, google-vertex, azure-openai-responses",
         "github-copilot, openai-codex and others whose address docket does not know",
     ),
+    remarks=("some digits of a refusal are parted by _, for pi would take them for a status to try again after",),
     limits=("a provider of that kind chosen inside pi is not metered",),
 )
 
@@ -93,6 +96,7 @@ class PiRecipe:
         return LaunchPlan(
             argv=(*request.argv[:at], "-e", f"{request.run_dir}/{EXTENSION}", *request.argv[at:]),
             env_set={**pointed.variables, **no_proxy(request.environ), **quiet},
+            refusal=RefusalStyle(misread=_MISREAD),
             files=(RunFile(name=EXTENSION, data=_extension(providers)),),
             notes=pointed.notes,
             upstreams=pointed.upstreams,
@@ -113,14 +117,30 @@ def _providers(request: LaunchRequest, chosen: str) -> tuple[dict[str, dict[str,
     own = table(read_object(request.inputs.get(f"{_folder(request)}/models.json")), "providers")
     for name, settings in own.items():
         url = text_at(settings, "baseUrl")
+        _refuse_fixed(name, url, settings)
         if url is not None:
             place = placed_at(request.origin, name, url, f"{name} in pi's models.json")
             addresses[name] = place.address
             upstreams |= place.upstreams
-    return {
-        name: {"baseUrl": address, "headers": {**table(own.get(name), "headers"), **token}}
-        for name, address in addresses.items()
-    }, upstreams
+    found: dict[str, dict[str, object]] = {}
+    for name, address in addresses.items():
+        settings = table(own, name)
+        # What an extension registers replaces these as a whole.
+        kept = {member: settings[member] for member in ("apiKey", "authHeader") if member in settings}
+        found[name] = {**kept, "baseUrl": address, "headers": {**table(settings, "headers"), **token}}
+    return found, upstreams
+
+
+def _refuse_fixed(name: str, url: str | None, settings: object) -> None:
+    models = table(settings).get("models")
+    for model in models if isinstance(models, list) else ():
+        fixed = text_at(model, "baseUrl")
+        if fixed is not None and fixed != url:
+            raise RefusedBeforeStartError(
+                Reason.AGENT_UNSUPPORTED,
+                f"pi's models.json gives a model of {name} an address of its own, which docket cannot replace",
+                hint="make the model a provider of its own in models.json, or use --agent none to run without a budget",
+            )
 
 
 def _path(name: str) -> str | None:

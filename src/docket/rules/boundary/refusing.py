@@ -5,12 +5,15 @@ Rules:
    only waits for calls in flight, or for its turn, is 429 with Retry-After, and one by an open breaker 503: agents wait
    and try again. An upstream that cannot be reached is 502.
 2. Where no wire format is known the answer is a plain JSON error with the same members.
-3. Message and detail name the cap, what was used, the limit, the docket number and what can be done.
+3. Digits that an agent would misread for the status of a passing fault are parted by `_` in the message and escaped
+   elsewhere in the body; the record keeps them as they are.
+4. Message and detail name the cap, what was used, the limit, the docket number and what can be done.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from docket.formats.ledger.model_events import ModelDenied
@@ -22,6 +25,7 @@ from docket.rules.boundary.protocol import Refuse
 from docket.rules.providers.interface import Refusal, RefusalReply, Wire
 
 RETRY_AFTER_SECONDS = 1
+_FIRST_PASSING = 429
 _REASONS = {
     400: b"Bad Request",
     401: b"Unauthorized",
@@ -62,7 +66,7 @@ class Asked:
 
 def refuse(refused: Refused, asked: Asked, style: RefusalStyle, docket_number: str) -> tuple[Refuse, ModelDenied]:
     """Return the answer to the agent and the event for the record."""
-    answer = answer_with(refusal_of(refused, style, docket_number), asked.wire)
+    answer = answer_with(refusal_of(refused, style, docket_number), asked.wire, style.misread)
     event = ModelDenied(
         provider=asked.provider,
         model=asked.model,
@@ -82,18 +86,36 @@ def refusal_of(refused: Refused, style: RefusalStyle, docket_number: str) -> Ref
         retry_after = RETRY_AFTER_SECONDS
     return Refusal(
         reason=refused.reason,
-        message=f"docket {docket_number}: {refused.detail}. {advice(refused)}".rstrip(),
+        message=_parted(f"docket {docket_number}: {refused.detail}. {advice(refused)}".rstrip(), style.misread),
         docket_number=docket_number,
         status=_status(refused, style),
         retry_after_seconds=retry_after,
     )
 
 
-def answer_with(refusal: Refusal, wire: Wire | None) -> Refuse:
+def answer_with(refusal: Refusal, wire: Wire | None, misread: Sequence[str] = ()) -> Refuse:
     """Return a refusal as a whole reply."""
     reply = _plain(refusal) if wire is None else wire.refusal(refusal)
     headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
-    return Refuse(_head(reply.status, headers), reply.body)
+    # A status of this size stands as a number in some bodies, and there the agent is right about it.
+    body = _escaped(reply.body, misread) if reply.status < _FIRST_PASSING else reply.body
+    return Refuse(_head(reply.status, headers), body)
+
+
+def _parted(text: str, misread: Sequence[str]) -> str:
+    for digits in misread:
+        text = text.replace(digits, f"{digits[0]}_{digits[1:]}")
+    return text
+
+
+def _escaped(body: bytes, misread: Sequence[str]) -> bytes:
+    """Return JSON that says the same, with the second of such digits in a text as its escape.
+
+    The first one's would end in the digit itself.
+    """
+    for digits in misread:
+        body = body.replace(digits.encode(), f"{digits[0]}\\u{ord(digits[1]):04x}{digits[2:]}".encode())
+    return body
 
 
 def not_found() -> Refuse:

@@ -156,6 +156,8 @@ def test_words_behind_the_options_ask_for_no_container(name):
         (("pi", "--provider", "amazon-bedrock"), {}, {}, "'amazon-bedrock'"),
         (("pi", "--model", "google-vertex/m"), {}, {}, "'google-vertex'"),
         (("pi",), {}, {".pi/settings.json": b'{"defaultProvider": "github-copilot"}'}, "'github-copilot'"),
+        (("pi", "--provider", "xai"), {},
+         {"/h/.pi/agent/models.json": b'{"providers": {"x": {"baseUrl": "a", "models": [{"baseUrl": "b"}]}}}'}, "x"),
         (("cline", "x"), {}, {}, "'cline'"),
         (("cline", "-P", "vertex", "x"), {}, {}, "'vertex'"),
         (("cline", "-P", "openai", "x"), {}, {}, "'openai-compatible'"),
@@ -270,6 +272,22 @@ def test_the_machines_settings_of_qwen_stay_below_the_runs():
     settings = document(planned, "settings.json")
     assert (settings["a"], settings["privacy"]["usageStatisticsEnabled"]) == (1, False)
     assert planned.env_set["QWEN_CODE_SYSTEM_SETTINGS_PATH"] == "/run/d/qwen-settings.json"
+
+
+def test_what_pi_knows_of_a_provider_beside_its_address_is_handed_on():
+    own = {"baseUrl": "https://gw/v1", "apiKey": "GW_KEY", "authHeader": True, "models": [{"id": "m"}, {}, 1]}
+    inputs = {"/h/.pi/agent/models.json": json.dumps({"providers": {"gw": own, "xai": {"models": {}}}}).encode()}
+    planned = plan("pi", "--provider", "gw", inputs=inputs)
+    (file,) = planned.files
+    (line,) = [line for line in file.data.decode().splitlines() if '("gw"' in line]
+    settings = json.loads(line.partition(", ")[2].removesuffix(");"))
+    assert settings == {
+        "apiKey": "GW_KEY",
+        "authHeader": True,
+        "baseUrl": f"{HERE}/gw",
+        "headers": {"x-docket-token": "tok"},
+    }
+    assert planned.upstreams == {"gw": "https://gw/v1"}
 
 
 def test_a_service_of_pis_that_docket_has_no_place_for_gets_one_when_it_is_chosen():

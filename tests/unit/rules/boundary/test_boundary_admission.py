@@ -10,7 +10,7 @@ from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPoli
 from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, advice, model_refused
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
-from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES
+from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, GEMINI, OPENAI_RESPONSES
 from docket.rules.spending.caps import Tally
 from docket.rules.spending.reservation import Claim
 from docket.rules.spending.scope import Crossing
@@ -157,6 +157,33 @@ def test_some_reasons_have_a_status_of_their_own(reason, status):
     assert answer.head.status == status
     assert json.loads(answer.body)["error"]["code"] == reason
     assert dict(answer.head.headers)[b"x-docket-number"] == b"DKT-1"
+
+
+def test_digits_that_an_agent_misreads_are_in_nothing_it_reads():
+    misread = ("429", "500", "502", "503", "504", "524")
+    style = RefusalStyle(misread=misread)
+    detail = "0.036500 used of 0.0504290, and 5240 calls of m-0502"
+    refused = Refused(reason=Reason.MAX_USD, detail=detail, cap="max_usd")
+    for wire in (None, ANTHROPIC_MESSAGES, OPENAI_RESPONSES):
+        asked = Asked(provider="x", path="/x", wire=wire)
+        answer, event = refuse(refused, asked, style, "DKT-20260429-500524")
+        assert not any(digits.encode() in answer.body for digits in misread)
+        body = json.loads(answer.body)
+        message = body["error"]["message"]
+        assert not any(digits in message for digits in misread)
+        assert "docket DKT-202604_29-5_005_24: 0.0365_00 used of 0.05_04_290, and 5_240 calls of m-05_02" in message
+        # The record, and what a program reads of the body, are as they were.
+        assert event.detail == detail
+        assert wire is None or body["docket"]["docket_number"] == "DKT-20260429-500524"
+        plain, _ = refuse(refused, asked, RefusalStyle(), "DKT-20260429-500524")
+        assert b"0.036500 used" in plain.body
+
+
+def test_a_fault_that_passes_is_put_as_it_is():
+    style = RefusalStyle(misread=("502",))
+    refused = Refused(reason=Reason.UPSTREAM_UNREACHABLE, detail="no answer")
+    answer, _ = refuse(refused, Asked(provider="x", path="/x", wire=GEMINI), style, "DKT-1")
+    assert json.loads(answer.body)["error"]["code"] == 502
 
 
 def test_plain_answers():

@@ -116,15 +116,16 @@ def test_a_folder_that_is_there_is_not_written_into(lab):
     assert list((lab.root / "out").iterdir()) == []
 
 
-def test_ctrl_c_ends_the_phase_and_what_was_found_is_written(lab):
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_phase_and_what_was_found_is_written(lab, number, exit_code):
     with lab.start("game-day", "--phases", "hang", "--out", str(lab.root / "out")) as process:
         deadline = time.monotonic() + 30
         while not (lab.root / "out" / "hang.log").exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         time.sleep(1)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 130, stdout + stderr
+    assert process.returncode == exit_code, stdout + stderr
     assert "Traceback" not in stderr
     day = json.loads((lab.root / "out" / "game-day.json").read_bytes())
     assert [phase["phase"] for phase in day["phases"]] == ["baseline"]

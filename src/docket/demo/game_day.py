@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 from docket import __version__
 from docket.demo.provider import Limits, ScriptedProvider
@@ -80,12 +81,20 @@ class Told:
     problem: str = ""
 
 
-def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple[GameDay, bool]:
-    """Run the phases; return the game day and whether it was interrupted. Both files are written in any case."""
+class _TerminatedError(KeyboardInterrupt):
+    """Raised by SIGTERM."""
+
+
+def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple[GameDay, int | None]:
+    """Run the phases; return the game day and the signal that ended it early. Both files are written in any case.
+
+    To be called in the main thread, which takes signals.
+    """
     _prepare(options)
     reports: list[PhaseReport] = []
     missing: list[tuple[str, str]] = []
-    interrupted, stopped = False, ""
+    ended_by, stopped = None, ""
+    before = signal.signal(signal.SIGTERM, _terminate)
     for phase in options.phases:
         if stopped:
             missing.append((phase.name, stopped))
@@ -93,8 +102,9 @@ def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple
         tell(Told(phase=phase))
         try:
             report = _run_phase(phase, options)
-        except KeyboardInterrupt:
-            interrupted, stopped = True, "interrupted"
+        except KeyboardInterrupt as interruption:
+            ended_by = signal.SIGTERM if isinstance(interruption, _TerminatedError) else signal.SIGINT
+            stopped = "interrupted"
             missing.append((phase.name, stopped))
         except DocketError as error:
             missing.append((phase.name, error.detail))
@@ -104,10 +114,16 @@ def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple
             tell(Told(phase=phase, report=report))
             if phase.kind is Kind.BASELINE and not report.judgement.fine:
                 stopped = "the agent fails without any fault"
+    signal.signal(signal.SIGTERM, before)
     day = _day(options, tuple(reports), tuple(missing))
     _write(options.out / "game-day.json", encode_document(day.to_json()))
     _write(options.out / "post-mortem.md", markdown(day).encode("utf-8", "backslashreplace"))
-    return day, interrupted
+    return day, ended_by
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise _TerminatedError
 
 
 def _day(options: GameDayOptions, reports: tuple[PhaseReport, ...], missing: tuple[tuple[str, str], ...]) -> GameDay:

@@ -78,13 +78,13 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
         max_usd=None if max_usd is None else str(dollars("--max-usd", str(max_usd))),
     )
     shown = _Phases(len(asked.phases), silent=bool(options["as_json"]))
-    day, interrupted = run_game_day(asked, shown.show)
+    day, ended_by = run_game_day(asked, shown.show)
     if options["as_json"]:
         console.result(json.dumps(day.to_json() | {"out": str(asked.out)}, ensure_ascii=False, indent=2))
     else:
         _sum_up(day, asked.out)
-    if interrupted:
-        return exits.SIGNAL_BASE + 2
+    if ended_by is not None:
+        return exits.SIGNAL_BASE + ended_by
     return exits.FAILED if day.findings else exits.UNAVAILABLE if day.missing else exits.OK
 
 

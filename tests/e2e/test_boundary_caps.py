@@ -228,11 +228,11 @@ def test_unknown_providers_and_paths_up_the_tree_are_refused(tmp_path):
         assert upstream.requests == []
 
 
-def test_a_websocket_is_told_to_use_plain_http(tmp_path):
+def test_a_websocket_that_is_not_metered_is_told_to_use_plain_http(tmp_path):
     with RawUpstream(ok) as upstream, boundary(tmp_path, upstream.url, name="openai") as rig:
         with rig.raw() as sock:
             sock.sendall(
-                f"GET /{TOKEN}/openai/v1/responses HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\n"
+                f"GET /{TOKEN}/openai/v1/realtime HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\n"
                 "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n\r\n".encode()
             )
             assert sock.recv(65536).startswith(b"HTTP/1.1 426 Upgrade Required\r\n")

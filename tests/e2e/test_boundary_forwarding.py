@@ -119,6 +119,22 @@ def test_the_token_and_credentials_are_in_no_record(tmp_path):
     assert "secret" not in text
 
 
+def test_a_key_that_a_provider_repeats_in_its_error_is_not_recorded(tmp_path):
+    def repeats(request, sock):
+        words = f"wrong key {request.values('x-api-key')[0]} at {request.line.split()[1]}"
+        sock.sendall(whole(json.dumps({"error": {"message": words}}).encode(), status="401 Unauthorized"))
+        return True
+
+    with RawUpstream(repeats) as upstream, boundary(tmp_path, upstream.url) as rig:
+        path, key = "/anthropic/v1/messages?key=secret-01", {"X-Api-Key": "secret-02"}
+        status, _, answer = rig.post(messages_request(), path, key)
+        assert (status, b"secret-02" in answer) == (401, True)
+        rig.stop()
+        (error,) = rig.data("model.error")
+        assert error["error"] == "wrong key … at /v1/messages?key=…"
+        assert "secret" not in rig.ledger.path.read_text()
+
+
 def test_each_chunk_arrives_before_the_upstream_sends_the_next(tmp_path):
     events = messages_events(texts=("one", "two", "three"))
     arrived = threading.Semaphore(0)

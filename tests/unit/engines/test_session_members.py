@@ -13,6 +13,11 @@ from docket.engines.supervise.session import argv_members, without_secrets
         ("https://gateway.example.com/v1", "https://gateway.example.com/v1"),
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080"),
         ("http://127.0.0.1:4711/AbCdEfGhIjKlMnOpQrStUvWxYz012345/anthropic", "http://127.0.0.1:4711/…/anthropic"),
+        (
+            "https://one.openai.azure.com/openai?api-version=2024-10-21&api-key=s3cret",
+            "https://one.openai.azure.com/openai?api-version=…&api-key=…",
+        ),
+        ("https://gateway.example.com/v1/?s3cret", "https://gateway.example.com/v1/?…"),
     ],
 )
 def test_a_token_in_an_address_stays_out_of_the_record(url, recorded):

@@ -144,13 +144,21 @@ def argv_members(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def without_secrets(url: str) -> str:
-    """Return an address for the record: a part of its path that may be a secret is left out.
+    """Return an address for the record: a part of its path that may be a secret, and its query's values, are left out.
 
-    An address may be another boundary's, whose token stands in its path; credentials and queries are refused earlier.
+    An address may be another boundary's, whose token stands in its path, or carry a key in its query; user names and
+    passwords are refused earlier.
     """
-    scheme, separator, rest = url.partition("://")
+    bare, mark, query = url.partition("?")
+    scheme, separator, rest = bare.partition("://")
     host, *parts = rest.split("/")
-    return scheme + separator + "/".join([host, *("…" if _MAY_BE_SECRET.fullmatch(part) else part for part in parts)])
+    shown = "/".join([host, *("…" if _MAY_BE_SECRET.fullmatch(part) else part for part in parts)])
+    return scheme + separator + shown + mark + "&".join(_without_value(member) for member in query.split("&"))
+
+
+def _without_value(member: str) -> str:
+    name, mark, _ = member.partition("=")
+    return f"{name}=…" if mark else "…" * bool(name)
 
 
 def _start(request: RunRequest, session: Session, upstreams: Mapping[str, str]) -> SessionStart:

@@ -93,6 +93,7 @@ class Asking:
             at=self._at,
             quote=quote,
             prices=self._terms.prices,
+            head=weighed.head,
         )
 
     def request(self, call: Call, path: str, forwarded: Forwarded | None = None) -> ModelRequest:

@@ -26,6 +26,7 @@ from docket.formats.run.policy_spending import BudgetMode, UnknownModels
 from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from docket.formats.visible import base64_text
 from docket.rules.boundary.admission import Refused
+from docket.rules.boundary.http1 import RequestHead
 from docket.rules.providers.estimate import BYTES_PER_TOKEN, settle
 from docket.rules.providers.interface import Hidden, Meter, Reading, RequestFacts, Wire
 from docket.rules.providers.registry import Provider
@@ -227,7 +228,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """An admitted call: who asks whom for what, and what it was quoted."""
+    """An admitted call: who asks whom for what, and what it was quoted; `head` is its request's own."""
 
     number: int
     provider: Provider
@@ -238,6 +239,7 @@ class Call:
     at: str
     quote: Quote
     prices: Prices
+    head: RequestHead | None = None
 
     @property
     def followed(self) -> bool:

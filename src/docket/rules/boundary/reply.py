@@ -25,6 +25,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.admission import Desk, Effects
 from docket.rules.boundary.billing import Bill, Call, Seen, bill
+from docket.rules.boundary.credentials import without_credentials
 from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length, request_id_of
 from docket.rules.boundary.gates import Ended
 from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined
@@ -381,7 +382,7 @@ class ModelReply:
             status=status,
             latency_ms=(now_ns - self._sent_at_ns) // _MS,
             reason=reason,
-            error=detail[:600],
+            error=without_credentials(detail[:600], self.call.head),
             response_bytes=self._bytes,
             response_sha256=Digest(self._digest.hexdigest()) if self._bytes else None,
         )

@@ -211,7 +211,7 @@ class Desk:
         if self.breach is None:
             self.breach = breach
         if action is OnBreach.KILL:
-            self.close(cap, detail)
+            self.close(cap, detail, scope)
         return Effects(events=events, breach=breach)
 
     def cut(self, crossing: Crossing, detail: str) -> Effects:
@@ -278,10 +278,11 @@ class Desk:
         if self.pools is not None:
             self.pools.keep_unknown(call)
 
-    def close(self, reason: Reason, detail: str) -> None:
+    def close(self, reason: Reason, detail: str, scope: Scope | None = None) -> None:
         """Admit nothing more; the first reason stands."""
         if self.closed is None:
-            self.closed = Refused(reason=reason, detail=detail, cap=reason if reason in _CAPS else None)
+            cap = reason if reason in _CAPS else None
+            self.closed = Refused(reason=reason, detail=detail, cap=cap, scope=scope)
 
     def state(self) -> BoundaryState:
         """Return the figures of the moment."""

@@ -8,8 +8,9 @@ import pytest
 
 from docket.errors import UsageError
 from docket.formats.amount import Usd
-from docket.formats.run.policy import Admission, BudgetMode, OnBreach, Policy
+from docket.formats.run.policy import Admission, BudgetMode, BudgetPolicy, CapsPolicy, OnBreach, Policy
 from docket.formats.run.policy_toml import parse_policy
+from docket.formats.run.sub_budgets import SubBudget
 from docket.rules.policy.override import Overrides, override
 
 BASE = parse_policy(
@@ -106,3 +107,40 @@ def test_a_flag_of_the_cache_switches_it_on():
 def test_responses_are_kept_when_a_flag_says_so():
     assert override(Policy(), Overrides.parse({"record_responses": True})).evidence.record_responses
     assert not override(Policy(), Overrides.parse({})).evidence.record_responses
+
+
+def test_pools_of_flags_are_added_to_those_of_the_policy():
+    base = Policy(budget=BudgetPolicy(pools=("mine",)))
+    after = override(base, Overrides.parse({"pools": ("team", "mine")}))
+    assert after.budget.pools == ("mine", "team")
+    with pytest.raises(UsageError, match="--pool must be an array of names of pools"):
+        Overrides.parse({"pools": ("a/b",)})
+
+
+def test_sub_budgets_of_flags_stand_over_those_of_the_policy():
+    base = Policy(caps=CapsPolicy(per_model=(SubBudget(pattern="*Opus*", max_usd=Usd(9), max_model_calls=4),)))
+    flags = {"per_model": ("*opus*=2", "gpt-*=0.5"), "per_agent": ("1.5", "sub:a=b=3")}
+    caps = override(base, Overrides.parse(flags)).caps
+    assert caps.per_model == (
+        SubBudget(pattern="*Opus*", max_usd=Usd(2_000_000), max_model_calls=4),
+        SubBudget(pattern="gpt-*", max_usd=Usd(500_000)),
+    )
+    assert caps.per_agent == (
+        SubBudget(pattern="*", max_usd=Usd(1_500_000)),
+        SubBudget(pattern="sub:a=b", max_usd=Usd(3_000_000)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ({"per_model": ("2",)}, "--max-usd-per-model: '2' is not PATTERN=USD"),
+        ({"per_model": ("=2",)}, "is not PATTERN=USD"),
+        ({"per_model": ("a=2", "a=3")}, "--max-usd-per-model names 'a' twice"),
+        ({"per_model": ("a=b",)}, "--max-usd-per-model 'a': max_usd must be an amount"),
+        ({"per_agent": ("much",)}, "--max-usd-per-agent '\\*': max_usd must be an amount"),
+    ],
+)
+def test_a_sub_budget_that_is_none_is_a_usage_error(flags, words):
+    with pytest.raises(UsageError, match=words):
+        Overrides.parse(flags)

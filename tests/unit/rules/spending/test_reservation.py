@@ -154,3 +154,38 @@ def test_a_call_dearer_than_its_worst_case_is_in_the_bound_at_its_cost():
 
 def test_without_a_cap_there_is_no_bound_to_it():
     assert taken(Account(caps=Caps()), 1, claim(1, 2)).settle(1, Tally(3, 0, 1)).bound_micros == 0
+
+
+def ceiling(caps: Caps = DIME) -> Account:
+    return Account(caps=caps, admission=Admission.CEILING)
+
+
+def test_ceiling_admits_while_what_was_spent_lies_below_the_cap():
+    account = taken(taken(ceiling(), 1, claim(90_000, 5_000_000)), 2, claim(90_000, 5_000_000, hidden=True))
+    assert account.held == Tally(calls=2)
+    account = account.settle(1, Tally(99_999, 0, 1))
+    assert isinstance(account.decide(claim(90_000, 5_000_000)), Admit)
+    account = account.settle(2, Tally(1, 0, 1))
+    assert account.decide(claim(1, 1)) == Deny(Reason.MAX_USD)
+    # What costs nothing is no matter of the cap.
+    assert isinstance(account.decide(claim(0, 0)), Admit)
+
+
+def test_ceiling_counts_tokens_and_calls_too():
+    account = taken(
+        ceiling(Caps(tokens=10, calls=2)), 1, Claim(likely=Tally(0, 5, 1), worst=Tally(0, 9, 1), hidden=False)
+    )
+    account = account.settle(1, Tally(0, 10, 1))
+    assert account.decide(Claim(likely=Tally(0, 1, 1), worst=Tally(0, 1, 1), hidden=False)) == Deny(Reason.MAX_TOKENS)
+    account = taken(account, 2, claim(0, 0))
+    assert account.decide(claim(0, 0)) == Wait(Reason.MAX_MODEL_CALLS)
+    assert account.decide(claim(0, 0), last=True) == Deny(Reason.MAX_MODEL_CALLS)
+    assert account.settle(2, Tally(0, 0, 1)).decide(claim(0, 0)) == Deny(Reason.MAX_MODEL_CALLS)
+
+
+def test_ceiling_cuts_nothing_and_states_what_the_calls_in_flight_could_cost():
+    account = taken(taken(ceiling(), 1, claim(10, 80_000)), 2, claim(10, 90_000))
+    assert account.bound_micros == 70_000
+    assert account.advance(1, Tally(200_000, 0, 1)) is account
+    assert account.running_cap() is None
+    assert account.settle(1, Tally(80_000, 0, 1)).settle(2, Tally(90_000, 0, 1)).overshoot_micros == 70_000

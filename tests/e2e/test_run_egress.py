@@ -101,3 +101,11 @@ def test_without_the_flag_there_is_no_proxy_and_the_keys_are_a_remark(lab):
     assert "HTTPS_PROXY" not in json.loads(done.stdout)
     assert "egress.allow has no effect in a run without --http-proxy" in done.stderr
     assert "http_proxy" not in lab.receipt()["boundary"]["listener"]
+
+
+def test_a_variable_that_leads_around_everything_is_told(lab):
+    lab, _ = lab
+    lab = run_lab.RunLab(root=lab.root, variables={"NO_PROXY": "*"})
+    done = lab.run("--http-proxy", "--", sys.executable, "-c", SHOW)
+    assert json.loads(done.stdout)["NO_PROXY"] == "*"
+    assert any("go around docket's proxy" in note["message"] for note in lab.events("note"))

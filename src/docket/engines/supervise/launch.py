@@ -18,6 +18,7 @@ from docket.rules.agents.interface import LaunchPlan, LaunchRequest
 from docket.stores.live import live_path, make_live_links, write_live_files
 
 SESSION_URL_VARIABLE = "DOCKET_SESSION_URL"
+_AROUND_ALL = "NO_PROXY is * in your environment: programs that heed it go around docket's proxy"
 _UNBOUND = "http://127.0.0.1:1/unbound"
 
 
@@ -55,7 +56,9 @@ def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path, session_url: str | 
 
 def through_proxy(planned: LaunchPlan, environ: Mapping[str, str], base_url: str) -> LaunchPlan:
     """Return the plan with the boundary as the agent's proxy; what the plan itself sets stays."""
-    return replace(planned, env_set={**no_proxy(environ), **proxy_variables(base_url), **planned.env_set})
+    around = no_proxy(environ)
+    notes = (*planned.notes, _AROUND_ALL) if "*" in around.values() else planned.notes
+    return replace(planned, env_set={**around, **proxy_variables(base_url), **planned.env_set}, notes=notes)
 
 
 def environment_of(

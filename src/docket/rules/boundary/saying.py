@@ -5,7 +5,8 @@ Rules:
    are dropped. Control frames stand between them by themselves.
 2. `response.create` asks for a response. What is said about one that runs bills nothing of its own. A kind that nobody
    knows, and a message that is no JSON object or could be read in two ways, may bill: it passes only where no cap of
-   dollars or tokens and no rule for models is set, or the policy lets unknown endpoints pass.
+   dollars or tokens and no rule for models is set, or the policy lets unknown endpoints pass. Under `strict` nothing is
+   added to a response whose worst case is reserved.
 3. `background` is not for a socket; a response could go on where nobody hears of its usage.
 """
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
-from docket.formats.run.policy_spending import UnknownEndpoints
+from docket.formats.run.policy_spending import Admission, UnknownEndpoints
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.frames import Piece
 from docket.rules.boundary.lanes import stream_id_of
@@ -24,7 +25,8 @@ from docket.rules.providers.json_scan import JsonMap, as_text, loads_object
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 CREATE = "response.create"
 # About a response that runs: acknowledged, given more to read (inside its own usage), or called off.
-_ABOUT_ONE = frozenset(("response.processed", "response.steer", "response.cancel"))
+_STEER = "response.steer"
+_ABOUT_ONE = frozenset(("response.processed", _STEER, "response.cancel"))
 _READ = frozenset(("type", "generate", "background", "stream_id"))
 
 
@@ -97,6 +99,8 @@ def what_is(said: Said, policy: Policy) -> Message:
         if members.get("background") not in (None, False):
             return _no(Reason.BODY_UNREADABLE, "background is not for a WebSocket")
         return Message(asks=True, warms=members.get("generate") is False)
+    if kind == _STEER and bound and policy.budget.admission is Admission.STRICT:
+        return _no(Reason.UNKNOWN_ENDPOINT, "more input than was reserved is not added to a response under strict")
     if kind in _ABOUT_ONE or not bound:
         return Message()
     shown = as_text(kind) or "none"

@@ -15,7 +15,7 @@ from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelReq
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_reach import ModelsPolicy
-from docket.formats.run.policy_spending import CapsPolicy, OnBreach, UnknownEndpoints
+from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPolicy, OnBreach, UnknownEndpoints
 from docket.formats.run.usage import Usage
 from docket.rules.boundary import saying
 from docket.rules.boundary.chains import Chains
@@ -434,3 +434,12 @@ def test_a_reply_is_kept_as_its_messages_where_the_policy_keeps_replies():
     assert record.body is not None
     assert hashlib.sha256(record.body).hexdigest() == record.payload.response_sha256
     assert json.loads(record.body[: record.body.index(b"}}") + 2])["type"] == "response.created"
+
+
+def test_nothing_is_added_to_a_response_whose_worst_case_is_reserved():
+    strict = Policy(caps=CapsPolicy(max_usd=Usd(1)), budget=BudgetPolicy(admission=Admission.STRICT))
+    steer = Said(b"", b'{"type":"response.steer"}')
+    found = what_is(steer, strict)
+    assert found.refused is not None
+    assert found.refused.reason == Reason.UNKNOWN_ENDPOINT
+    assert what_is(steer, Policy(budget=BudgetPolicy(admission=Admission.STRICT))).refused is None

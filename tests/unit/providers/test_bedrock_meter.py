@@ -75,7 +75,7 @@ def test_a_converse_stream() -> None:
 
 def test_a_converse_stream_without_its_metadata_reports_nothing() -> None:
     meter = converse(CONVERSE_STREAM)
-    assert meter.reading() == Reading()
+    assert meter.reading() == Reading(broken_off=True)
     assert meter.visible_output_bytes == 30
 
 
@@ -155,7 +155,7 @@ def test_a_count_that_is_none_is_told() -> None:
 
 def test_an_exception_after_200_before_any_output() -> None:
     reading = converse(exception("throttlingException", {"message": "Too many tokens"})).reading()
-    assert reading == Reading(error=StreamError(type="throttlingException", message="Too many tokens"))
+    assert reading == Reading(error=StreamError(type="throttlingException", message="Too many tokens"), broken_off=True)
 
 
 def test_an_exception_in_the_middle_keeps_what_was_seen() -> None:
@@ -183,14 +183,14 @@ def test_an_error_as_json(read: object) -> None:
 
 
 def test_an_event_that_is_no_object_is_passed_over() -> None:
-    assert converse(frame({":event-type": "metadata"}, b"[1]")).reading() == Reading()
+    assert converse(frame({":event-type": "metadata"}, b"[1]")).reading() == Reading(broken_off=True)
     assert invoke(frame({":event-type": "chunk"}, b"[1]")).reading().note == "a part of the reply could not be read"
 
 
 @pytest.mark.parametrize("native", ["!", "W10=", 5, "a"])
 def test_a_chunk_that_holds_no_event(native: object) -> None:
     reading = invoke(event("chunk", {"bytes": native})).reading()
-    assert reading == Reading(note="a part of the reply could not be read")
+    assert reading == Reading(note="a part of the reply could not be read", broken_off=True)
 
 
 def test_a_spoiled_frame_is_told() -> None:

@@ -47,7 +47,7 @@ def test_a_body_that_is_an_array_gives_its_last_object() -> None:
 
 def test_a_body_cut_short_counts_all_its_bytes_as_output() -> None:
     meter = chat(b'{"choices":[{"message":{"content":"abc')
-    assert (meter.reading(), meter.visible_output_bytes) == (Reading(), 38)
+    assert (meter.reading(), meter.visible_output_bytes) == (Reading(broken_off=True), 38)
     meter.feed(b'"}}]')
     assert meter.visible_output_bytes == 42
     meter.feed(b"}")
@@ -133,3 +133,24 @@ def test_an_opaque_body_is_only_counted() -> None:
     meter.feed(b"\x00" * 7)
     assert meter.visible_output_bytes == 7
     assert meter.reading().usage is None
+
+
+def test_a_long_body_that_is_cut_has_not_come_to_its_end() -> None:
+    body = json.dumps({**REPLY, "padding": "x" * MAX_JSON_BYTES, "id": "late"}).encode()
+    meter = chat(body[:-1])
+    assert (meter.reading().terminal, meter.reading().broken_off) == (False, True)
+    meter.feed(body[-1:])
+    assert (meter.reading().terminal, meter.reading().broken_off) == (True, False)
+
+
+def test_a_body_too_deep_to_parse_has_come_to_its_end_all_the_same() -> None:
+    meter = chat(b'{"a":' * 5000 + b"1" + b"}" * 4999)
+    assert meter.reading() == Reading(broken_off=True)
+    meter.feed(b"}")
+    assert meter.reading() == Reading()
+
+
+def test_events_without_the_last_one_have_not_come_to_their_end() -> None:
+    assert chat(b'data: {"choices":[]}\n\n').reading().broken_off
+    assert not chat(b'data: {"choices":[]}\n\ndata: [DONE]\n\n').reading().broken_off
+    assert not chat(b"no events at all\n\ndata: [1]\n\n").reading().broken_off

@@ -193,7 +193,7 @@ def test_errors_in_a_stream() -> None:
 def test_events_without_a_usable_type_are_ignored() -> None:
     meter = OpenAiResponses().meter("text/event-stream", streaming=True)
     meter.feed(b'data: {"type":7,"delta":"x"}\n\ndata: {"type":"response.x.delta","delta":{"a":1}}\n\ndata: 5\n\n')
-    assert (meter.visible_output_bytes, meter.reading()) == (0, Reading())
+    assert (meter.visible_output_bytes, meter.reading()) == (0, Reading(broken_off=True))
 
 
 def test_done_from_a_compatible_server_ends_the_stream() -> None:

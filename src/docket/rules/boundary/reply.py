@@ -6,7 +6,7 @@ Rules:
    chunked one the end mark.
 3. A stream that carries the run across a cap is cut: nothing of that piece passes, the connection is reset.
 4. A broken upstream is passed on as broken. A stream of events that ends with its connection and without its
-   protocol's last event counts as broken too: nobody could tell it from a whole one.
+   protocol's last event counts as broken too, and so does a JSON value: nobody could tell it from a whole one.
 5. Every call that was sent is settled exactly once, however it ended.
 
 It is a part of `exchange`, which owns what comes before the reply.
@@ -169,8 +169,8 @@ class ModelReply:
             if b"stream_options" in self._suspect:
                 return self._ask_plainly()
             return [*self._believe(), *self.end(now_ns)]
-        if self._framing == UNTIL_CLOSE and self._is_stream() and not self._seen().reading.terminal:
-            return self.broken(Reason.UPSTREAM_BROKEN, "the stream ended without its last event", now_ns)
+        if self._framing == UNTIL_CLOSE and self._lacks_its_end():
+            return self.broken(Reason.UPSTREAM_BROKEN, "the reply ended without its end", now_ns)
         held = self._held if self._filter is None else self._filter.finish()
         self._passed(held)
         commands, breach = self.settle(Outcome.COMPLETE, now_ns, whole=True)
@@ -215,7 +215,14 @@ class ModelReply:
         head = self._head
         if head is None or not 200 <= head.status < 300:
             return False
-        return joined(head.headers, b"content-type").startswith(_STREAMS)
+        return joined(head.headers, b"content-type").strip().lower().startswith(_STREAMS)
+
+    def _lacks_its_end(self) -> bool:
+        head, reading = self._head, self._seen().reading
+        # An error is an end too, and a reset could take it from the agent.
+        if head is None or not 200 <= head.status < 300 or reading.error is not None:
+            return False
+        return reading.broken_off or (self._is_stream() and not reading.terminal)
 
     def _believe(self) -> list[Command]:
         """Pass on a refusal that has nothing to do with what was asked for on the agent's behalf."""

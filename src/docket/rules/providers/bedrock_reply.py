@@ -75,7 +75,8 @@ class BedrockMeter:
         if not self._framed:
             return self._body.reading()
         reading = self._state.reading()
-        return replace(reading, note=_SPOILED) if self._frames.spoiled and reading.note is None else reading
+        note = _SPOILED if self._frames.spoiled and reading.note is None else reading.note
+        return replace(reading, note=note, broken_off=not reading.terminal)
 
 
 class ConverseState:

@@ -12,6 +12,7 @@ What the events mean is a `ReplyState` of the wire format.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol, Self
 
 from docket.rules.providers.interface import Reading
@@ -64,7 +65,8 @@ class BodyMeter:
     """
 
     __slots__ = (
-        "_answer", "_bytes", "_event_members", "_events", "_held", "_scan", "_state", "_stream", "_values", "_wanted",
+        "_answer", "_bytes", "_event_members", "_events", "_held", "_met", "_scan", "_state", "_stream", "_values",
+        "_wanted",
     )  # fmt: skip
 
     def __init__(self, state: ReplyState, *, events: Paths, body: Paths = (), values: bytes = b"") -> None:
@@ -77,6 +79,7 @@ class BodyMeter:
         self._held = bytearray()
         self._scan: MemberScan | None = None
         self._bytes = 0
+        self._met = False
         self._answer: Reading | None = None
 
     def feed(self, data: bytes) -> None:
@@ -93,7 +96,7 @@ class BodyMeter:
         self._bytes += len(data)
         if self._events is not None:
             for event in self._events.feed(data):
-                _take(self._state, event)
+                self._met = _take(self._state, event) or self._met
         elif self._scan is not None:
             self._scan.feed(data)
         else:
@@ -121,22 +124,29 @@ class BodyMeter:
 
     def _read(self) -> Reading:
         if self._stream is not False:
-            pending = None if self._events is None else self._events.pending()
-            if pending is None:
-                return self._state.reading()
-            state = self._state.copy()
-            _take(state, pending)
-            return state.reading()
+            return self._read_events()
         if self._scan is not None:
-            return self._read_body(self._scan.result()).reading()
-        value = self._whole()
-        return Reading() if value is None else self._read_body(value).reading()
+            reading, ended = self._read_body(self._scan.result()).reading(), self._scan.ended
+            return reading if ended else replace(reading, terminal=False, broken_off=True)
+        value = loads_lenient(bytes(self._held))
+        if value is None:
+            scan = MemberScan(())
+            scan.feed(bytes(self._held))
+            return Reading(broken_off=not scan.ended)
+        whole = _answer_in(value)
+        return Reading() if whole is None else self._read_body(whole).reading()
+
+    def _read_events(self) -> Reading:
+        pending = None if self._events is None else self._events.pending()
+        state, met = self._state, self._met
+        if pending is not None:
+            state = state.copy()
+            met = _take(state, pending) or met
+        reading = state.reading()
+        return replace(reading, broken_off=True) if met and not reading.terminal else reading
 
     def _whole(self) -> JsonMap | None:
-        value = loads_lenient(bytes(self._held))
-        if isinstance(value, list) and value:
-            value = value[-1]
-        return value if isinstance(value, dict) else None
+        return _answer_in(loads_lenient(bytes(self._held)))
 
     def _read_body(self, value: JsonMap) -> ReplyState:
         state = self._state.copy()
@@ -144,15 +154,24 @@ class BodyMeter:
         return state
 
 
-def _take(state: ReplyState, event: bytes | MemberScan) -> None:
+def _answer_in(value: object) -> JsonMap | None:
+    if isinstance(value, list) and value:
+        value = value[-1]
+    return value if isinstance(value, dict) else None
+
+
+def _take(state: ReplyState, event: bytes | MemberScan) -> bool:
+    """Hand an event to the state; return whether it was one."""
     if isinstance(event, MemberScan):
         state.event(event.result())
     elif event.strip() == _DONE:
         state.done()
     else:
         value = loads_lenient(event)
-        if isinstance(value, dict):
-            state.event(value)
+        if not isinstance(value, dict):
+            return False
+        state.event(value)
+    return True
 
 
 class OpaqueMeter:

@@ -116,7 +116,8 @@ class Reading:
     `usage` is the whole call, `parts` its split where tokens were billed at models of their own (empty otherwise).
     `usage_final` says that the reported output is not merely the count at the beginning of the stream.
     `upstream_cost_usd` is what the provider says the call cost, a decimal; it is noted beside docket's own figure.
-    `terminal` says that the event which ends a reply of this protocol was seen.
+    `terminal` says that the event which ends a reply of this protocol was seen, `broken_off` that more must follow: a
+    JSON value that has not ended, or events without the last one.
     """
 
     usage: Usage | None = None
@@ -131,6 +132,7 @@ class Reading:
     upstream_cost_usd: str | None = None
     note: str | None = None
     terminal: bool = False
+    broken_off: bool = False
     error: StreamError | None = None
 
 

@@ -141,6 +141,11 @@ class MemberScan:
         return root
 
     @property
+    def ended(self) -> bool:
+        """Whether the document's end has come."""
+        return self._ended
+
+    @property
     def _tracking(self) -> bool:
         """Whether the innermost open container is an object on the way to a wanted member."""
         return 0 < self._depth == len(self._path)

@@ -112,6 +112,7 @@ IN_THE_TREE = {
     "cache.enabled": "`false`",
     "evidence.record_responses": "never",
     "evidence.record_response_max_bytes": "never",
+    "evidence.record_total_max_bytes": "never",
     "workspace.transaction": "`true`",
     "workspace.backend": "never",
     "workspace.settle": "`review`, `discard`",

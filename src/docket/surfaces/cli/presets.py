@@ -144,6 +144,9 @@ PRESETS: tuple[Preset, ...] = (
 
 # What a commented key shows where its default says too little.
 _EXAMPLES: Mapping[str, str] = {
+    "budget.pools": '["team"]',
+    "caps.per_model": '{ "*opus*" = 2.00 }',
+    "caps.per_agent": '{ "sub:*" = { max_usd = 0.50, max_model_calls = 40 } }',
     "budget.pass_endpoints": '["openai/v1/moderations"]',
     "caps.max_tokens": "2000000",
     "caps.max_model_calls": "200",

@@ -67,16 +67,18 @@ def _object(value: object, depth: int) -> str:
     plan = _plan(type(value))  # type: ignore[arg-type] # as above
     if plan is None:
         return spelled(to_members(value), depth)
-    parts, inner = [], depth + 1
-    for key, member in zip(plan.keys, plan.members_of(value), strict=True):
-        if member is not None:
-            write = _WRITERS.get(type(member))
-            parts.append(key + (_other(member, inner) if write is None else write(member)))
-    return "{" + ",".join(parts) + "}"
+    inner, writer_of = depth + 1, _WRITERS.get
+    parts = [
+        f"{key}{_other(member, inner) if (write := writer_of(type(member))) is None else write(member)}"
+        for key, member in zip(plan.keys, plan.members_of(value), strict=True)
+        if member is not None
+    ]
+    return f"{{{','.join(parts)}}}"
 
 
 def _other(member: Any, depth: int) -> str:  # noqa: ANN401 - as `_to_json`
     if isinstance(member, StrEnum):
+        _WRITERS[type(member)] = quoted
         return quoted(member)
     if type(member) is tuple:
         return f"[{','.join([_item(inner, depth + 1) for inner in member])}]"
@@ -106,7 +108,10 @@ def from_members(cls: type[P], value: JsonValue, where: str) -> P:
 
 
 _PLAIN = frozenset((str, int, bool))
-_USAGE_KEYS = {item.name: f"{quoted(item.name)}:" for item in fields(Usage)}
+_USAGE_NAMES = sorted(item.name for item in fields(Usage))
+_USAGE_KEYS = tuple(f"{quoted(name)}:" for name in _USAGE_NAMES)
+_USAGE_ALWAYS = frozenset(f"{quoted(name)}:" for name in Usage(input_tokens=0).to_json())
+_USAGE_COUNTS = attrgetter(*_USAGE_NAMES)
 
 
 def _whole(number: int) -> str:
@@ -114,18 +119,18 @@ def _whole(number: int) -> str:
 
 
 def _usage(usage: Usage) -> str:
-    members = sorted(usage.to_json().items())
-    return "{" + ",".join([_USAGE_KEYS[name] + _WRITERS[type(count)](count) for name, count in members]) + "}"
+    counts = zip(_USAGE_KEYS, _USAGE_COUNTS(usage), strict=True)
+    return f"{{{','.join([key + _whole(count) for key, count in counts if count or key in _USAGE_ALWAYS])}}}"
 
 
-_WRITERS: Mapping[type, Callable[[Any], str]] = {
+_WRITERS: dict[type, Callable[[Any], str]] = {
     str: quoted,
     int: _whole,
     bool: {True: "true", False: "false"}.__getitem__,
-    Usd: '"{}"'.format,
+    Usd: lambda amount: f'"{amount!s}"',
     Usage: _usage,
 }
-"""How members of these very types are written, at whatever depth they stand."""
+"""How members of these very types are written, at whatever depth they stand; choices join them with their class."""
 
 
 _MembersOf: TypeAlias = Callable[[object], tuple[Any, ...]]

@@ -214,7 +214,9 @@ class ClientConnection(asyncio.BufferedProtocol):
         """Say that nothing more is written; what the agent sends is still read."""
         self.flush()
         if self._transport is not None and not self.gone:
-            self._transport.write_eof()
+            # A reset that the loop has not told of yet.
+            with suppress(OSError):
+                self._transport.write_eof()
 
     def send(self, data: bytes) -> None:
         """Write the next piece of a reply's body."""

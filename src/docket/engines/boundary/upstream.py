@@ -111,7 +111,9 @@ class UpstreamConnection(asyncio.BufferedProtocol):
             self._write(LAST_CHUNK)
         self._request_whole = True
         if self.switched and self._transport is not None and not self._closed and self._transport.can_write_eof():
-            self._transport.write_eof()
+            # A reset that the loop has not told of yet.
+            with suppress(OSError):
+                self._transport.write_eof()
 
     def next_event(self) -> Event | None:
         """Return the next thing the upstream said, None if there is nothing new."""

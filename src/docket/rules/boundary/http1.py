@@ -29,10 +29,10 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 _REQUEST_LINE = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([!-~\x80-\xff]+) HTTP/1\.([01])")
 _STATUS_LINE = re.compile(rb"HTTP/1\.([01]) ([1-9][0-9]{2})(?: ([\t -~\x80-\xff]*))?")
-_FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):[ \t]*([\t -~\x80-\xff]*)")
+_FIELD = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]++):[ \t]*+([\t -~\x80-\xff]*+)\r\n")
+_FIELDS = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]++:[\t -~\x80-\xff]*+\r\n)*+\r\n")
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;[\t -~\x80-\xff]*)?")
 _MAX_CHUNK_LINE = 4096
-_BLANKS = (b" ", b"\t")
 
 HOP_BY_HOP = frozenset(
     (
@@ -92,7 +92,7 @@ def head_end(buffer: bytes | bytearray, start: int = 0) -> int:
 
 def parse_request(head: bytes) -> RequestHead:
     """Read a whole head, its empty line included; InvalidDocumentError (MALFORMED_MESSAGE) if it is none."""
-    first, _, rest = head[:-4].partition(b"\r\n")
+    first, _, rest = head.partition(b"\r\n")
     match = _REQUEST_LINE.fullmatch(first)
     if match is None:
         raise _malformed("the request line is not METHOD TARGET HTTP/1.1")
@@ -104,7 +104,7 @@ def parse_request(head: bytes) -> RequestHead:
 
 def parse_response(head: bytes) -> ResponseHead:
     """Read a whole response head, its empty line included."""
-    first, _, rest = head[:-4].partition(b"\r\n")
+    first, _, rest = head.partition(b"\r\n")
     match = _STATUS_LINE.fullmatch(first)
     if match is None:
         raise _malformed("the status line is not HTTP/1.1 STATUS REASON")
@@ -119,15 +119,15 @@ class ParsedHeaders(tuple[tuple[bytes, bytes], ...]):  # noqa: SLOT001 - a tuple
 
 
 def _fields(block: bytes) -> Headers:
-    fields, by_name = [], dict[bytes, list[bytes]]()
-    for line in block.split(b"\r\n") if block else ():
-        match = _FIELD.fullmatch(line)
-        if match is None:
-            raise _malformed(f"the header line {line[:40]!r} is not NAME: VALUE")
-        name, value = match.groups()
-        if value[-1:] in _BLANKS:
-            value = value.rstrip(b" \t")
-        fields.append((name, value))
+    """Read field lines, each with its end, and the empty line after them."""
+    fields: list[tuple[bytes, bytes]] = _FIELD.findall(block)
+    # What the search has skipped is no field line, nor is a piece of one that it has found.
+    if _FIELDS.fullmatch(block) is None:
+        raise _malformed(f"the header line {_first_wrong(block)[:40]!r} is not NAME: VALUE")
+    if b" \r\n" in block or b"\t\r\n" in block:
+        fields = [(name, value.rstrip(b" \t")) for name, value in fields]
+    by_name = dict[bytes, list[bytes]]()
+    for name, value in fields:
         key = name.lower()
         if key in by_name:
             by_name[key].append(value)
@@ -138,9 +138,13 @@ def _fields(block: bytes) -> Headers:
     return headers
 
 
+def _first_wrong(block: bytes) -> bytes:
+    return next((line for line in block[:-4].split(b"\r\n") if _FIELD.fullmatch(line + b"\r\n") is None), b"")
+
+
 def values(headers: Headers, name: bytes) -> list[bytes]:
     """Return every value of the header `name` (lower case), in order."""
-    if isinstance(headers, ParsedHeaders):
+    if type(headers) is ParsedHeaders:
         return headers.by_name.get(name, [])
     return [value for key, value in headers if key.lower() == name]
 
@@ -152,9 +156,11 @@ def joined(headers: Headers, name: bytes) -> str:
 
 def elements(headers: Headers, name: bytes) -> list[str]:
     """Return the elements of a comma-separated header, lower-cased, without blanks."""
-    if not values(headers, name):
+    found = values(headers, name)
+    if not found:
         return []
-    return [part for item in joined(headers, name).split(",") if (part := item.strip().lower())]
+    text = b", ".join(found).decode("latin-1").lower()
+    return [part for item in text.split(",") if (part := item.strip())]
 
 
 def _length(headers: Headers) -> int | None:
@@ -175,7 +181,7 @@ def _length(headers: Headers) -> int | None:
 def _framing(headers: Headers, absent: Framing) -> Framing:
     codings, length = elements(headers, b"transfer-encoding"), _length(headers)
     if not codings:
-        return absent if length is None else Framing(length=length)
+        return absent if length is None else Framing(length)
     if length is not None:
         raise _malformed("a message states both Content-Length and Transfer-Encoding")
     if codings != ["chunked"]:

@@ -18,6 +18,7 @@ from docket.rules.checks.registry import judge
 from golden_ledgers import mutate, samples
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.judging import first_failure, reading_of, receipt_of
+from golden_ledgers.strange import strange
 
 # Which checks may be the first to see a change, by the top-level member that was changed.
 SEEN_BY: dict[str, set[str]] = {
@@ -47,6 +48,9 @@ SEEN_BY: dict[str, set[str]] = {
     "appendix": {"usage-inclusion-proofs", "usage-rows-rebound", "receipt-rebuild"},
     "evidence": {"evidence-completeness", "receipt-rebuild"},
     "ops": {"receipt-rebuild"},
+    "pools": {"receipt-rebuild"},
+    "responses": {"receipt-rebuild"},
+    "cache": {"cache-savings", "cache-hit-origins", "cache-hit-proofs", "receipt-rebuild"},
     "isolation": {"receipt-rebuild"},
     "findings": {"receipt-rebuild"},
     "limits_disclosure": {"limits-disclosure", "receipt-rebuild"},
@@ -54,6 +58,9 @@ SEEN_BY: dict[str, set[str]] = {
     "seal": {"seal"},
     "signature": {"signature"},
 }  # fmt: skip
+
+
+WHOLE = [sample for sample in (*samples.ALL.values(), strange) if sample not in (samples.no_end, samples.gap)]
 
 
 def judged_changes(sample: Callable[[], LedgerBuilder]) -> list[tuple[str, Verdict]]:
@@ -67,9 +74,7 @@ def judged_changes(sample: Callable[[], LedgerBuilder]) -> list[tuple[str, Verdi
     return found
 
 
-@pytest.mark.parametrize(
-    "sample", [samples.anthropic, samples.busy, samples.odd_names, samples.asserted, samples.drilled]
-)
+@pytest.mark.parametrize("sample", WHOLE)
 def test_no_change_of_a_receipt_is_let_through(sample: Callable[[], LedgerBuilder]) -> None:
     found = judged_changes(sample)
     assert len(found) > 500

@@ -4,7 +4,7 @@ Rules:
 1. The list of types is closed: `tool.call`, `tool.result`, `note`, `x-docket.asserted-call`. Nothing that docket
    observes, an end, a cost, a cap, a call, can be said here.
 2. Every member is checked for its type and its size, and one that is not known is refused. `reported_by` is docket's
-   to write.
+   to write, and so is a note's `event`, by which other readers of the format take a remark for docket's own.
 3. Events and bytes are bounded for the run and paced, so that what an agent says can neither fill the ledger nor
    crowd out what docket has to write; names that a receipt restates are bounded in number.
 """
@@ -78,6 +78,8 @@ def _checked(payload: Payload, data: JsonObject) -> Assertion:
             _check_text(name, value)
     match payload:
         case Note():
+            if payload.event is not None:
+                raise InvalidDocumentError(Reason.UNKNOWN_MEMBER, "event is docket's to write")
             if not _CODE.fullmatch(payload.code):
                 raise _wrong("code is of 1 to 64 of a-z, 0-9, dot, dash and underscore")
             if payload.detail is not None and len(encode(payload.detail)) > _MAX_DETAIL_BYTES:

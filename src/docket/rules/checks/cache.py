@@ -68,6 +68,10 @@ def cache_savings(case: Case) -> Answer:
 
 def cache_hit_origins(case: Case) -> Answer:
     """Each group names a usage row of the receipt and, with the ledger, exactly its hits."""
+    # What the ledger's own events say comes first, with or without a cache: it names the event that is wrong.
+    fault = None if case.ledger is None else case.ledger.faults.get("cache-hit-origins")
+    if fault is not None:
+        return broken(fault)
     return _with_origins(case, _check_origins)
 
 
@@ -119,10 +123,6 @@ def _with_origins(case: Case, check: Callable[[Case, tuple[_Origin, ...]], Answe
 
 
 def _check_origins(case: Case, origins: tuple[_Origin, ...]) -> Answer:
-    # What the ledger's own events say comes first: it names the event that is wrong.
-    fault = None if case.ledger is None else case.ledger.faults.get("cache-hit-origins")
-    if fault is not None:
-        return broken(fault)
     # Of several rows of one reply the base stands last, and is the one that is found here.
     rows = {(item.row.seq, item.row.event_hash): item.row for item in case.receipt.rows}
     for origin in origins:

@@ -51,11 +51,14 @@ class HitOrigins:
         elif isinstance(payload, CacheHit):
             self.hits += 1
             return self._allowed(payload) or self._repeats(payload)
-        elif isinstance(payload, Note) and payload.event == CEILING_EVENT and payload.reported_by is None:
-            return (
-                None if 0 < self.max_hits == self.hits else f"the policy's ceiling is not reached by {self.hits} hits"
-            )
+        elif isinstance(payload, Note) and payload.event == CEILING_EVENT:
+            return self._ceiling(payload)
         return None
+
+    def _ceiling(self, note: Note) -> str | None:
+        if note.reported_by is not None:
+            return "the agent may not say that the ceiling is reached"
+        return None if 0 < self.max_hits == self.hits else f"the policy's ceiling is not reached by {self.hits} hits"
 
     def _policy(self, document: JsonValue) -> None:
         section = document if isinstance(document, Mapping) else {}

@@ -5,9 +5,9 @@ Rules (spec/receipt.md, Checks):
    event has a scope, as the sub-budget of that model pattern or agent, or as a limit of a pool that was entered. A cap
    that ended the run was exceeded.
 2. A pool is entered only where the policy names it.
-3. A pool is left once. `x-docket.budget` tells of every sub-budget that was named before. What it says of one is what the calls of its
-   model pattern or agent add up to, and what `x-docket.pool-use` says was spent is what all calls add up to, unless
-   an `x-docket.evidence-gap` says that events are missing.
+3. A pool is left once. `x-docket.budget` tells of every sub-budget that was named before. What it says of one is what
+   the calls of its model pattern or agent add up to, and what `x-docket.pool-use` says was spent is what all calls add
+   up to, unless an `x-docket.evidence-gap` says that events are missing.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class CapLimits:
 
     def _limit_of(self, scope: str | None, name: str, cap: str) -> JsonValue | Usd:
         if scope is None:
-            return self.caps.get(cap)
+            return None if name else self.caps.get(cap)
         if scope == "pool":
             entered = self.pools.get(name)
             member = cap.removeprefix("pool_")

@@ -220,6 +220,7 @@ FORGED = [
     {"type": "note", "data": {"code": "x", "message": "m", "detail": {"a": "d" * 17_000}}},
     {"type": "note", "data": {"code": "x", "message": "m", "detail": {"a": 0.5}}},
     {"type": "note", "data": {"code": "x", "message": "m", "detail": []}},
+    {"type": "note", "data": {"code": "x", "message": "m", "event": "cache.hits_ceiling_reached"}},
     {"type": "x-docket.asserted-call", "data": {"provider": "p", "model": "m", "input_tokens": 1,
                                                 "cached_input_tokens": 2, "output_tokens": 0}},
     {"type": "x-docket.asserted-call", "data": {"provider": "p", "model": "m", "input_tokens": -1,

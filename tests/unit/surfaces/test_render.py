@@ -133,3 +133,9 @@ def test_what_did_not_happen_has_no_line():
 def test_a_saving_that_is_no_amount_shows_as_none():
     odd = {**RECEIPT, "cache": {"hits": "x", "saved_usd": [], "hits_ceiling_reached": True}}
     assert dict(text.facts(odd))["Cache"] == "0 calls answered again, as many as the policy lets it, $0.00 not spent"
+
+
+def test_what_went_through_the_proxy_is_told_where_there_was_one():
+    assert "Network" not in dict(text.facts(RECEIPT))
+    network = {"tunnels_allowed": 1, "tunnels_denied": 2, "turned_away": 5}
+    assert dict(text.facts(RECEIPT | {"network": network}))["Network"] == "1 connection through the proxy, 2 refused"

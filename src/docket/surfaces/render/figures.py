@@ -108,6 +108,12 @@ def calls(document: JsonObject) -> str:
     return ", ".join([plural(made, "call"), *extra])
 
 
+def proxied(document: JsonObject) -> str:
+    """Return what went through the proxy and what it refused, empty where neither happened."""
+    allowed, denied = (count(document, "network", f"tunnels_{what}") for what in ("allowed", "denied"))
+    return f"{plural(allowed, 'connection')} through the proxy, {denied} refused" if allowed or denied else ""
+
+
 def files(document: JsonObject) -> str:
     """Return how many files changed and how."""
     changed = count(document, "files", "changed")

@@ -96,6 +96,9 @@ def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
         quantiles = ", ".join(f"{q} {figures.text(document, 'latency', f'{q}_ms')} ms" for q in ("p50", "p95", "p99"))
         lines.insert(5, ("Latency", quantiles))
     lines[-2:-2] = operations.lines(document)
+    proxied = figures.proxied(document)
+    if proxied:
+        lines.insert(-2, ("Network", proxied))
     assumed = figures.texts(document, "totals", "assumed_price_models")
     if assumed:
         lines.insert(1, ("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))

@@ -52,7 +52,7 @@ def test_what_was_encoded_comes_back(coding: str, step: int) -> None:
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "zstd"])
 def test_a_bomb_is_handed_on_in_small_pieces(coding: str) -> None:
-    total = 40 * 1024 * 1024
+    total = 30 * 1024 * 1024
     bomb = CODINGS[coding](bytes(total))
     chain = decoder(coding)
     assert chain is not None
@@ -60,6 +60,45 @@ def test_a_bomb_is_handed_on_in_small_pieces(coding: str) -> None:
     chain.feed(bomb, lambda piece: sizes.append(len(piece)))
     assert sum(sizes) == total
     assert max(sizes) <= PIECE_BYTES
+
+
+# 32 MiB are free, and 64 times every 16 KiB that have come or begun: deflate's 1:1028 is over that in the third 16 KiB,
+# 64 MiB in the other two codings fit into one.
+@pytest.mark.parametrize(("coding", "most_mib"), [("gzip", 35), ("deflate", 35), ("br", 33), ("zstd", 33)])
+@pytest.mark.parametrize("step", [7, 1000, 10**9])
+def test_what_grows_without_bound_is_left_off_at_one_byte_however_it_is_cut(
+    coding: str, most_mib: int, step: int
+) -> None:
+    bomb = CODINGS[coding](bytes(64 * 1024 * 1024))
+    chain = decoder(coding)
+    assert chain is not None
+    sizes: list[int] = []
+    for at in range(0, len(bomb), step):
+        chain.feed(bomb[at : at + step], lambda piece: sizes.append(len(piece)))
+    assert (chain.failed, sum(sizes)) == (True, most_mib * 1024 * 1024)
+
+
+def test_a_bomb_in_a_bomb_costs_no_more_than_one() -> None:
+    bomb = gzip.compress(gzip.compress(gzip.compress(bytes(2**28))))
+    assert len(bomb) < 2000
+    chain = decoder("gzip, gzip, gzip")
+    assert chain is not None
+    sizes: list[int] = []
+    chain.feed(bomb, lambda piece: sizes.append(len(piece)))
+    chain.feed(bomb, lambda piece: sizes.append(len(piece)))
+    # One stride: 32 MiB and 64 times 16 KiB.
+    assert (chain.failed, sum(sizes)) == (True, 33 * 1024 * 1024)
+    assert decode_body("gzip, gzip, gzip", bomb, 1000) is None
+
+
+def test_a_window_larger_than_http_allows_is_not_opened() -> None:
+    def framed(bits: int) -> bytes:
+        settings = zstandard.ZstdCompressionParameters(window_log=bits)
+        frame = zstandard.ZstdCompressor(compression_params=settings).compressobj()
+        return frame.compress(b"x" * 100) + frame.flush()
+
+    assert decode_body("zstd", framed(23), 1000) == b"x" * 100
+    assert decode_body("zstd", framed(24), 1000) is None
 
 
 def test_a_whole_piece_at_the_end_is_not_held_back() -> None:

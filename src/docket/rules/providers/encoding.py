@@ -4,6 +4,8 @@ Rules:
 1. Decoding is incremental and its memory bounded: at most 64 KiB are handed on at a time, whatever the ratio.
 2. The codings are gzip, deflate (with or without its zlib wrapper), br and zstd; a list is undone from its end.
 3. Bytes that do not decode end the decoding and are remembered; nothing is raised.
+4. What a coding may grow to is bounded, by `MOST_GROWTH` times what came and some more, at each coding of a list: a
+   few kilobytes could stand for more than a day's work. The bound falls at the same byte however the bytes are cut.
 
 The bytes that pass to the agent are never these: they go on as they came.
 """
@@ -13,14 +15,19 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from docket.rules.providers.interface import Meter, Reading
 
 PIECE_BYTES = 64 * 1024
 ACCEPTED = "gzip, deflate, br, zstd"
+MOST_GROWTH = 64
+FREE_BYTES = 32 * 1024 * 1024
 _MAX_CODINGS = 4
-_ZSTD_WINDOW_BYTES = 128 * 1024 * 1024
+# The bound is reckoned anew at every multiple of this many bytes of what came.
+_STRIDE_BYTES = 16 * 1024
+# The largest window that the coding may use over HTTP (RFC 9659); a larger one is memory that a few bytes ask for.
+_ZSTD_WINDOW_BYTES = 8 * 1024 * 1024
 # A zstd block of a few bytes can stand for 128 KiB: short slices bound what one call can return.
 _ZSTD_SLICE_BYTES = 256
 _GZIP_BITS = zlib.MAX_WBITS | 16
@@ -41,18 +48,28 @@ class Decoder(Protocol):
         ...
 
 
-def decoder(content_encoding: str) -> Decoder | None:
+class _Growth(NamedTuple):
+    """How many bytes may come out of a coding: `free` ones, and `times` those that came."""
+
+    free: int = FREE_BYTES
+    times: int = MOST_GROWTH
+
+
+_USUAL = _Growth()
+
+
+def decoder(content_encoding: str, growth: _Growth = _USUAL) -> Decoder | None:
     """Return a decoder for a Content-Encoding field, None if it names a coding that is not known."""
     names = [name.strip().lower() for name in content_encoding.split(",")]
     codings = [name for name in names if name not in ("", "identity")]
     if len(codings) > _MAX_CODINGS or any(name not in _CODINGS for name in codings):
         return None
-    return _Chain(tuple(_CODINGS[name]() for name in reversed(codings)))
+    return _Chain(tuple(_CODINGS[name]() for name in reversed(codings)), growth)
 
 
 def decode_body(content_encoding: str, body: bytes, limit_bytes: int) -> bytes | None:
     """Return a whole body decoded, None if its coding is unknown, it does not decode, or it exceeds the limit."""
-    chain = decoder(content_encoding)
+    chain = decoder(content_encoding, _Growth(limit_bytes + 1, 0))
     if chain is None:
         return None
     pieces = bytearray()
@@ -125,20 +142,55 @@ def decoding(meter: Meter, content_encoding: str) -> Meter:
     return meter if isinstance(chain, _Chain) and not chain.stages else DecodingMeter(meter, chain)
 
 
-class _Chain:
-    __slots__ = ("stages",)
+class _TooMuchError(Exception):
+    """More came out of a coding than is undone."""
 
-    def __init__(self, stages: tuple[Decoder, ...]) -> None:
+
+class _Chain:
+    __slots__ = ("_came_bytes", "_grown_bytes", "_growth", "_overrun", "stages")
+
+    def __init__(self, stages: tuple[Decoder, ...], growth: _Growth) -> None:
         self.stages = stages
+        self._growth = growth
+        self._came_bytes = 0
+        self._grown_bytes = [0] * len(stages)
+        self._overrun = False
 
     @property
     def failed(self) -> bool:
-        return any(stage.failed for stage in self.stages)
+        return self._overrun or any(stage.failed for stage in self.stages)
 
     def feed(self, data: bytes, sink: Sink) -> None:
-        for stage in reversed(self.stages):
-            sink = _into(stage, sink)
-        sink(data)
+        at = 0
+        while at < len(data) and not self._overrun:
+            size = _STRIDE_BYTES - self._came_bytes % _STRIDE_BYTES
+            piece = data[at : at + size]
+            at += len(piece)
+            try:
+                self._feed(piece, sink)
+            except _TooMuchError:
+                self._overrun = True
+            self._came_bytes += len(piece)
+
+    def _feed(self, piece: bytes, sink: Sink) -> None:
+        stride = self._came_bytes // _STRIDE_BYTES + 1
+        most_bytes = self._growth.free + self._growth.times * stride * _STRIDE_BYTES
+        for number, stage in reversed(list(enumerate(self.stages))):
+            sink = _into(stage, self._bounded(number, most_bytes, sink))
+        sink(piece)
+
+    def _bounded(self, number: int, most_bytes: int, sink: Sink) -> Sink:
+        def take(piece: bytes) -> None:
+            left_bytes = most_bytes - self._grown_bytes[number]
+            self._grown_bytes[number] += len(piece)
+            if len(piece) <= left_bytes:
+                sink(piece)
+                return
+            if left_bytes > 0:
+                sink(piece[:left_bytes])
+            raise _TooMuchError
+
+        return take
 
 
 def _into(stage: Decoder, sink: Sink) -> Sink:

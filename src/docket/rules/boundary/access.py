@@ -17,6 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from typing import TypeAlias
 
 from docket.formats.ledger.network_events import NetDenied
@@ -78,9 +79,10 @@ def knock(head: RequestHead, token: str) -> Knock:
     if not head.target.startswith("/"):
         return TurnedAway(Door.ABSOLUTE_FORM)
     hosts = values(head.headers, b"host")
-    if len(hosts) != 1 or not _LOOPBACK.fullmatch(hosts[0].decode("latin-1")):
+    if len(hosts) != 1 or not _is_loopback(hosts[0]):
         return TurnedAway(Door.FOREIGN_HOST)
-    if any(not _is_own(origin.decode("latin-1")) for origin in values(head.headers, b"origin")):
+    origins = values(head.headers, b"origin")
+    if origins and not all(_is_own(origin.decode("latin-1")) for origin in origins):
         return TurnedAway(Door.FOREIGN_ORIGIN)
     path, mark, query = head.target[1:].partition("?")
     first, _, rest = path.partition("/")
@@ -95,6 +97,8 @@ def knock(head: RequestHead, token: str) -> Knock:
 
 def without_token(head: RequestHead) -> RequestHead:
     """Return the head of a request that was let in, as its provider may see it: without the token in its headers."""
+    if not values(head.headers, _TOKEN) and not values(head.headers, _CARRIER):
+        return head
     if not any(True for _ in _tokens(head.headers)):
         return head
     fields: list[tuple[bytes, bytes]] = []
@@ -113,6 +117,11 @@ def _tokens(headers: Headers) -> Iterator[bytes]:
     for value in values(headers, _CARRIER):
         if value.startswith(_CARRIED):
             yield value.removeprefix(_CARRIED).partition(b" ")[0]
+
+
+@lru_cache(maxsize=16)
+def _is_loopback(host: bytes) -> bool:
+    return _LOOPBACK.fullmatch(host.decode("latin-1")) is not None
 
 
 def _is_own(origin: str) -> bool:

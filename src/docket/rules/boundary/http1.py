@@ -14,8 +14,8 @@ It moves no bytes: `engines.boundary` owns the sockets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
@@ -221,14 +221,19 @@ def idle_seconds(head: ResponseHead) -> int | None:
     return None
 
 
-def end_to_end(headers: Headers, *, also: Iterable[bytes] = ()) -> Headers:
+def end_to_end(headers: Headers, *, also: tuple[bytes, ...] = ()) -> Headers:
     """Return the headers that go on: without the hop-by-hop ones, those Connection names, and `also`."""
-    dropped = HOP_BY_HOP.union(also) if also else HOP_BY_HOP
+    dropped = _hop_by_hop_and(also)
     wanted = elements(headers, b"connection")
     if wanted:
         # A length is framing: a message that names it as hop-by-hop would lose its end.
         dropped = dropped.union({item.encode("latin-1") for item in wanted} - {b"content-length"})
     return tuple([field for field in headers if field[0].lower() not in dropped])
+
+
+@lru_cache(maxsize=16)
+def _hop_by_hop_and(also: tuple[bytes, ...]) -> frozenset[bytes]:
+    return HOP_BY_HOP.union(also)
 
 
 def encode_request(head: RequestHead) -> bytes:

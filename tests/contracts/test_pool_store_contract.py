@@ -38,7 +38,7 @@ def store(request, tmp_path):
     opened.close()
 
 
-def ask(store, run_id, need, least=None, ahead=0, day=MONDAY):
+def ask(store, run_id, need, least=None, ahead=0, *, day=MONDAY):
     question = PoolAsk(need_micros=need, least_micros=need if least is None else least, ahead_micros=ahead)
     return store.reserve("team", run_id, question, day).granted_micros
 

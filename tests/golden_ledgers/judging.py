@@ -63,10 +63,7 @@ def chained(items: Sequence[Body], originals: Sequence[Event] = ()) -> list[Even
     for seq, (type_, ts, data) in enumerate(items):
         origin = data.get("origin")
         place = places.get(origin.get("hash"), seq) if isinstance(origin, dict) else seq
-        if place < seq:
-            told = {**data, "origin": {**origin, "hash": events[place].hash}}
-        else:
-            told = data
+        told = {**data, "origin": {**origin, "hash": events[place].hash}} if place < seq else data
         prev = events[-1].hash if events else GENESIS
         events.append(seal(draft(type_, told), seq=seq, ts=ts, prev=prev))
     return events

@@ -119,7 +119,6 @@ class Boundary:
             self._leave_pools(self._world.pools)
         return BoundaryEnd(state=BoundaryState(), budget=budget, turned_away=0)
 
-
     def _leave_pools(self, pools: PoolEntry) -> None:
         with suppress(DocketError):
             for name in sorted(pools.limits):

@@ -217,7 +217,6 @@ class Server:
             self._leave_pools(room)
         self._ended = BoundaryEnd(state=room.shared.desk.state(), budget=budget, turned_away=room.shared.door.total)
 
-
     def _leave_pools(self, room: Room) -> None:
         if self._line is None or room.shared.desk.pools is None:
             return

@@ -173,7 +173,7 @@ class CapsPolicy(Section):
         default=None,
         metadata=key(
             Count(optional=True),
-            "How often the run may send a request again that has been answered; more is taken for a loop. The same body "
+            "How often the run may send a request again that has been answered; more is a loop. The same body "
             "counts as the same request whatever its ids, and what is sent again after an error does not count.",
             later=True,
         ),
@@ -240,7 +240,7 @@ class ResiliencePolicy(Section):
         default=45,
         metadata=key(
             Count(),
-            "Seconds a call waits at most for its turn under these two limits; one that could not go in time is answered "
+            "Seconds a call waits at most for its turn under these limits; one that could not go in time is answered "
             "429 with the seconds it would take. 0 never waits.",
             later=True,
         ),

@@ -123,7 +123,7 @@ def kept_upstream(entry: ProviderVariables, url: str, source: str) -> dict[str, 
 
 
 def proxy_variables(base_url: str) -> dict[str, str]:
-    """Return the variables that make a boundary the proxy of a program and of its children; the token is the password."""
+    """Return the variables that make a boundary the proxy of a program and its children; the token is the password."""
     origin, _, token = base_url.rpartition("/")
     proxy = f"http://docket:{token}@{origin.partition('://')[2]}"
     # Node's own fetch looks at the others only with the last one.

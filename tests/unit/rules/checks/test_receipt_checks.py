@@ -96,8 +96,8 @@ def test_without_a_ledger_what_needs_one_is_skipped_and_the_receipt_is_consisten
     assert verdict.word is Word.CONSISTENT
     without = [check.name for check in verdict.checks if check.detail == "no ledger was given"]
     assert without == [
-        "ledger-chain", "retained-responses", "head", "event-count", "merkle-root", "ledger-file-digest", "usage-rows-rebound",
-        "ledger-payloads", "session-shape", "event-order", "components", "cap-limits", "receipt-rebuild",
+        "ledger-chain", "retained-responses", "head", "event-count", "merkle-root", "ledger-file-digest",
+        "usage-rows-rebound", "ledger-payloads", "session-shape", "event-order", "components", "cap-limits", "receipt-rebuild",
     ]  # fmt: skip
 
 

@@ -63,7 +63,7 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 @click.option("--max-repeats", type=click.IntRange(min=0), help="Times an answered request may be sent again.")
 @click.option("--max-calls-per-minute", type=click.IntRange(min=1), help="Model calls in any 60 seconds; more wait.")
 @click.option("--cache", is_flag=True, help="Answer a call that was answered before with the same reply.")
-@click.option("--cache-ttl", metavar="SECONDS", help="How long a reply may be used again; 0 is no limit. Means --cache.")
+@click.option("--cache-ttl", metavar="SECONDS", help="How long a reply may be used; 0 is no limit. Means --cache.")
 @click.option("--cache-max-hits", type=click.IntRange(min=0),
               help="Answers from the cache in the run; 0 is no ceiling. Means --cache.")  # fmt: skip
 @click.option("--record-responses", is_flag=True, help="Keep the bodies of replies beside the ledger.")

@@ -34,6 +34,30 @@ _VERTEX = "/v1/projects/p/locations/europe-west1/publishers"
         ("anthropic", "POST", "/v1/messages/batches/files", "unknown", "unknown"),
         ("openai", "POST", "/v1/uploads/u_1/parts", "free", None),
         ("openai", "POST", "/v1/moderations", "free", None),
+        ("openai", "POST", "/v1/conversations", "free", None),
+        ("openai", "POST", "/v1/conversations/conv_1/items", "free", None),
+        ("openai", "POST", "/v1/organization/projects/p_1/users", "free", None),
+        ("anthropic", "POST", "/v1/organizations/invites", "free", None),
+        ("openai", "POST", "/openai/v1/files", "free", None),
+        ("openai", "POST", "/v1/batches/b_1/cancel", "free", None),
+        # Some bill these: Mistral's conversations run a model.
+        ("mistral", "POST", "/v1/conversations", "unknown", "unknown"),
+        ("mistral", "POST", "/v1/conversations/conv_1", "unknown", "unknown"),
+        ("openai", "POST", "/v1/conversations/conv_1/restart", "unknown", "unknown"),
+        ("mistral", "POST", "/v1/moderations", "unknown", "unknown"),
+        ("openai", "POST", "/v1/chat/moderations", "unknown", "unknown"),
+        ("openai", "POST", "/api/create", "unknown", "unknown"),
+        ("openai", "POST", "/api/event_logging/batch", "unknown", "unknown"),
+        # A server behind a gateway may be routed by the end of a path, and one that is old by its beginning.
+        ("openai", "POST", "/v1/files/images/generations", "unknown", "unknown"),
+        ("openai", "POST", "/files/v1/audio/speech", "unknown", "unknown"),
+        ("openai", "POST", "/v1/organization/v1/images/generations", "unknown", "unknown"),
+        ("anthropic", "POST", "/v1/organizations/acme/v1/rerank", "unknown", "unknown"),
+        ("openai", "POST", "/v1/chat/completions/cancel", "unknown", "unknown"),
+        ("anthropic", "POST", "/v1/messages/cancel", "unknown", "unknown"),
+        ("openai", "POST", "/v1/embeddings/input_tokens", "unknown", "unknown"),
+        ("openai", "POST", "/v1/images/generations/cancel", "unknown", "unknown"),
+        ("openai", "POST", "/v1//files", "unknown", "unknown"),
         ("openai", "GET", "/v1/models", "free", None),
         ("openai", "HEAD", "/v1/chat/completions", "free", None),
         ("openai", "OPTIONS", "/", "free", None),
@@ -105,6 +129,13 @@ def test_what_a_path_stands_for(name: str, method: str, path: str, kind: str, wi
     endpoint = registry.provider(name).classify(method, path)
     assert endpoint.kind is EndpointKind(kind)
     assert (endpoint.wire.name if endpoint.wire else None) == wire
+
+
+def test_a_server_of_this_machine_has_ollamas_free_endpoints_whatever_its_name() -> None:
+    local = registry.with_upstream("local", "http://127.0.0.1:11434")
+    assert local.classify("POST", "/api/show").kind is EndpointKind.FREE
+    hosted = registry.with_upstream("local", "https://gw.example")
+    assert hosted.classify("POST", "/api/show").kind is EndpointKind.UNKNOWN
 
 
 @pytest.mark.parametrize(

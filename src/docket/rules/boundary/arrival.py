@@ -11,6 +11,7 @@ What happens with a metered one is `exchange`'s, with one that passes `passing`'
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
@@ -18,12 +19,11 @@ from typing import TypeAlias
 from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
-from docket.formats.run.policy_spending import UnknownEndpoints
 from docket.rules.boundary.access import Door, Entered, TurnedAway, knock, without_token
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.forwarding import asks_for_upgrade, has_dot_segment, overrides_its_method
 from docket.rules.boundary.handshake import Upgrading, metered_upgrade
-from docket.rules.boundary.http1 import NO_BODY, RequestHead, joined, request_framing
+from docket.rules.boundary.http1 import NO_BODY, RequestHead, joined, request_framing, values
 from docket.rules.boundary.own import Visit, visit_of
 from docket.rules.boundary.protocol import Command, Finish, Record
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
@@ -34,6 +34,7 @@ from docket.rules.providers.endpoints import ANY_WIRE
 from docket.rules.providers.interface import Endpoint, EndpointKind, RequestTarget, Wire
 from docket.rules.providers.registry import Provider
 
+_LISTS = re.compile(r"(?:/[A-Za-z0-9_.-]+)*/(?:models|files)(?:/[A-Za-z0-9_.-]+)?/?")
 _TURNED_AWAY = {
     Door.CONNECT: "docket's boundary is no proxy: point the agent's base URL at it instead\n",
     Door.ABSOLUTE_FORM: "docket's boundary is no proxy: send requests to the base URL it was given\n",
@@ -94,22 +95,24 @@ def arrive(head: RequestHead, terms: Terms) -> Arrival:
     if isinstance(entered, TurnedAway):
         text = _TURNED_AWAY.get(entered.kind)
         return Closed(entered.kind, (not_found() if text is None else plain_text(405, text), Finish()))
-    head = without_token(head)
-    asked = Asked(provider=entered.provider, path=entered.recorded_path)
+    head, path = without_token(head), entered.recorded_path
     provider = terms.providers.get(entered.provider)
     if provider is None:
-        return _unknown_provider(head, asked, entered, terms)
-    if has_dot_segment(entered.path):
+        return _unknown_provider(head, Asked(provider=entered.provider, path=path), entered, terms)
+    if has_dot_segment(path):
+        asked = Asked(provider=provider.name, path=path)
         return Denied(asked, Refused(reason=Reason.MALFORMED_MESSAGE, detail="the path has a dot segment"))
     endpoint = _endpoint(provider, head, entered)
-    asked = Asked(provider=provider.name, path=entered.recorded_path, wire=endpoint.wire)
+    asked = Asked(provider=provider.name, path=path, wire=endpoint.wire)
     if asks_for_upgrade(head):
         # Faults are drilled into replies of HTTP, which clients fall back to.
         metered = metered_upgrade(asked, provider, entered, head) if terms.faults is None else None
         return metered or _no_upgrade(head, asked, terms)
-    signed = signed_for_host(RequestTarget(path=entered.rest, headers=head.headers))
-    if signed is not None:
-        return Denied(asked, Refused(reason=Reason.SIGNED_FOR_HOST, detail=signed))
+    if values(head.headers, b"authorization") or "?" in entered.rest:
+        # A signature stands in one of the two.
+        signed = signed_for_host(RequestTarget(path=entered.rest, headers=head.headers))
+        if signed is not None:
+            return Denied(asked, Refused(reason=Reason.SIGNED_FOR_HOST, detail=signed))
     if endpoint.kind is EndpointKind.BILLED and endpoint.wire is not None:
         return Metered(asked, Weighed(provider=provider, wire=endpoint.wire, head=head, entered=entered))
     if endpoint.kind is EndpointKind.UNKNOWN and not _may_pass(entered, terms.policy):
@@ -141,13 +144,10 @@ def _no_upgrade(head: RequestHead, asked: Asked, terms: Terms) -> Answered:
 
 
 def _may_pass(entered: Entered, policy: Policy) -> bool:
-    budget = policy.budget
-    bound = policy.caps.max_usd is not None or policy.caps.max_tokens is not None
-    ruled = bool(policy.models.allow or policy.models.deny)
-    if budget.unknown_endpoints is UnknownEndpoints.PASS or not (bound or ruled):
+    if not policy.refuses_unknown_endpoints:
         return True
     named = entered.recorded_path.removeprefix("/").rstrip("/")
-    return any(fnmatchcase(named, pattern) for pattern in budget.pass_endpoints)
+    return any(fnmatchcase(named, pattern) for pattern in policy.budget.pass_endpoints)
 
 
 def _endpoint(provider: Provider, head: RequestHead, entered: Entered) -> Endpoint:
@@ -155,5 +155,7 @@ def _endpoint(provider: Provider, head: RequestHead, entered: Entered) -> Endpoi
     if endpoint.kind is not EndpointKind.FREE:
         return endpoint
     with_body = request_framing(head) != NO_BODY
-    as_billed = with_body and provider.classify("POST", entered.rest).kind is EndpointKind.BILLED
-    return Endpoint(EndpointKind.UNKNOWN, ANY_WIRE) if as_billed or overrides_its_method(head) else endpoint
+    # A server that goes by the path alone would take a body with GET for what it takes with POST.
+    posted = with_body and _LISTS.fullmatch(entered.path) is None
+    may_bill = posted and provider.classify("POST", entered.rest).kind is not EndpointKind.FREE
+    return Endpoint(EndpointKind.UNKNOWN, ANY_WIRE) if may_bill or overrides_its_method(head) else endpoint

@@ -12,13 +12,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from docket.rules.boundary.http1 import Framing, Headers, RequestHead, ResponseHead, elements, end_to_end, values
 from docket.rules.providers.registry import Provider
 
 READABLE_CODINGS = ("gzip", "deflate", "br", "zstd", "identity")
-_METHOD_OVERRIDES = frozenset((b"x-http-method-override", b"x-method-override", b"x-http-method"))
+_METHOD_OVERRIDES = frozenset(("x-http-method-override", "x-method-override", "x-http-method"))
+_PATH_OVERRIDES = frozenset(("x-original-url", "x-rewrite-url", "x-original-uri"))
+_QUERY_OVERRIDES = _METHOD_OVERRIDES | {"_method", "$httpmethod", "httpmethod"}
 _REQUEST_IDS = (b"request-id", b"x-request-id", b"apim-request-id", b"x-amzn-requestid")
 _PORTS = {"http": 80, "https": 443}
 
@@ -116,8 +118,13 @@ def request_id_of(head: ResponseHead | None) -> str | None:
 
 
 def overrides_its_method(head: RequestHead) -> bool:
-    """Whether the request asks to be served as one of another method."""
-    return any(name.lower() in _METHOD_OVERRIDES for name, _ in head.headers)
+    """Whether the request asks to be served as one of another method, or at another path."""
+    names = {name.decode("latin-1").lower().replace("_", "-") for name, _ in head.headers}
+    if not names.isdisjoint(_METHOD_OVERRIDES | _PATH_OVERRIDES):
+        return True
+    query = head.target.partition("?")[2]
+    asked = {unquote(item.partition("=")[0]).lower() for item in query.replace(";", "&").split("&")}
+    return not asked.isdisjoint(_QUERY_OVERRIDES)
 
 
 def asks_for_upgrade(head: RequestHead) -> bool:

@@ -3,8 +3,8 @@
 Rules:
 1. The wire follows from the end of the path, so that gateways with prefixes of their own are read too.
 2. An endpoint is billed, free, or unknown; an unknown one is the policy's to allow, and is metered where it is.
-3. Free is only what every server reads as the same endpoint: one that unescapes, cuts at a mark or routes by the
-   beginning must not find a billed one in it.
+3. Free is only a path that is written out here from its first slash, at a provider that does not bill it: a server
+   that unescapes, cuts at a mark, or routes by the beginning or the end must not find a billed one in it.
 
 Where a provider stands and what it charges is `registry`'s.
 """
@@ -71,38 +71,49 @@ _BILLED: tuple[tuple[str, Wire], ...] = (
     ("/api/embeddings", OLLAMA),
     ("/embeddings", ANY_WIRE),
 )
-# POST endpoints that providers do not bill, by the end of the path or by a part of it.
-_FREE_ENDS = (
-    "/count_tokens", "/input_tokens", "/files", "/uploads", "/moderations", "/conversations", "/cancel", "/tokenize",
-    "/detokenize", "/api/show", "/api/pull", "/api/push", "/api/create", "/api/copy", "/api/me", "/api/signout",
+# What may stand before an endpoint of a provider's own: versions, and the words that providers put there themselves.
+_BEFORE = r"(?:/(?:v[0-9][a-z0-9]{0,9}|api|openai|inference|upload|anthropic))*"
+_ID = r"[A-Za-z0-9_.-]+"
+# POST endpoints that no provider bills.
+_FREE_ANYWHERE = re.compile(
+    _BEFORE
+    + "(?:"
+    + "|".join(
+        (
+            "/messages/count_tokens", f"/messages/batches/{_ID}/cancel", "/responses/input_tokens",
+            f"/responses/{_ID}/cancel", f"/interactions/{_ID}/cancel", f"/batches/{_ID}/cancel",
+            f"/fine_tuning/jobs/{_ID}/cancel", "/files", "/uploads", f"/uploads/{_ID}/(?:parts|complete|cancel)",
+            "/tokenize", "/detokenize",
+        )
+    )
+    + ")"
 )  # fmt: skip
-_FREE_INSIDE = (
-    "/files/",
-    "/uploads/",
-    "/organizations/",
-    "/organization/",
-    "/event_logging/",
-    "/conversations/",
-    "/api/blobs/",
+_OPENAI = re.compile(
+    _BEFORE + rf"(?:/moderations|/conversations(?:/{_ID}(?:/items)?)?|/organization(?:/(?!v[0-9]){_ID})+)"
 )
-# A reply to one of these is billed under the path before the slash; below it stand other methods.
-_BILLED_BELOW = (*(f"{end}/" for end, _ in _BILLED), "/interactions/")
-_FREE_BELOW_BILLED = ("/count_tokens", "/input_tokens", "/cancel")
+# Those that some bill and these do not: Mistral's conversations and moderations cost, for one.
+_FREE_AT = {
+    "openai": _OPENAI,
+    "azure": _OPENAI,
+    "anthropic": re.compile(_BEFORE + rf"(?:/event_logging(?:/{_ID})+|/organizations(?:/(?!v[0-9]){_ID})+)"),
+    "ollama": re.compile(
+        rf"/api/(?:show|pull|push|create|copy|me|signout|blobs/(?:sha256:)?{_ID})",
+    ),
+}
 _BEDROCK = re.compile(r".*/model/[^/]+/(?:(converse)(?:-stream)?|invoke(?:-with-response-stream)?)")
 # An id may hold an escaped colon, and the slash of a profile's ARN.
 _BEDROCK_COUNT = re.compile(
     r"/model/(?:arn(?:[A-Za-z0-9._:-]|%3[Aa])*(?:inference-profile|foundation-model)%2[Ff])?"
     r"(?:[A-Za-z0-9._:-]|%3[Aa])+/count-tokens"
 )
-_PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
 _FETCHED_RESULTS = re.compile(r"/messages/batches/[^/]+/results$|/files/[^/]+/content$")
 _FETCHED_RESPONSE = re.compile(r"/responses/[^/]+$")
 _UNKNOWN = Endpoint(EndpointKind.UNKNOWN, ANY_WIRE)
 _FREE = Endpoint(EndpointKind.FREE)
 
 
-def classify(method: str, path: str) -> Endpoint:
-    """Return what a request stands for; `path` may carry a query."""
+def classify(method: str, path: str, provider: str = "") -> Endpoint:
+    """Return what a request stands for at a provider; `path` may carry a query."""
     bare = path.partition("?")[0].rstrip("/")
     if method in _READING_METHODS:
         return _fetched(bare) if method == "GET" else _FREE
@@ -119,9 +130,9 @@ def classify(method: str, path: str) -> Endpoint:
     if bedrock is not None:
         return Endpoint(EndpointKind.BILLED, BEDROCK_CONVERSE if bedrock[1] else BEDROCK_INVOKE)
     google = classify_google(bare)
-    if google is not None and (google.kind is not EndpointKind.FREE or not _is_below_billed(bare)):
+    if google is not None:
         return google
-    return _FREE if _is_free(bare) else _UNKNOWN
+    return _FREE if _is_free(bare, provider) else _UNKNOWN
 
 
 def _fetched(path: str) -> Endpoint:
@@ -132,19 +143,8 @@ def _fetched(path: str) -> Endpoint:
     return fetched_google(path) or _FREE
 
 
-def _is_below_billed(path: str) -> bool:
-    return any(below in path for below in _BILLED_BELOW)
-
-
-def _is_free(path: str) -> bool:
-    # Free only where every server reads the path as the same endpoint: one that unescapes, cuts at a mark or routes
-    # by the beginning could find a billed one in it.
-    if _BEDROCK_COUNT.fullmatch(path):
+def _is_free(path: str, provider: str) -> bool:
+    if _BEDROCK_COUNT.fullmatch(path) or _FREE_ANYWHERE.fullmatch(path):
         return True
-    if not _PLAIN.fullmatch(path):
-        return False
-    if ":" in path.rpartition("/")[0]:
-        return False
-    if _is_below_billed(path):
-        return path.endswith(_FREE_BELOW_BILLED)
-    return path.endswith(_FREE_ENDS) or any(part in path for part in _FREE_INSIDE)
+    free = _FREE_AT.get(provider)
+    return free is not None and free.fullmatch(path) is not None

@@ -41,8 +41,12 @@ _FREE_CODE_ASSIST_VERBS = _FREE_VERBS | {
 _NATIVE_VERBS = frozenset(("rawPredict", "streamRawPredict"))
 _CLAUDE = re.compile(r".*/publishers/anthropic/models/[^/]+")
 _CLAUDE_COUNT = "/publishers/anthropic/models/count-tokens:rawPredict"
-_OF_A_MODEL = re.compile(r".*/(?:models|tunedModels|endpoints)/[^/]+")
-_PLAIN = re.compile(r"[A-Za-z0-9/._~:@-]*")
+# Nothing but Google's own collections stands before a model that is free of charge to ask.
+_WORD = r"[A-Za-z0-9._~@-]+"
+_OF_A_MODEL = re.compile(
+    rf"(?:/v[0-9][a-z0-9]*)?(?:/(?:projects|locations|publishers)/{_WORD})*/(?:models|tunedModels|endpoints)/"
+    rf"{_WORD}:[A-Za-z]+"
+)
 _FETCHED_BATCH = re.compile(r"/v1(?:alpha|beta)[a-z0-9]*/batches/[^/]+$")
 _FETCHED_INTERACTION = re.compile(r"/v1[a-z0-9]*/interactions/[^/]+$")
 
@@ -55,7 +59,7 @@ def classify_google(path: str) -> Endpoint | None:
         return Endpoint(EndpointKind.UNKNOWN, GEMINI)
     verb = google_verb(path)
     if verb in _NATIVE_VERBS and _CLAUDE.fullmatch(path):
-        is_free = path.endswith(_CLAUDE_COUNT) and _is_one_method(path)
+        is_free = path.endswith(_CLAUDE_COUNT) and _OF_A_MODEL.fullmatch(path) is not None
         return Endpoint(EndpointKind.FREE) if is_free else Endpoint(EndpointKind.BILLED, VERTEX_CLAUDE)
     if verb in _BILLED_VERBS:
         return Endpoint(EndpointKind.BILLED, GEMINI)
@@ -63,7 +67,7 @@ def classify_google(path: str) -> Endpoint | None:
         return Endpoint(EndpointKind.UNKNOWN, GEMINI)
     if path == f"/{_CODE_ASSIST}:{verb}":
         return Endpoint(EndpointKind.FREE) if verb in _FREE_CODE_ASSIST_VERBS else None
-    is_free = verb in _FREE_VERBS and _OF_A_MODEL.fullmatch(path) is not None and _is_one_method(path)
+    is_free = verb in _FREE_VERBS and _OF_A_MODEL.fullmatch(path) is not None
     return Endpoint(EndpointKind.FREE) if is_free else None
 
 
@@ -72,7 +76,3 @@ def fetched_google(path: str) -> Endpoint | None:
     if _FETCHED_BATCH.search(path):
         return Endpoint(EndpointKind.FREE, GEMINI_BATCHES)
     return Endpoint(EndpointKind.FREE, GEMINI_INTERACTIONS) if _FETCHED_INTERACTION.search(path) else None
-
-
-def _is_one_method(path: str) -> bool:
-    return path.count(":") == 1 and _PLAIN.fullmatch(path) is not None

@@ -48,7 +48,8 @@ class Provider:
         """Return what a request stands for; `path` may carry a query."""
         from docket.rules.providers.endpoints import classify  # noqa: PLC0415 - see above
 
-        return classify(method, path)
+        # Whatever runs on this machine and is called otherwise is most often Ollama, and free.
+        return classify(method, path, "ollama" if self.free else self.name)
 
     def url(self, path: str) -> str:
         """Return the upstream's URL for a path that came in after the provider's name."""

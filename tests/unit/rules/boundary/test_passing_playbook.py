@@ -239,10 +239,28 @@ def test_a_method_in_disguise_is_an_unknown_endpoint(name, method, path):
     assert len(free.payloads(ModelResponse)) == 1
 
 
+@pytest.mark.parametrize(
+    ("path", "header"),
+    [
+        ("/openai/v1/files?_method=POST", None),
+        ("/openai/v1/files?a=b&%5Fmethod=post", None),
+        ("/gemini/v1beta/models?%24httpMethod=POST", None),
+        ("/openai/v1/files", "X_HTTP_Method_Override: POST"),
+        ("/openai/v1/files", "X-Original-URL: /v1/responses"),
+        ("/openai/v1/files", "X-Rewrite-URL: /v1/responses"),
+    ],
+)
+@pytest.mark.parametrize("method", ["GET", "DELETE", "HEAD"])
+def test_a_method_or_a_path_in_another_disguise(method, path, header):
+    play = Stage(caps(max_usd=Usd(10**6)), provider=path.split("/")[1]).play()
+    assert names(play.head(path, method, *([header] if header else [])))[-2:] == ["Refuse", "Finish"]
+
+
 @pytest.mark.parametrize("framing", ["Content-Length: 5", "Transfer-Encoding: chunked"])
 def test_a_get_with_a_body_where_a_post_is_billed_is_an_unknown_endpoint(framing):
     stage = Stage(caps(max_usd=Usd(10**6)), provider="openai")
     assert names(stage.play().head("/openai/v1/chat/completions", "GET", framing))[-2:] == ["Refuse", "Finish"]
+    assert names(stage.play().head("/openai/v1/images/generations", "GET", framing))[-2:] == ["Refuse", "Finish"]
     assert names(stage.play().head("/openai/v1/models", "GET", framing)) == ["Connect"]
     assert names(stage.play().head("/openai/v1/chat/completions", "GET", "Content-Length: 0")) == ["Connect"]
 

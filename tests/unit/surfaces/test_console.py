@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 
 import pytest
 
@@ -21,10 +22,19 @@ from docket.surfaces.cli.main import main
         ("\x9b31m", "\\x9b31m"),
         ("\u202eevil", "\\u202eevil"),
         ("half \ud800", "half \\ud800"),
+        ("caf\udce9", "caf\\xe9"),
+        ("tag \U000e0041", "tag \\U000e0041"),
     ],
 )
 def test_control_characters_are_made_visible(text, shown):
     assert console.plain(text) == shown
+
+
+def test_json_holds_no_control_character_and_no_other_text_than_it_was_given():
+    given = {"name": "\x1b[31m\x7f\x9b é \u202e \udcff"}
+
+    assert console.as_json(given, indent=None) == '{"name": "\\u001b[31m\\u007f\\u009b \\u00e9 \\u202e \\udcff"}'
+    assert json.loads(console.as_json(given)) == given
 
 
 class Stream(io.StringIO):

@@ -10,6 +10,7 @@ keep docket from stopping it. A result that cannot be written is an error.
 
 from __future__ import annotations
 
+import json
 import os
 import select
 import sys
@@ -33,8 +34,14 @@ def colour_for(stream: TextIO) -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()
 
 
-# Marks of direction, line and paragraph separators, invisible operators, halves of characters.
-_UNSEEN = ((0x061C, 0x061C), (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF))
+# Marks of direction, line and paragraph separators, invisible operators, halves of characters, marks between the lines,
+# tags.
+_UNSEEN = (
+    (0x061C, 0x061C), (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F), (0xD800, 0xDFFF), (0xFEFF, 0xFEFF),
+    (0xFFF9, 0xFFFB), (0xE0000, 0xE007F),
+)  # fmt: skip
+# How bytes of a name that are not UTF-8 come (PEP 383).
+_FOREIGN_BYTES = (0xDC80, 0xDCFF)
 
 
 def plain(text: str) -> str:
@@ -46,9 +53,16 @@ def _visible(char: str) -> str:
     code = ord(char)
     if code < 0x20 or 0x7F <= code < 0xA0:
         return f"\\x{code:02x}"
+    if _FOREIGN_BYTES[0] <= code <= _FOREIGN_BYTES[1]:
+        return f"\\x{code & 0xFF:02x}"
     if any(first <= code <= last for first, last in _UNSEEN):
-        return f"\\u{code:04x}"
+        return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
     return char
+
+
+def as_json(value: object, *, indent: int | None = 2) -> str:
+    """Return `value` as JSON in ASCII without any control character, so that it drives no terminal either."""
+    return json.dumps(value, indent=indent).replace("\x7f", "\\u007f")
 
 
 def result(text: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -186,7 +185,7 @@ def tell(asked: RunArguments, result: RunResult) -> None:
     for problem in result.problems:
         console.warn(console.plain(problem.detail))
     if asked.as_json:
-        console.note(json.dumps(_members(result)))
+        console.note(console.as_json(_members(result), indent=None))
         return
     if result.receipt is None:
         console.warn(f"no receipt could be written; the ledger stands at {console.plain(str(result.ledger_path))}")

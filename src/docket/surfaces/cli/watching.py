@@ -9,7 +9,6 @@ Rules:
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -147,7 +146,7 @@ class LinesScreen:
     def show(self, frame: Frame, *, is_new: bool) -> None:  # noqa: ARG002 - the port's signature
         """Say what no event says: that the run's docket is gone."""
         if frame.state is State.KILLED:
-            console.result(f"{frame.number}: {frame.ending}")
+            console.result(console.plain(f"{frame.number}: {frame.ending}"))
 
     def close(self) -> None:
         """Nothing was taken."""
@@ -166,7 +165,7 @@ class JsonScreen:
     def show(self, frame: Frame, *, is_new: bool) -> None:
         """Print the look."""
         if is_new or frame.state is not self._state:
-            console.result(json.dumps(live.document(frame), ensure_ascii=False, indent=self._indent))
+            console.result(console.as_json(live.document(frame), indent=self._indent))
         self._state = frame.state
 
     def close(self) -> None:

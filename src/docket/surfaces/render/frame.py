@@ -102,7 +102,7 @@ def _bar(row: CapRow, frame: Frame, width: int) -> RenderableType:
 
 
 def _calls(fold: LiveFold, width: int, room: int) -> Iterator[RenderableType]:
-    yield _fitted(Text("calls  ", style="bold").append(live.call_summary(fold), style="not bold"), width)
+    yield _fitted(Text("calls  ", style="bold").append(plain(live.call_summary(fold)), style="not bold"), width)
     shown = list(fold.recent)[-room:] if room else []
     if not shown:
         return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 
 import click
@@ -42,7 +41,7 @@ def agents(name: str | None, *, as_json: bool) -> int:
     found = [_agent(recipe) for recipe in chosen]
     if as_json:
         documents: list[JsonValue] = [_members(agent) for agent in found]
-        console.result(json.dumps(documents if name is None else documents[0], indent=2))
+        console.result(console.as_json(documents if name is None else documents[0]))
         return exits.OK
     lines = table(found) if name is None else at_length(found[0], min(shutil.get_terminal_size().columns, _MAX_WIDTH))
     for number, line in enumerate(lines):

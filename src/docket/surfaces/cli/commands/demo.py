@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
@@ -36,7 +35,7 @@ def demo(max_usd: str, *, keep: bool, as_json: bool) -> int:
     steps = _Steps(silent=as_json)
     result = run_demo(options, steps.show)
     if as_json:
-        console.result(json.dumps(result.to_json(), ensure_ascii=False, indent=2))
+        console.result(console.as_json(result.to_json()))
     else:
         _sum_up(result)
     return exits.FAILED if result.problems else exits.OK

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -30,7 +29,7 @@ def doctor(docket_dir: Path | None, *, as_json: bool) -> int:
     failed = any(item.level is Level.PROBLEM for item in findings)
     if as_json:
         members = [{"name": f.name, "level": str(f.level), "detail": f.detail, "hint": f.hint} for f in findings]
-        console.result(json.dumps({"ok": not failed, "findings": members}, indent=2))
+        console.result(console.as_json({"ok": not failed, "findings": members}))
     else:
         for item in findings:
             _show(item)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -80,7 +79,7 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
     shown = _Phases(len(asked.phases), silent=bool(options["as_json"]))
     day, ended_by = run_game_day(asked, shown.show)
     if options["as_json"]:
-        console.result(json.dumps(day.to_json() | {"out": str(asked.out)}, ensure_ascii=False, indent=2))
+        console.result(console.as_json(day.to_json() | {"out": str(asked.out)}))
     else:
         _sum_up(day, asked.out)
     if ended_by is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 import click
@@ -73,7 +72,7 @@ def show(name: str, *, as_json: bool) -> int:
     finally:
         store.close()
     if as_json:
-        console.result(json.dumps(document(balance), indent=2))
+        console.result(console.as_json(document(balance)))
         return exits.OK
     for line in _lines(balance):
         console.result(line)
@@ -173,7 +172,7 @@ def _list(*, as_json: bool) -> int:
         if error.reason != Reason.NOT_FOUND:
             raise
         if as_json:
-            console.result(json.dumps({"pools": []}, indent=2))
+            console.result(console.as_json({"pools": []}))
         else:
             console.say("there is no pool on this machine; docket pools set NAME --daily-usd AMOUNT makes one")
         return exits.OK
@@ -182,7 +181,7 @@ def _list(*, as_json: bool) -> int:
     finally:
         store.close()
     if as_json:
-        console.result(json.dumps({"pools": [document(balance) for balance in balances]}, indent=2))
+        console.result(console.as_json({"pools": [document(balance) for balance in balances]}))
         return exits.OK
     for balance in balances:
         for line in _lines(balance):

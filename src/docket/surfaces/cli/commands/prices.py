@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +100,7 @@ def import_(file: Path, *, dry_run: bool, as_json: bool) -> int:
         keep_prices(folder, new.data)
     if as_json:
         kept = {**new.book.session_members(), "kept": not dry_run, "left_out": new.left_out}
-        console.result(json.dumps({**kept, "changes": [change.to_json() for change in changes]}, indent=2))
+        console.result(console.as_json({**kept, "changes": [change.to_json() for change in changes]}))
         return exits.OK
     for change in changes[:_SHOWN_CHANGES]:
         console.result(console.plain(_told(change)))
@@ -172,7 +171,7 @@ def _document(book: PriceBook, lines: Sequence[PriceLine]) -> dict[str, JsonValu
 
 def _show(book: PriceBook, lines: Sequence[PriceLine], *, as_json: bool) -> int:
     if as_json:
-        console.result(json.dumps(_document(book, lines), indent=2))
+        console.result(console.as_json(_document(book, lines)))
         return exits.OK
     width = max((len(console.plain(line.family)) for line in lines), default=5)
     provider: str | None = None
@@ -207,7 +206,7 @@ def _origin(book: PriceBook) -> str:
 
 def _unknown(book: PriceBook, unknown: UnknownModel, *, as_json: bool) -> int:
     if as_json:
-        console.result(json.dumps({**_document(book, ()), "nearest": list(unknown.nearest)}, indent=2))
+        console.result(console.as_json({**_document(book, ()), "nearest": list(unknown.nearest)}))
     else:
         near = f"; near it: {', '.join(unknown.nearest)}" if unknown.nearest else ""
         console.say(console.plain(f"no price for the model {unknown.model}{near}"))

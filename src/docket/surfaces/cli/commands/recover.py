@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -47,7 +46,7 @@ def recover(session: str | None, *, every: bool, dry_run: bool, as_json: bool, d
     request = RecoverRequest(layout=layout_at(current_folder(), docket_dir), session=session, dry_run=dry_run)
     recovery = carry_out(request, RecoverWorld(clock=SystemClock()))
     if as_json:
-        console.result(json.dumps(_members(recovery, dry_run=dry_run), indent=2))
+        console.result(console.as_json(_members(recovery, dry_run=dry_run)))
     else:
         _tell(recovery, dry_run=dry_run)
     return _exit_code(recovery, named=session is not None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -126,7 +125,7 @@ def _as_json(rows: Iterator[RunRow], totals: Totals) -> None:
     for row in rows:
         if before:
             console.result(f"{before},")
-        before = "  " + json.dumps(row.to_json(), ensure_ascii=False)
+        before = "  " + console.as_json(row.to_json(), indent=None)
     if before:
         console.result(before)
     sums: dict[str, JsonValue] = {
@@ -137,4 +136,4 @@ def _as_json(rows: Iterator[RunRow], totals: Totals) -> None:
         "cost_usd": str(Usd(totals.cost_micros)),
         "ends": {str(end): number for end, number in sorted(totals.ends.items())},
     }
-    console.result(f' ],\n "totals": {json.dumps(sums)}\n}}')
+    console.result(f' ],\n "totals": {console.as_json(sums, indent=None)}\n}}')

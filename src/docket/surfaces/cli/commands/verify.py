@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,7 +56,7 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
     if as_json:
-        console.result(json.dumps(verdict.to_json(), ensure_ascii=True, indent=2))
+        console.result(console.as_json(verdict.to_json()))
         return exits.OK if verdict.ok else exits.FAILED
     for status, colour, rest in lines(verdict):
         console.result(f"{click.style(status, fg=colour)}  {rest}")

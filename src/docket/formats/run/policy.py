@@ -112,6 +112,12 @@ class Policy:
         budgets = (*self.caps.per_model, *self.caps.per_agent)
         return self.caps.max_model_calls is not None or any(one.max_model_calls is not None for one in budgets)
 
+    @property
+    def refuses_unknown_endpoints(self) -> bool:
+        """Whether what may bill and cannot be metered is refused: a limit or a rule could not be held over it."""
+        limited = self.limits_dollars or self.limits_tokens or bool(self.models.allow or self.models.deny)
+        return limited and self.budget.unknown_endpoints is UnknownEndpoints.REFUSE
+
     def _dollar_limits(self) -> Iterator[str]:
         if self.caps.max_usd is not None:
             yield "caps.max_usd"

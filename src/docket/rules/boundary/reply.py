@@ -201,11 +201,15 @@ class ModelReply:
         told = self._tell(Ended(status=None, outcome=None, reason=reason, sent=sent), now_ns)
         return [Released(), Record(self._error(reason, detail, status, now_ns)), *told]
 
-    def unrecorded(self, now_ns: int) -> list[Command]:
-        """Take the news that the ledger takes nothing more, before anything of the reply has passed."""
+    def unrecorded(self, now_ns: int, *, may_be_sent: bool = False) -> list[Command]:
+        """Take the news that the ledger takes nothing more, before anything of the reply has passed.
+
+        A call that `may_be_sent` and has no reply yet keeps its hold.
+        """
         if self._head is None:
             self.settled = True
-            self._desk.release(self.call.number)
+            let_go = self._desk.keep_unknown if may_be_sent else self._desk.release
+            let_go(self.call.number)
             self._tell(Ended(status=None, outcome=None, reason=Reason.EVIDENCE_FAILED), now_ns)
             return []
         self.settle(Outcome.CUT, now_ns)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
-from docket.formats.run.policy_spending import Admission, UnknownEndpoints
+from docket.formats.run.policy_spending import Admission
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.frames import Piece
 from docket.rules.boundary.lanes import stream_id_of
@@ -88,7 +88,7 @@ def what_is(said: Said, policy: Policy) -> Message:
     if said.too_long:
         return _no(Reason.TOO_LARGE, f"a message is over {MAX_MESSAGE_BYTES} bytes")
     read = loads_object(said.payload)
-    bound = _is_bound(policy)
+    bound = policy.refuses_unknown_endpoints
     if read is None:
         return _no(Reason.BODY_UNREADABLE, "a message is not a JSON object") if bound else Message()
     members = read.members
@@ -109,12 +109,6 @@ def what_is(said: Said, policy: Policy) -> Message:
 
 def _is_ambiguous(members: JsonMap, repeated: str | None) -> bool:
     return repeated in _READ or any(name not in _READ and name.casefold() in _READ for name in members)
-
-
-def _is_bound(policy: Policy) -> bool:
-    ruled = bool(policy.models.allow or policy.models.deny)
-    limited = policy.limits_dollars or policy.limits_tokens or ruled
-    return limited and policy.budget.unknown_endpoints is not UnknownEndpoints.PASS
 
 
 def _no(reason: Reason, detail: str) -> Message:

@@ -107,7 +107,8 @@ class ResponsesSocket:
         """Take the news that the ledger takes nothing more."""
         self._withdraw(now_ns)
         for flight in self._lanes:
-            flight.reply.unrecorded(now_ns)
+            # The socket does not tell which of them stood behind the record that failed.
+            flight.reply.unrecorded(now_ns, may_be_sent=True)
             self._lanes.ended(flight)
 
     def _on(self, event: Event, now_ns: int) -> list[Command]:
@@ -277,7 +278,7 @@ class ResponsesSocket:
                 continue
             crossing, settled, breach = self._hear(piece, now_ns)
             if crossing is not None:
-                return [*commands, *self._cut(crossing, now_ns)]
+                return [*commands, *self._passed(passing), *self._cut(crossing, now_ns), *breaches]
             if settled:
                 commands += [*self._passed(passing), *settled, Await(Mark.DURABLE)]
             breaches += breach

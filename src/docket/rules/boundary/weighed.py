@@ -90,7 +90,8 @@ class Weighed:
         facts = self.wire.read_request(body, RequestTarget(path=self.entered.rest, headers=self.head.headers))
         if facts.max_output_tokens is None or facts.max_output_tokens > most_tokens:
             return False
-        self.lowered, self.facts = body, facts
+        # The gates that let it go, and the record, know it by what the agent sent.
+        self.lowered, self.facts = body, replace(facts, fingerprint=self.facts.fingerprint)
         return True
 
     def forwarded(self, *, ask_for_usage: bool) -> Forwarded:

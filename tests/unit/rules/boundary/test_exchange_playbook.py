@@ -26,6 +26,7 @@ from docket.formats.run.policy_spending import (
     UnknownEndpoints,
     UnknownModels,
 )
+from docket.formats.run.sub_budgets import SubBudget
 from docket.formats.run.usage import UsageSource
 from docket.rules.boundary.protocol import (
     BodyChunk,
@@ -251,7 +252,11 @@ def test_unknown_endpoints():
         (caps(max_tokens=5), False),
         (Policy(models=ModelsPolicy(deny=("x",))), False),
         (Policy(models=ModelsPolicy(allow=("x",))), False),
+        (caps(per_model=(SubBudget(pattern="*opus*", max_usd=Usd.parse("1")),)), False),
+        (caps(per_agent=(SubBudget(pattern="*", max_tokens=5),)), False),
+        (Policy(budget=BudgetPolicy(pools=("team",))), False),
         (caps(max_model_calls=5), True),
+        (caps(per_agent=(SubBudget(pattern="*", max_model_calls=5),)), True),
         (Policy(caps=CapsPolicy(max_tokens=5), budget=BudgetPolicy(unknown_endpoints=UnknownEndpoints.PASS)), True),
         (Policy(caps=CapsPolicy(max_tokens=5), budget=BudgetPolicy(pass_endpoints=("anthropic/v1/n*",))), True),
         (Policy(caps=CapsPolicy(max_tokens=5), budget=BudgetPolicy(pass_endpoints=("anthropic/v1/x*",))), False),

@@ -18,8 +18,10 @@ from docket.formats.ledger.model_events import ModelDenied, ModelRequest
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPolicy
 from docket.formats.run.sub_budgets import SubBudget
-from docket.rules.boundary.protocol import Connect
+from docket.rules.boundary.protocol import Connect, UpstreamEnded
+from docket.rules.boundary.repeats import RepeatGuard
 from docket.rules.providers.output_limit import lowered
+from docket.rules.providers.request import fingerprint
 
 
 def stage(cap_micros: int, *, lower: bool = True, admission: Admission = Admission.STRICT, **caps: object) -> Stage:
@@ -119,3 +121,22 @@ def test_metered_needs_no_lowering():
 )  # fmt: skip
 def test_only_the_number_changes(body, expected):
     assert lowered(body, 5) == expected
+
+
+def test_a_loop_is_told_by_what_the_agent_sent_and_an_error_is_no_repeat():
+    body = messages_request(max_tokens=64_000)
+    cap = len(body) * 6 + 15 * 1000 + 4
+    guard = RepeatGuard(0)
+    policy = Policy(
+        budget=BudgetPolicy(admission=Admission.STRICT, lower_max_tokens=True), caps=CapsPolicy(max_usd=Usd(cap))
+    )
+    shared = Stage(policy, gates=(guard,))
+    for _ in range(2):
+        play = shared.play()
+        play.post(body)
+        (event,) = play.payloads(ModelRequest)
+        assert event.fingerprint == fingerprint(body, json.loads(body))
+        assert (event.altered, event.request_sha256) == (("max_tokens",), hashlib.sha256(body).hexdigest())
+        play.reply(529, (b"Content-Length", b"0"))
+        play.feed(UpstreamEnded())
+        assert play.exchange.done

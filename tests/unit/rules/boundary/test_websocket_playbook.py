@@ -25,6 +25,7 @@ from docket.rules.boundary.http1 import UNTIL_CLOSE, ResponseHead
 from docket.rules.boundary.protocol import (
     BodyChunk,
     BodyEnded,
+    Breach,
     ClientGone,
     Connect,
     EvidenceFailed,
@@ -443,3 +444,28 @@ def test_nothing_is_added_to_a_response_whose_worst_case_is_reserved():
     assert found.refused is not None
     assert found.refused.reason == Reason.UNKNOWN_ENDPOINT
     assert what_is(steer, Policy(budget=BudgetPolicy(admission=Admission.STRICT))).refused is None
+
+
+def test_what_came_before_a_crossing_passes():
+    play = opened(Policy(caps=CapsPolicy(max_tokens=1500)))
+    shown = {"reasoning": {"effort": "none"}}
+    play.feed(BodyChunk(masked(create(stream_id="a", **shown)) + masked(create(stream_id="b", **shown))))
+    play.feed(UpstreamChunk(message("response.created", "ra", stream_id="a")))
+    play.feed(UpstreamChunk(message("response.created", "rb", stream_id="b")))
+    # The first call ends with 1050 tokens; the second one's next words are 1000 more.
+    last = message("response.completed", "ra", stream_id="a")
+    beyond = message("response.output_text.delta", delta="y" * 4000, response_id="rb", stream_id="b")
+    commands = play.feed(UpstreamChunk(last + beyond))
+    assert got(commands) == last
+    assert [str(item.outcome) for item in play.payloads(ModelResponse)] == ["complete", "cut"]
+    assert names(commands)[-2:] == ["Reset", "Breach"]
+    assert [command.cap for command in commands if isinstance(command, Breach)] == [Reason.MAX_TOKENS]
+
+
+def test_a_record_that_fails_keeps_what_a_call_without_a_reply_may_be_billed():
+    play = opened(Policy(caps=CapsPolicy(max_usd=Usd(10**7))))
+    play.feed(BodyChunk(masked(create()) + masked(create())))
+    held = play.stage.desk.account.firm.micros
+    play.feed(EvidenceFailed("full"))
+    assert play.stage.desk.account.unknown.micros == held > 0
+    assert not play.stage.desk.account.holds

@@ -3,8 +3,9 @@
 Rules:
 1. A sub-budget is held by the same account, under the same admission, as the run's own caps.
 2. An agent's limits are, each by itself, the least of all patterns that match it.
-3. At most `_MAX_AGENTS` agents have accounts of their own; who comes later shares one, so that an agent that invents
-   names gains neither memory nor money.
+3. At most `_MAX_AGENTS` sub-agents have accounts of their own. Who comes later counts in one account for each pattern
+   that matches, which all of them share, so that an agent that invents names gains neither memory nor money. The main
+   agent always has its own.
 
 Which of them a refusal names, and what it does to the run, is `admission`'s.
 """
@@ -19,10 +20,9 @@ from docket.formats.run.policy import Policy
 from docket.formats.run.sub_budgets import SubBudget
 from docket.rules.spending.caps import Caps
 from docket.rules.spending.reservation import Account
-from docket.rules.spending.scope import SUB_AGENT, Scope, ScopeKind, Whose
+from docket.rules.spending.scope import MAIN_AGENT, Scope, ScopeKind, Whose
 
 _MAX_AGENTS = 1024
-_OTHERS = f"{SUB_AGENT}*"
 
 
 class SubAccounts:
@@ -31,7 +31,7 @@ class SubAccounts:
     def __init__(self, policy: Policy) -> None:
         self.accounts: dict[Scope, Account] = {}
         self._policy = policy
-        self._agents: dict[str, Scope | None] = {}
+        self._agents: dict[str, Scope] = {}
         self._models = [(one, Scope(ScopeKind.MODEL, one.pattern)) for one in policy.caps.per_model]
 
     def of(self, whose: Whose) -> tuple[Scope, ...]:
@@ -39,8 +39,7 @@ class SubAccounts:
         if not self._models and not self._policy.caps.per_agent:
             return ()
         found = [scope for budget, scope in self._models if self._matched(budget, scope, whose.model)]
-        agent = self._agent(whose.agent)
-        return tuple(found if agent is None else [*found, agent])
+        return (*found, *self._of_agent(whose.agent))
 
     def uses(self) -> Iterator[ScopeUse]:
         """Yield how each sub-budget held, in the order of kind and name."""
@@ -65,16 +64,25 @@ class SubAccounts:
             self._open(scope, (budget,))
         return True
 
-    def _agent(self, name: str) -> Scope | None:
-        if name not in self._agents:
-            if len(self._agents) >= _MAX_AGENTS and name != _OTHERS:
-                return self._agent(_OTHERS)
-            budgets = [one for one in self._policy.caps.per_agent if one.matches(name)]
-            scope = Scope(ScopeKind.AGENT, name) if budgets else None
-            self._agents[name] = scope
-            if scope is not None:
-                self._open(scope, budgets)
-        return self._agents[name]
+    def _of_agent(self, name: str) -> tuple[Scope, ...]:
+        own = self._agents.get(name)
+        if own is not None:
+            return (own,)
+        # A name that no budget is for is not remembered: it would take the place of one that has a budget.
+        budgets = [one for one in self._policy.caps.per_agent if one.matches(name)]
+        if not budgets:
+            return ()
+        if len(self._agents) >= _MAX_AGENTS and name != MAIN_AGENT:
+            return tuple(self._shared(budget) for budget in budgets)
+        own = self._agents[name] = Scope(ScopeKind.AGENT, name)
+        self._open(own, budgets)
+        return (own,)
+
+    def _shared(self, budget: SubBudget) -> Scope:
+        scope = Scope(ScopeKind.AGENT, budget.pattern)
+        if scope not in self.accounts:
+            self._open(scope, (budget,))
+        return scope
 
     def _open(self, scope: Scope, budgets: Sequence[SubBudget]) -> None:
         caps = Caps(

@@ -183,6 +183,32 @@ def test_an_agent_that_invents_names_gains_nothing():
         accounts.of(Whose("m", f"sub:{number}"))
     assert len(accounts.accounts) == 1025
     assert accounts.of(Whose("m", "sub:more")) == (Scope(ScopeKind.AGENT, "sub:*"),)
+    assert accounts.of(Whose("m", "sub:7")) == (Scope(ScopeKind.AGENT, "sub:7"),)
+
+
+def test_invented_names_do_not_set_other_agents_free():
+    budgets = (SubBudget(pattern="main", max_model_calls=2), SubBudget(pattern="sub:rev*", max_model_calls=1))
+    accounts = SubAccounts(Policy(caps=CapsPolicy(per_agent=budgets)))
+    for number in range(2000):
+        assert accounts.of(Whose("m", f"sub:{number}")) == ()
+    assert accounts.of(Whose("m", "sub:review")) == (Scope(ScopeKind.AGENT, "sub:review"),)
+    for number in range(2000):
+        accounts.of(Whose("m", f"sub:rev{number}"))
+    shared = Scope(ScopeKind.AGENT, "sub:rev*")
+    assert accounts.of(Whose("m", "sub:revenge")) == (shared,)
+    assert accounts.accounts[shared].caps.calls == 1
+    main = Scope(ScopeKind.AGENT, "main")
+    assert accounts.of(Whose("m", "main")) == (main,)
+    assert accounts.accounts[main].caps.calls == 2
+
+
+def test_who_shares_an_account_counts_under_every_pattern_that_matches():
+    budgets = (SubBudget(pattern="*", max_tokens=9), SubBudget(pattern="sub:*", max_model_calls=1))
+    accounts = SubAccounts(Policy(caps=CapsPolicy(per_agent=budgets)))
+    for number in range(1024):
+        accounts.of(Whose("m", f"sub:{number}"))
+    assert [str(scope) for scope in accounts.of(Whose("m", "sub:more"))] == ["agent *", "agent sub:*"]
+    assert len(accounts.accounts) == 1026
 
 
 def _claim():

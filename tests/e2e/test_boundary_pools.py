@@ -15,7 +15,9 @@ from boundary_rig.replies import messages_events, messages_json, messages_reques
 from boundary_rig.rig import boundary
 from docket.engines.boundary import pool_line
 from docket.engines.pools.entry import EntryRequest, PoolsWorld, enter
+from docket.errors import UnavailableError
 from docket.formats.amount import Usd
+from docket.formats.ledger.spending_events import Budget, PoolUse
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPolicy, OnBreach
@@ -249,6 +251,30 @@ def test_a_run_without_a_call_leaves_its_pool(tmp_path, pools):
         (use,) = rig.data("x-docket.pool-use")
     assert use["spent_usd"] == "0.00"
     assert balance(store).shares == ()
+
+
+class Full:
+    """A ledger that takes nothing of how pools were used."""
+
+    def __init__(self, ledger):
+        self._ledger = ledger
+
+    def __getattr__(self, name):
+        return getattr(self._ledger, name)
+
+    def append(self, payload, **options):
+        if isinstance(payload, Budget | PoolUse):
+            raise UnavailableError(Reason.LEDGER_FULL, "it is full")
+        return self._ledger.append(payload, **options)
+
+
+def test_a_run_whose_ledger_is_full_leaves_its_pool_too(tmp_path, pools):
+    store = pools(daily_usd=10**6)
+    with RawUpstream(ok) as upstream, pooled(tmp_path, upstream, recorder=Full) as rig:
+        assert rig.post(messages_request())[0] == 200
+        rig.stop()
+        assert balance(store).taken[Period.DAILY].spent_micros == CALL
+        assert balance(store).shares == ()
 
 
 def test_limits_that_change_while_a_run_goes_on_are_recorded_and_hold(tmp_path, pools):

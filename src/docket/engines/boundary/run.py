@@ -214,18 +214,20 @@ class Server:
             for event in (*room.shared.door.rest(), *room.shared.denials.rest()):
                 room.ledger.append(event)
             room.ledger.append(budget)
-            self._leave_pools(room)
+        self._leave_pools(room)
         self._ended = BoundaryEnd(state=room.shared.desk.state(), budget=budget, turned_away=room.shared.door.total)
 
     def _leave_pools(self, room: Room) -> None:
         if self._line is None or room.shared.desk.pools is None:
             return
-        for use in room.shared.desk.pools.uses():
-            room.ledger.append(use)
-        # What is recorded can be settled by others; so it is recorded first.
+        # What is recorded can be settled by others; so it is recorded first. A pool is left without a record too.
+        with suppress(DocketError):
+            for use in room.shared.desk.pools.uses():
+                room.ledger.append(use)
         self._line.stop()
-        for problem in self._line.problems:
-            room.ledger.append(Note(code="pool-not-settled", message=problem))
+        with suppress(DocketError):
+            for problem in self._line.problems:
+                room.ledger.append(Note(code="pool-not-settled", message=problem))
 
 
 def pool_desk(policy: Policy, world: BoundaryWorld, line: StoreLine | None) -> PoolDesk | None:

@@ -19,11 +19,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import TypeVar
 
+from docket.engines.boundary.bell import LedgerBell
 from docket.engines.boundary.client import ClientConnection
 from docket.engines.boundary.pool import Pool
 from docket.engines.boundary.pool_line import StoreLine
 from docket.engines.boundary.request import BACKLOG, BoundaryEnd, BoundaryRequest, BoundaryWorld
-from docket.engines.boundary.room import LedgerBell, Room
+from docket.engines.boundary.room import Room
 from docket.engines.boundary.serving import Serving
 from docket.errors import DocketError, UnavailableError
 from docket.formats.ledger.session_events import Note
@@ -209,6 +210,7 @@ class Server:
                 await asyncio.wait_for(self._empty.wait(), _STOP_SECONDS)
         room.pool.close()
         room.ledger.listen(None)
+        room.bell.close()
         budget = room.shared.desk.budget()
         with suppress(DocketError):
             for event in (*room.shared.door.rest(), *room.shared.denials.rest()):

@@ -83,11 +83,14 @@ class StoreLine:
         self._messages.put(_Ask(pool, ask, time.monotonic() + (self._patience_seconds if patient else 0)))
 
     def book(self, pool: str, taken: Taken, granted_micros: int | None = None) -> None:
-        """Hand a booking over; what is granted and not used goes back after a rest."""
+        """Hand a booking over."""
         self._messages.put(_Book(pool, taken, granted_micros, self._heard[pool]))
+
+    def rest_later(self) -> None:
+        """Have what is granted and not used given back after a rest."""
         if self._rest is not None:
             self._rest.cancel()
-        if granted_micros is None and self._desk is not None:
+        if self._desk is not None:
             self._rest = self._loop.call_later(_REST_SECONDS, self._desk.rest)
 
     def stop(self) -> None:
@@ -106,6 +109,8 @@ class StoreLine:
             self._desk.failed(pool, answer)
         else:
             self._desk.answered(pool, answer)
+        # Whoever asked may be gone by now, and would never take it.
+        self.rest_later()
         self._release()
 
     def _told_to_wait(self, pool: str) -> None:

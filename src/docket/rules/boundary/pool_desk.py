@@ -54,6 +54,10 @@ class PoolLine(Protocol):
         """Say what the run has taken in all; `granted_micros` gives back what was granted beyond it."""
         ...
 
+    def rest_later(self) -> None:
+        """Call `PoolDesk.rest` once a while has passed in which nothing was taken or asked for."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class PoolWait:
@@ -259,6 +263,7 @@ class PoolDesk:
             drawn.asked_for, drawn.dry = None, False
             if drawn.taken != before:
                 self._line.book(name, drawn.taken)
+        self._line.rest_later()
 
 
 def entered_event(pool: str, limits: PoolLimits) -> PoolEntered:

@@ -26,6 +26,7 @@ class Line:
         self.answers = list(answers)
         self.asked: list[tuple[PoolAsk, bool]] = []
         self.booked: list[tuple[Taken, int | None]] = []
+        self.rests = 0
 
     def ask(self, pool: str, ask: PoolAsk, *, patient: bool) -> None:
         self.asked.append((ask, patient))
@@ -41,6 +42,9 @@ class Line:
 
     def book(self, pool: str, taken: Taken, granted_micros: int | None = None) -> None:
         self.booked.append((taken, granted_micros))
+
+    def rest_later(self) -> None:
+        self.rests += 1
 
 
 def desk(*answers: PoolAnswer | Failure, admission: Admission = Admission.METERED, pools: tuple[str, ...] = ("team",)):
@@ -219,6 +223,14 @@ def test_a_failure_while_a_stream_runs_cuts_it_at_its_grant():
     denied = one.ask(claim(5000), last=False)
     assert isinstance(denied, PoolDeny)
     assert (denied.reason, denied.passing) == (Reason.POOL_UNAVAILABLE, True)
+
+
+def test_a_release_leads_to_a_rest_though_nothing_was_taken():
+    pools, line = desk(granted(500))
+    holds = pools.ask(claim(100), last=False)
+    pools.take(1, holds)
+    pools.release(1)
+    assert (line.booked, line.rests) == ([], 1)
 
 
 def test_what_is_idle_goes_back_when_nothing_runs():

@@ -37,6 +37,9 @@ class Line:
     def book(self, pool: str, taken: Taken, granted_micros: int | None = None) -> None:
         self.booked.append(taken)
 
+    def rest_later(self) -> None:
+        """Nothing rests here."""
+
 
 class Pooled:
     """A stage on a pool whose answers the test gives."""

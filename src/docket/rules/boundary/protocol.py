@@ -300,3 +300,16 @@ Command: TypeAlias = (
     "Record | Await | Refuse | Report | Connect | Resolve | Dial | SendUpstream | EndUpstream | StartClient"
     " | SwitchClient | SendClient | EndClient | Finish | Reset | CloseUpstream | Released | Breach"
 )
+
+
+def recorded_first(commands: list[Command]) -> list[Command]:
+    """Return the commands with all that they record in front of the first wait among them.
+
+    Calls are numbered and costs added up when commands are made; another exchange that was carried out during the wait
+    would be recorded with later figures in an earlier place.
+    """
+    kinds = [type(command) for command in commands]
+    if Await not in kinds or Record not in kinds[kinds.index(Await) :]:
+        return commands
+    records = [command for command in commands if type(command) is Record]
+    return [*records, *(command for command in commands if type(command) is not Record)]

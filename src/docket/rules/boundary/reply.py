@@ -43,6 +43,7 @@ from docket.rules.boundary.protocol import (
     Reset,
     SendClient,
     StartClient,
+    recorded_first,
 )
 from docket.rules.providers.encoding import decoding
 from docket.rules.providers.interface import Hidden, Meter, Reading
@@ -168,7 +169,7 @@ class ModelReply:
         if self._suspect is not None:
             if b"stream_options" in self._suspect:
                 return self._ask_plainly()
-            return [*self._believe(), *self.end(now_ns)]
+            return recorded_first([*self._believe(), *self.end(now_ns)])
         if self._framing == UNTIL_CLOSE and self._lacks_its_end():
             return self.broken(Reason.UPSTREAM_BROKEN, "the reply ended without its end", now_ns)
         held = self._held if self._filter is None else self._filter.finish()

@@ -9,6 +9,7 @@ Rules:
 4. A message that may bill and cannot be read, or is of a kind nobody knows, is refused under the rules for endpoints.
 5. A call's last message passes once its event is durable. What would carry the run across a cap breaks the socket.
 6. However the socket ends, the calls in flight on it are settled from what was seen, each once.
+7. What a batch records is recorded before anything of it waits: one read may end or begin several calls.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ from docket.rules.boundary.protocol import (
     UpstreamEnded,
     UpstreamFailed,
     UpstreamHead,
+    recorded_first,
 )
 from docket.rules.boundary.refusing import Asked, refusal_of, refuse
 from docket.rules.boundary.reply import ModelReply
@@ -94,7 +96,7 @@ class ResponsesSocket:
 
     def receive(self, event: Event, now_ns: int) -> list[Command]:
         """Take one event; return what is to be done."""
-        commands = self._on(event, now_ns)
+        commands = recorded_first(self._on(event, now_ns))
         if self._refused_upgrade:
             return commands
         waits = self._asking is not None and self._asking.waiting

@@ -469,3 +469,20 @@ def test_a_record_that_fails_keeps_what_a_call_without_a_reply_may_be_billed():
     play.feed(EvidenceFailed("full"))
     assert play.stage.desk.account.unknown.micros == held > 0
     assert not play.stage.desk.account.holds
+
+
+def test_what_one_read_begins_or_ends_is_recorded_before_any_of_it_waits():
+    # Another exchange may be carried out during a wait, and its call has a later number and a larger running sum.
+    play = opened()
+    began = play.feed(BodyChunk(masked(create(stream_id="a")) + masked(create(stream_id="b"))))
+    assert [name.partition("(")[0] for name in names(began)] == [
+        "Record", "Record", "Await", "SendUpstream", "Await", "SendUpstream",
+    ]  # fmt: skip
+    ended = play.feed(
+        UpstreamChunk(
+            message("response.completed", "ra", stream_id="a") + message("response.completed", "rb", stream_id="b")
+        )
+    )
+    found = names(ended)
+    assert found.count("Record(model.response)") == 2
+    assert found.index("Await(DURABLE)") > max(at for at, name in enumerate(found) if name.startswith("Record"))

@@ -59,6 +59,42 @@ def test_an_agent_that_gives_up_is_a_finding_and_works_in_a_copy(lab):
     assert [path.name for path in lab.tree.iterdir()] == ["kept"]
 
 
+# Asks the provider that is named, with the key that its environment holds, and shows the key.
+ASKS = """
+import json, os, sys, urllib.request
+with urllib.request.urlopen(os.environ["DOCKET_SESSION_URL"] + "/session") as answer:
+    told = json.load(answer)
+origin = os.environ["DOCKET_SESSION_URL"].rsplit("/", 2)[0]
+url = f"{origin}/{told['token']}{told['providers'][sys.argv[1]]}/chat/completions"
+body = {"model": "some-model", "messages": [{"role": "user", "content": "hello"}], "max_tokens": 9}
+headers = {"content-type": "application/json", "authorization": "Bearer " + os.environ[sys.argv[2]]}
+urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), headers)).read()
+print("key:", os.environ[sys.argv[2]])
+"""
+
+
+@pytest.mark.parametrize(("name", "key"), [("groq", "GROQ_API_KEY"), ("xai", "XAI_API_KEY")])
+def test_whichever_provider_an_agent_asks_nobody_is_paid_and_no_key_is_seen(lab, name, key):
+    lab.variables[key] = "s3cret-of-a-person"
+    agent = (sys.executable, "-c", ASKS, name, key)
+    done = lab.docket("game-day", "--phases", "baseline", "--out", str(lab.root / "out"), "--json", "--", *agent)
+    assert done.exit_code == 0, done.said
+    (phase,) = document(lab, done)["phases"]
+    assert (phase["judgement"]["word"], phase["facts"]["billed"]) == ("worked", 1)
+    assert "key: no-key-is-needed" in (lab.root / "out" / "baseline.log").read_text()
+
+
+def test_a_folder_and_an_argument_that_are_no_text_are_shown_as_bytes(lab):
+    out = lab.root / "out-caf\udce9"
+    agent = (sys.executable, "-m", "docket.demo.agent", "edit", "--model", b"m\xe9\x1b[1m")
+    done = lab.docket("game-day", "--phases", "baseline", "--out", str(out), "--json", "--", *agent)
+    assert done.exit_code in (0, 1), done.said
+    day = json.loads((out / "game-day.json").read_bytes())
+    assert day["phases"][0]["folder"].endswith("/out-caf\\xe9/baseline")
+    assert day["command"][-1] == "m\\xe9\x1b[1m"
+    assert "\x1b" not in (out / "post-mortem.md").read_text()
+
+
 def test_by_default_it_stands_in_the_folder_of_evidence_which_git_ignores(lab):
     done = lab.docket("game-day", "--phases", "budget")
     assert done.exit_code == 0, done.said

@@ -10,6 +10,7 @@ Rules:
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -30,20 +31,22 @@ from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.canonical import encode_document
 from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
+from docket.formats.visible import visible
 from docket.host.disk import SYSTEM_DISK
 from docket.rules.drills.facts import facts_of
 from docket.rules.drills.judging import Served, judge
 from docket.rules.drills.phases import Kind, Phase
 from docket.rules.drills.post_mortem import GameDay, PhaseReport, markdown
+from docket.rules.providers import registry
 from docket.stores.layout import Layout, open_docket_dir
 from docket.stores.ledger_reader import read_ledger
 
 SCRIPTED_AGENT = ("docket.demo.agent", "edit", "--retries", "8", "--max-calls", "20")
 MAX_COPY_BYTES = 512 * 1024 * 1024
 _KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "CODEX_API_KEY", "GEMINI_API_KEY", "OPENROUTER_API_KEY")
+_OTHER_KEYS = re.compile(r"_(API_KEY|AUTH_TOKEN)$|^AWS_BEARER_TOKEN|^AWS_SECRET_ACCESS_KEY$|^AWS_SESSION_TOKEN$")
 _HOMES = ("HOME", "CODEX_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "GEMINI_CLI_HOME")
 _LEFT_OUT = (".docket", "node_modules", ".venv", "__pycache__")
-_PROVIDERS = {"anthropic": "", "openai": "/v1", "gemini": ""}
 _TASK_TEXT = (
     "I have looked through the files of this project, one after the other, and read what they say. The tests pass, "
     "the spelling is right, and nothing of what was asked for is missing, so there is nothing left for me to change. "
@@ -126,11 +129,16 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise _TerminatedError
 
 
+def _shown(text: str) -> str:
+    """Return a path or an argument as a document shows it, bytes that are no text among it."""
+    return visible(os.fsencode(text))
+
+
 def _day(options: GameDayOptions, reports: tuple[PhaseReport, ...], missing: tuple[tuple[str, str], ...]) -> GameDay:
     return GameDay(
         began_at=options.began_at,
         tool=f"docket {__version__}",
-        command=options.command or ("python", "-m", *SCRIPTED_AGENT),
+        command=tuple(_shown(word) for word in options.command) or ("python", "-m", *SCRIPTED_AGENT),
         upstream="a scripted provider" if options.max_usd is None else "the agent's own providers",
         seed=options.seed,
         reports=reports,
@@ -235,9 +243,10 @@ def _environment(stage: _Stage, *, scripted: bool) -> dict[str, str]:
     if scripted:
         home = stage.scratch / "home"
         home.mkdir()
-        for name in (*_HOMES, *_KEYS):
+        for name in _HOMES:
             environment.pop(name, None)
-        environment |= dict.fromkeys(_KEYS, "no-key-is-needed") | {"HOME": str(home)}
+        keys = (*_KEYS, *filter(_OTHER_KEYS.search, environment))
+        environment |= dict.fromkeys(keys, "no-key-is-needed") | {"HOME": str(home)}
     return environment
 
 
@@ -257,7 +266,9 @@ def _command(phase: Phase, options: GameDayOptions, stage: _Stage) -> tuple[str,
     if options.agent is not None:
         flags += ["--agent", options.agent]
     if stage.provider is not None:
-        for name, path in _PROVIDERS.items():
+        # Every one that docket knows, whichever the agent asks: nobody is paid in a drill.
+        for name in registry.names():
+            path = "/v1" if registry.provider(name).versioned else ""
             flags += ["--upstream", f"{name}={stage.provider.url}{path}"]
     agent = options.command or (sys.executable, "-m", *SCRIPTED_AGENT)
     return (sys.executable, "-m", "docket", "run", *flags, "--", *agent)
@@ -321,7 +332,7 @@ def _report(phase: Phase, options: GameDayOptions, stage: _Stage) -> PhaseReport
         judgement=judge(phase, facts, served),
         docket_number=verdict.docket_number or "",
         verdict=str(verdict.word),
-        folder=str(stage.folder),
+        folder=_shown(str(stage.folder)),
     )
 
 

@@ -154,4 +154,5 @@ def _cell(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    return text.replace("`", "'").replace("\n", " ")
+    line = text.replace("`", "'").replace("\n", " ")
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in line)

@@ -17,6 +17,7 @@ from docket.rules.providers.encoding import decode_body
 from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, Wire, model_members, model_text
 from docket.rules.providers.openai_chat import OpenAiChat
 from docket.rules.providers.openai_responses import OpenAiResponses
+from docket.rules.providers.registry import provider
 from docket.rules.providers.request import MAX_PARSED_BYTES
 
 
@@ -289,6 +290,10 @@ def test_names_of_models() -> None:
         (b'{"model":"a","Model":"b"}', 'names "Model", which some servers read as "model"'),
         ('{"model":"a","me\u017fsages":[]}'.encode(), 'names "me\u017fsages", which some servers read as "messages"'),
         (b'{"N":7}', 'names "N", which some servers read as "n"'),
+        (b'{"model":"a","thinking":{"budget_tokens":1,"budget_tokens":9}}', 'names "budget_tokens" more than once'),
+        (b'{"model":"a","tools":[{"type":"web_search","type":"custom"}]}', 'names "type" more than once'),
+        (b'{"model":"a","x":{"y":{"z":1,"\\u007a":2}},"x":3}', 'names "x" more than once'),
+        (b'{"model":"a","messages":[{"role":"user","role":"user"}],"input":[{"a":1,"a":2}]}', None),
     ],
 )
 def test_a_body_that_two_readers_read_differently_says_so(wire, body: bytes, said: str | None) -> None:
@@ -301,6 +306,66 @@ def test_a_very_large_body_that_names_its_model_twice_says_so(again: bytes) -> N
     body = b'{"model":"a","messages":"' + b"x" * MAX_PARSED_BYTES + b'"'
     assert OpenAiChat().read_request(body + b"}").ambiguous is None
     assert "more than once" in str(OpenAiChat().read_request(body + b"," + again + b"}").ambiguous)
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "body"),
+    [
+        ("anthropic", "/v1/messages", {"messages": [{"content": [{"source": {"type": "url", "url": "https://x"}}]}]}),
+        (
+            "openai", "/v1/chat/completions",
+            {"messages": [{"content": [{"type": "image_url", "image_url": {"url": "https://x"}}]}]},
+        ),
+        ("openai", "/v1/responses", {"input": [{"content": [{"type": "input_file", "file_url": "https://x"}]}]}),
+        ("gemini", "/v1beta/models/m:generateContent", {"contents": [{"parts": [{"fileData": {"fileUri": "gs://x"}}]}]}),
+        ("gemini", "/v1beta/interactions", {"input": [{"type": "image", "uri": "gs://x"}]}),
+        ("bedrock", "/model/m/converse", {"messages": [{"content": [{"image": {"source": {"s3Location": {}}}}]}]}),
+    ],
+)  # fmt: skip
+def test_input_that_lies_elsewhere_is_found_however_its_name_is_written(
+    name: str, path: str, body: dict[str, object]
+) -> None:
+    wire = provider(name).classify("POST", path).wire
+    assert wire is not None
+    plain = json.dumps(body).encode()
+    letters = (b'"url"', b'"file_url"', b'"fileUri"', b'"fileData"', b'"uri"', b'"s3Location"')
+    escaped = plain
+    for word in letters:
+        escaped = escaped.replace(word, b'"\\u%04x' % word[1] + word[2:])
+    assert escaped != plain
+    for asked in (plain, escaped):
+        assert Hidden.REMOTE_INPUT in wire.read_request(asked, RequestTarget(path=path)).hidden
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "body"),
+    [
+        ("anthropic", "/v1/messages", b'{"model":"m","max_tokens":1,"thinking":{"type":"disabled","type":"enabled"}}'),
+        ("openai", "/v1/chat/completions", b'{"model":"m","tools":[{"type":"x","type":"function"}]}'),
+        ("openai", "/v1/responses", b'{"model":"m","reasoning":{"effort":"high","effort":"none"}}'),
+        (
+            "gemini",
+            "/v1beta/models/m:generateContent",
+            b'{"generationConfig":{"maxOutputTokens":9,"maxOutputTokens":1}}',
+        ),
+        ("code-assist", "/v1internal:generateContent", b'{"model":"m","request":{"contents":[],"contents":[1]}}'),
+        (
+            "vertex",
+            "/v1/publishers/anthropic/models/m:rawPredict",
+            b'{"thinking":{"budget_tokens":9,"budget_tokens":1}}',
+        ),
+        ("bedrock", "/model/m/converse", b'{"inferenceConfig":{"maxTokens":9,"maxTokens":1}}'),
+        ("bedrock", "/model/m/invoke", b'{"textGenerationConfig":{"maxTokenCount":9,"maxTokenCount":1}}'),
+        ("ollama", "/api/chat", b'{"model":"m","options":{"num_predict":9,"num_predict":1}}'),
+        ("openrouter", "/api/v1/chat/completions", b'{"model":"m","provider":{"order":[],"order":["x"]}}'),
+    ],
+)
+def test_a_setting_that_is_named_twice_is_told_on_every_wire(name: str, path: str, body: bytes) -> None:
+    wire = provider(name).classify("POST", path).wire
+    assert wire is not None
+    padded = b'{"pad":"' + b"x" * MAX_PARSED_BYTES + b'",' + body[1:]
+    for asked in (body, padded) if name in ("anthropic", "openai", "gemini") else (body,):
+        assert "more than once" in str(wire.read_request(asked, RequestTarget(path=path)).ambiguous)
 
 
 @pytest.mark.parametrize("wire", [OpenAiChat(), OpenAiResponses()], ids=lambda wire: wire.name)

@@ -10,6 +10,7 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 
 from docket.formats.digest import Digest, sha256
@@ -26,6 +27,7 @@ from docket.rules.providers.registry import Provider
 from docket.rules.providers.usage_chunk import ALTERATION, inject_usage
 
 _CHAT = "openai-chat"
+_PLAIN_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[]")
 MAX_DECODED_BYTES = 256 * 1024 * 1024
 
 
@@ -60,7 +62,10 @@ class Weighed:
         """Take the whole body."""
         self.body, self.request_sha256 = body, sha256(body)
         coding = joined(self.head.headers, b"content-encoding").strip().lower()
-        plain = body if coding in ("", "identity") else decode_body(coding, body, MAX_DECODED_BYTES)
+        plain: bytes | None = body
+        if coding not in ("", "identity"):
+            # What is JSON as it stands, many a server takes as it stands.
+            plain = None if _PLAIN_JSON.match(body) else decode_body(coding, body, MAX_DECODED_BYTES)
         if plain is None:
             self.unreadable = f"the request body's encoding {coding[:40]!r} cannot be read"
             plain = b""

@@ -9,6 +9,7 @@ from docket.rules.providers.request import (
     fingerprint,
     flag,
     largest,
+    may_name,
     parse_request,
     sources,
     unreadable_request,
@@ -82,6 +83,6 @@ def _web_search_limit(parsed: JsonMap) -> int | None:
 
 def _has_remote_input(parsed: JsonMap, body: bytes) -> bool:
     # Walking every block costs more than finding the two words, which most bodies do not hold.
-    if b'"url"' not in body and b'"file"' not in body:
+    if not may_name(body, b'"url"', b'"file"'):
         return False
     return any(as_map(block.get("source")).get("type") in _REMOTE for block in sources(parsed, "messages"))

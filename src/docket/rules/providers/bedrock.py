@@ -33,7 +33,7 @@ from docket.rules.providers.interface import (
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.path_model import bedrock_model
 from docket.rules.providers.refusal import members, reply
-from docket.rules.providers.request import fingerprint, largest, parse_request, unreadable_request
+from docket.rules.providers.request import fingerprint, largest, may_name, parse_request, unreadable_request
 
 CONVERSE_STREAM, INVOKE_STREAM = "/converse-stream", "/invoke-with-response-stream"
 _SIGNATURE = "aws4-hmac-sha256"
@@ -169,7 +169,7 @@ def _converse_hidden(parsed: JsonMap, extra: JsonMap, body: bytes) -> tuple[Hidd
         found.append(Hidden.REASONING)
     if any("systemTool" in as_map(tool) for tool in as_items(as_map(parsed.get("toolConfig")).get("tools"))):
         found.append(Hidden.SERVER_TOOLS)
-    if b'"s3Location"' in body:
+    if may_name(body, b'"s3Location"'):
         found.append(Hidden.REMOTE_INPUT)
     return tuple(found)
 

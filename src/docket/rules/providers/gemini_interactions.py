@@ -27,7 +27,7 @@ from docket.rules.providers.interface import (
 )
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.refusal import google_refusal
-from docket.rules.providers.request import fingerprint, flag, largest, parse_request, unreadable_request
+from docket.rules.providers.request import fingerprint, flag, largest, may_name, parse_request, unreadable_request
 from docket.rules.providers.text import error_of, text_bytes
 
 _READ = ("id", "model", "agent", "service_tier", "status", "usage", "error", "errors")
@@ -179,7 +179,7 @@ def _hidden(parsed: JsonMap, body: bytes) -> tuple[Hidden, ...]:
         found.append(Hidden.SERVER_TOOLS)
     if parsed.get("previous_interaction_id") or parsed.get("cached_content") or parsed.get("continuation_token"):
         found.append(Hidden.STORED_HISTORY)
-    if b'"uri"' in body:
+    if may_name(body, b'"uri"'):
         found.append(Hidden.REMOTE_INPUT)
     if flag(parsed.get("background")):
         found.append(Hidden.BACKGROUND)

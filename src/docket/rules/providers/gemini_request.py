@@ -16,7 +16,7 @@ from docket.rules.providers.counts import count
 from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, model_members, model_text
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.path_model import google_model, google_verb
-from docket.rules.providers.request import fingerprint, largest, parse_request, unreadable_request
+from docket.rules.providers.request import fingerprint, largest, may_name, parse_request, unreadable_request
 
 # Models that think although the request does not say so.
 _THINKS = re.compile(r"gemini-(2\.5-(?!flash-lite)|[3-9]|\d\d)(?!.*(image|tts|embedding|live))")
@@ -115,7 +115,7 @@ def _hidden(members: JsonMap, body: bytes, model: str, *, streaming: bool) -> tu
         found.append(Hidden.SERVER_TOOLS)
     if members.get("cachedContent"):
         found.append(Hidden.STORED_HISTORY)
-    if any(name in body for name in _FILES):
+    if may_name(body, *_FILES):
         found.append(Hidden.REMOTE_INPUT)
     return tuple(found)
 

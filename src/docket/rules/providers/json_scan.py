@@ -2,7 +2,8 @@
 
 Rules:
 1. Nothing here raises on content; what cannot be read is None. Of members that stand twice the last one counts, and
-   `loads_object` and `MemberScan` say that there were some: another reader may take the first.
+   `loads_object` and `MemberScan` say that there were some, inside the members that are short and hold settings too:
+   another reader may take the first.
 2. `MemberScan` keeps only the members it was asked for, so that memory does not grow with the document.
 3. Bytes that are not UTF-8 inside a text spoil that text and nothing else; bytes after the value are ignored.
 """
@@ -30,8 +31,32 @@ _MEMBER_END = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
 _OPENING = re.compile(r"\{[ \t\r\n]*(\}?)")
 
 
+# Members that hold what is talked about, and no settings: long, and what repeats in them repeats in no one's reading.
+_CONTENT = frozenset(("messages", "input", "contents", "content", "system", "prompt", "requests"))
+
+
+class _Repeats:
+    """Builds objects as the decoder does, and keeps the first name that stood in one of them twice."""
+
+    __slots__ = ("name",)
+
+    def __init__(self) -> None:
+        self.name: str | None = None
+
+    def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs) and self.name is None:
+            met: set[str] = set()
+            for name, _ in pairs:
+                if name in met:
+                    self.name = name
+                    break
+                met.add(name)
+        return members
+
+
 class TopLevel(NamedTuple):
-    """An object's members, and the first name that stands more than once at its top level."""
+    """An object's members, and the first name that stands more than once, at its top level or in a setting."""
 
     members: JsonMap
     repeated: str | None
@@ -39,9 +64,13 @@ class TopLevel(NamedTuple):
 
 def loads_lenient(data: bytes) -> object | None:
     """Return the first JSON value of `data`, None if there is none; duplicate keys: the last one counts."""
+    return _loads(data, _DECODER)
+
+
+def _loads(data: bytes, decoder: json.JSONDecoder) -> object | None:
     text = data.decode("utf-8", "replace").lstrip(_BOM).lstrip(_BLANKS)
     try:
-        value: object = _DECODER.raw_decode(text)[0]
+        value: object = decoder.raw_decode(text)[0]
     except (ValueError, RecursionError):
         return None
     return value
@@ -53,6 +82,8 @@ def loads_object(data: bytes) -> TopLevel | None:
     The values are read as `loads_lenient` reads them; the top level is taken member by member, for the decoder keeps
     silent about names that stand twice.
     """
+    nested = _Repeats()
+    settings = json.JSONDecoder(object_pairs_hook=nested)
     text = data.decode("utf-8", "replace").lstrip(_BOM).lstrip(_BLANKS)
     opening = _OPENING.match(text)
     if opening is None:
@@ -65,7 +96,8 @@ def loads_object(data: bytes) -> TopLevel | None:
             colon = _COLON.match(text, at)
             if colon is None or not isinstance(name, str):
                 return None
-            value, at = _DECODER.raw_decode(text, colon.end())
+            decoder = _DECODER if name in _CONTENT else settings
+            value, at = decoder.raw_decode(text, colon.end())
             end = _MEMBER_END.match(text, at)
             if end is None:
                 return None
@@ -75,7 +107,7 @@ def loads_object(data: bytes) -> TopLevel | None:
             at, more = end.end(), end[1] == ","
     except (ValueError, RecursionError):
         return None
-    return TopLevel(members, repeated)
+    return TopLevel(members, repeated or nested.name)
 
 
 def as_map(value: object) -> JsonMap:
@@ -100,7 +132,7 @@ class MemberScan:
 
     A path is a tuple of object keys; arrays are never entered. A captured member is at most 64 KiB of JSON;
     a longer one is dropped and `overflowed` is set. `repeated` is the first name of a wanted member that came again,
-    in whatever case.
+    in whatever case, or that stands in one twice.
     """
 
     __slots__ = (
@@ -228,7 +260,9 @@ class MemberScan:
 
     def _end_value(self) -> None:
         if self._capture is not None:
-            self._found[self._at()] = loads_lenient(bytes(self._capture))
+            nested = _Repeats()
+            self._found[self._at()] = _loads(bytes(self._capture), json.JSONDecoder(object_pairs_hook=nested))
+            self.repeated = self.repeated or nested.name
             self._capture = None
         self._key = None
         self._path[-1] = ""

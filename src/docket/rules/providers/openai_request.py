@@ -13,6 +13,7 @@ from docket.rules.providers.request import (
     fingerprint,
     flag,
     largest,
+    may_name,
     parse_request,
     sources,
     unreadable_request,
@@ -34,7 +35,7 @@ def read_chat_request(body: bytes) -> RequestFacts:
     hidden = _shared_hidden(parsed, model, parsed.get("reasoning_effort"))
     if parsed.get("web_search_options") is not None or _has_server_tools(parsed):
         hidden.append(Hidden.SERVER_TOOLS)
-    if (b'"url"' in body or b'"file_id"' in body) and any(map(_is_remote_chat, sources(parsed, "messages"))):
+    if may_name(body, b'"url"', b'"file_id"') and any(map(_is_remote_chat, sources(parsed, "messages"))):
         hidden.append(Hidden.REMOTE_INPUT)
     return RequestFacts(
         model=model,
@@ -59,13 +60,13 @@ def read_responses_request(body: bytes) -> RequestFacts:
     model, raw = model_members(parsed.get("model"))
     hidden = _shared_hidden(parsed, model, as_map(parsed.get("reasoning")).get("effort"))
     previous = as_text(parsed.get("previous_response_id"))
-    if previous or parsed.get("conversation") or parsed.get("prompt") or b'"item_reference"' in body:
+    if previous or parsed.get("conversation") or parsed.get("prompt") or may_name(body, b'"item_reference"'):
         hidden.append(Hidden.STORED_HISTORY)
     if flag(parsed.get("background")):
         hidden.append(Hidden.BACKGROUND)
     if _has_server_tools(parsed):
         hidden.append(Hidden.SERVER_TOOLS)
-    if any(name in body for name in (b'"image_url"', b'"file_url"', b'"file_id"')) and any(
+    if may_name(body, b'"image_url"', b'"file_url"', b'"file_id"') and any(
         map(_is_remote_item, sources(parsed, "input"))
     ):
         hidden.append(Hidden.REMOTE_INPUT)

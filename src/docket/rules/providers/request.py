@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -23,6 +24,8 @@ from docket.rules.providers.json_scan import JsonMap, MemberScan, as_items, as_m
 MAX_PARSED_BYTES = 32 * 1024 * 1024
 BILLING_LINE = "x-anthropic-billing-header:"
 _BILLING_BYTES = BILLING_LINE.encode()
+# Nobody has to write a letter so, and servers read it as one.
+_ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 _CHANGING = frozenset(
     {
@@ -103,6 +106,14 @@ def fingerprint(body: bytes, parsed: JsonMap) -> str:
         return _digest(_ENCODER.encode(kept).encode("ascii"))
     except (RecursionError, ValueError):
         return _digest(body)
+
+
+def may_name(body: bytes, *names: bytes) -> bool:
+    """Whether a body may hold one of these names: as it stands, or with a letter written as an escape.
+
+    Looking for a word costs far less than walking every part of a conversation, which most bodies need not.
+    """
+    return any(name in body for name in names) or _ESCAPED_LETTER.search(body) is not None
 
 
 def largest(parsed: JsonMap, *names: str) -> int | None:

@@ -42,6 +42,24 @@ def test_figures_are_words_a_person_reads():
     assert figures.vouching(RECEIPT) == "not signed: consistent at best"
 
 
+def test_what_a_gap_leaves_unknown_is_not_said_to_be_nothing():
+    passes = {"before": {"tree_sha256": "11"}, "after": {"tree_sha256": "22"}}
+    gap = {"evidence": {"ledger_complete": False, "unwritten_events": 3, "write_failures": 1}}
+
+    assert figures.files({"files": {"changed": 0, "passes": passes}, **gap}) == (
+        "files changed, which ones is not on the record"
+    )
+    assert figures.files({"files": {"changed": 1, "added": 1, "passes": passes}, **gap}) == (
+        "at least 1 path changed (1 added)"
+    )
+    same = {"before": {"tree_sha256": "11"}, "after": {"tree_sha256": "11"}}
+    assert figures.files({"files": {"changed": 0, "passes": same}, **gap}) == "no file changed"
+    assert figures.gap(gap) == (
+        "the record has a gap: 3 events could not be written, and what they cost is not in the sum"
+    )
+    assert figures.gap({"evidence": {"unwritten_events": 0, "write_failures": 0}}) == ""
+
+
 def test_figures_of_an_empty_document_raise_nothing():
     assert figures.ending({}) == "no recorded end"
     assert figures.spend({}) == "$0.00 (no cap in dollars)"
@@ -139,3 +157,27 @@ def test_what_went_through_the_proxy_is_told_where_there_was_one():
     assert "Network" not in dict(text.facts(RECEIPT))
     network = {"tunnels_allowed": 1, "tunnels_denied": 2, "turned_away": 5}
     assert dict(text.facts(RECEIPT | {"network": network}))["Network"] == "1 connection through the proxy, 2 refused"
+
+
+def test_what_the_agent_says_is_told_as_its_word():
+    said = {
+        **RECEIPT,
+        "tools": {"calls": 3, "names": ["bash"], "failures": 1},
+        "asserted": {"calls": 1, "input_tokens": 812, "output_tokens": 64, "notes": {"plan": 1, "saving": 2}},
+    }
+    facts = dict(text.facts(said))
+    assert facts["Tools"] == "3 used, 1 failed (the agent's word)"
+    assert facts["Said"] == "1 call of 876 tokens, 3 remarks on the agent's word, in no total"
+    assert not {"Tools", "Said"} & dict(text.facts(RECEIPT)).keys()
+
+
+def test_a_summary_names_what_the_proxy_refused():
+    refused = {**RECEIPT, "network": {"tunnels_allowed": 1, "tunnels_denied": 2, "turned_away": 0}}
+    assert text.summary(refused)[-1] == (
+        "network: 1 connection through the proxy, 2 refused (docket watch --lines names them)"
+    )
+
+
+def test_who_counted_is_told_only_where_there_was_a_call():
+    assert "Counted by" in dict(text.facts(RECEIPT))
+    assert "Counted by" not in dict(text.facts({**RECEIPT, "model_calls": {"count": 0, "denied": 1, "errors": 0}}))

@@ -174,16 +174,22 @@ def bounds(policy: Policy) -> str:
     named = [f"${caps.max_usd} ({policy.budget.admission})"] if caps.max_usd is not None else []
     named += [f"{caps.max_model_calls} calls"] if caps.max_model_calls is not None else []
     named += [f"{caps.max_tokens:,} tokens"] if caps.max_tokens is not None else []
-    named += [f"{caps.max_wall_seconds} s"] if caps.max_wall_seconds is not None else []
+    named += [lasting(caps.max_wall_seconds)] if caps.max_wall_seconds is not None else []
+    named += [figures.plural(caps.max_repeats, "repeat")] if caps.max_repeats is not None else []
     named += [f"${one.max_usd} for {one.pattern}" for one in (*caps.per_model, *caps.per_agent) if one.max_usd]
     named += [f"pool {name}" for name in policy.budget.pools]
     return f"cap {', '.join(named)}" if named else "no cap"
 
 
+def lasting(seconds: int) -> str:
+    """Return whole minutes as minutes, anything else as seconds."""
+    return f"{seconds} s" if seconds % 60 else f"{seconds // 60} min"
+
+
 def tell(asked: RunArguments, result: RunResult) -> None:
     """Say how the run ended and where its record stands."""
-    for problem in result.problems:
-        console.warn(console.plain(problem.detail))
+    for problem in _problems(result):
+        console.warn(console.plain(problem))
     if asked.as_json:
         console.note(console.as_json(_members(result), indent=None))
         return
@@ -211,8 +217,13 @@ def _members(result: RunResult) -> dict[str, object]:
         "calls": figures.part(receipt, "model_calls", "count"),
         "receipt": None if result.receipt_path is None else str(result.receipt_path),
         "ledger": str(result.ledger_path),
-        "problems": [problem.detail for problem in result.problems],
+        "problems": _problems(result),
     }
+
+
+def _problems(result: RunResult) -> list[str]:
+    gap = "" if result.receipt is None else figures.gap(result.receipt)
+    return [*(problem.detail for problem in result.problems), *([gap] if gap else [])]
 
 
 def _shown(path: Path | None) -> str:

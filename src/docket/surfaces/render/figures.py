@@ -117,19 +117,30 @@ def proxied(document: JsonObject) -> str:
 def files(document: JsonObject) -> str:
     """Return how many files changed and how."""
     changed = count(document, "files", "changed")
+    before, after = (part(document, "files", "passes", name, "tree_sha256") for name in ("before", "after"))
     passes = part(document, "files", "passes")
     if isinstance(passes, Mapping) and None in (passes.get("before"), passes.get("after")):
         return "what changed is not known: there was no pass over the files at both ends"
+    has_gap = part(document, "evidence", "unwritten_events") not in (None, 0)
     if not changed:
-        return "no file changed"
+        return "files changed, which ones is not on the record" if before != after and has_gap else "no file changed"
     kinds = [
         f"{count(document, 'files', kind)} {kind}"
         for kind in ("added", "modified", "removed", "retyped")
         if count(document, "files", kind)
     ]
-    line = f"{plural(changed, 'path')} changed ({', '.join(kinds)})"
+    line = f"{'at least ' * has_gap}{plural(changed, 'path')} changed ({', '.join(kinds)})"
     violations = count(document, "files", "violations")
     return line + (f", {plural(violations, 'policy violation')}" if violations else "")
+
+
+def gap(document: JsonObject) -> str:
+    """Return how many events could not be recorded, empty where all were."""
+    unwritten = count(document, "evidence", "unwritten_events")
+    if not part(document, "evidence", "write_failures"):
+        return ""
+    lost = plural(unwritten, "event")
+    return f"the record has a gap: {lost} could not be written, and what they cost is not in the sum"
 
 
 def changed_paths(document: JsonObject, shown: int) -> tuple[tuple[str, ...], int]:

@@ -69,6 +69,24 @@ def test_a_project_without_runs_completes_files(tree: Path, tmp_path: Path, monk
     assert isinstance(root, click.Group)
 
 
+def test_models_and_the_commands_beside_them_are_completed(tree: Path) -> None:
+    assert completed("prices", "im") == [("import", "plain")]
+    assert ("claude-sonnet-5", "plain") in completed("prices", "claude-s")
+    assert completed("prices", "no-such-model") == []
+
+
+def test_phases_are_completed_one_after_the_other(tree: Path) -> None:
+    complete = ShellComplete(root, {}, "docket", "_DOCKET_COMPLETE")
+    after = [item.value for item in complete.get_completions(["game-day", "--phases"], "reset,re")]
+    assert after == ["reset,reset", "reset,record-full"]
+
+
+@pytest.mark.parametrize("before", [["run", "--max-usd", "2"], ["run", "--"], ["game-day", "--"]])
+def test_the_agents_own_command_line_is_the_shells_to_complete(tree: Path, before: list[str]) -> None:
+    complete = ShellComplete(root, {}, "docket", "_DOCKET_COMPLETE")
+    assert [(item.value, item.type) for item in complete.get_completions(before, "./my")] == [("./my", "file")]
+
+
 def test_agents_and_ends_are_completed_for_runs(tree: Path) -> None:
     complete = ShellComplete(root, {}, "docket", "_DOCKET_COMPLETE")
     assert "claude-code" in [item.value for item in complete.get_completions(["runs", "--agent"], "cl")]

@@ -197,3 +197,22 @@ def test_instants_and_durations_that_are_none_do_not_end_a_watch(
 
     assert run(["watch", "--once", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["elapsed_ms"] == 4000  # five events, a second apart
+
+
+def test_what_went_through_the_proxy_is_shown_and_told_in_lines(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.put("0123456789ab", samples.busy())
+
+    assert run(["watch", "--once"]) == 0
+    out = capsys.readouterr().out
+    assert "net    2 connections through the proxy, 2 refused: last elsewhere.example:443" in out.replace("\n", "")
+    assert run(["watch", "--lines"]) == 0
+    lines = [line[10:] for line in capsys.readouterr().out.splitlines()]
+    assert "turned away  3 requests (bad_token)" in lines
+    assert "turned away  elsewhere.example:443 (egress_host), 2 times" in lines
+    assert "let through  203.0.113.9:80" in lines
+    assert run(["watch", "--once", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["tunnels_allowed"], document["tunnels_denied"], document["turned_away"]) == (2, 2, 3)
+    assert document["last_refused_hosts"] == [{"host": "elsewhere.example", "port": 443, "reason": "egress_host"}]

@@ -40,6 +40,7 @@ from docket.rules.receipt.tree import TreeFold
 
 CALLS_KEPT = 64
 NOTES_KEPT = 8
+REFUSED_HOSTS_KEPT = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class LiveFold:
     open: dict[int, OpenCall] = field(default_factory=dict)
     recent: deque[DoneCall] = field(default_factory=lambda: deque(maxlen=CALLS_KEPT))
     remarks: deque[Note] = field(default_factory=lambda: deque(maxlen=NOTES_KEPT))
+    refused_hosts: deque[NetDenied] = field(default_factory=lambda: deque(maxlen=REFUSED_HOSTS_KEPT))
     tokens: Counter[str] = field(default_factory=Counter)
     denials: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
@@ -193,6 +195,12 @@ class LiveFold:
         else:
             self.asserted.note(payload)
 
+    def net_denied(self, payload: NetDenied) -> None:
+        """Take requests turned away; the last destinations refused through the proxy are kept."""
+        self.course.net_denied(payload)
+        if payload.host is not None:
+            self.refused_hosts.append(payload)
+
     def hit(self, payload: CacheHit) -> None:
         """Take a call that was answered from the cache."""
         self.cache_hits += 1
@@ -239,7 +247,7 @@ _TAKERS: dict[type[Payload], Callable[..., None]] = {
     EvidenceGap: lambda fold, payload: fold.course.gaps.append(payload),
     Note: LiveFold.note,
     NetAllowed: lambda fold, payload: fold.course.net_allowed(payload),
-    NetDenied: lambda fold, payload: fold.course.net_denied(payload),
+    NetDenied: LiveFold.net_denied,
     ModelRequest: LiveFold.request,
     ModelResponse: LiveFold.response,
     ModelError: LiveFold.error,

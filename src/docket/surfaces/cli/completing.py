@@ -1,4 +1,4 @@
-"""What the shell completes a run with: the numbers of living runs, of receipts, of killed ones."""
+"""What the shell completes a word with: numbers of runs, models with a price, phases, the command of an agent."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from docket.errors import DocketError
+from docket.host.clock import SystemClock
 from docket.host.disk import SYSTEM_DISK
 from docket.stores.layout import RECEIPTS, Layout
 from docket.stores.receipts import DOCKET_NUMBER
@@ -41,6 +42,38 @@ def killed_like(_: click.Context, __: click.Parameter, begun: str) -> list[Compl
         runs = [run_of_session(layout, session_id) for session_id in unfinished(layout)]
         found = [run.docket_number or run.session_id for run in runs if run is not None]
     return _completed(found, begun)
+
+
+def models_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the commands and the models of `docket prices` that begin so."""
+    from docket.rules.spending.price_listing import DEFAULT_PROVIDERS, lines_of_providers  # noqa: PLC0415
+    from docket.surfaces.cli.pricebook import book_in_force  # noqa: PLC0415 - only the shell's completion asks
+
+    models: list[str] = []
+    with suppress(DocketError):
+        lines = lines_of_providers(book_in_force(None), DEFAULT_PROVIDERS, SystemClock().now())
+        models = [line.model for line in lines]
+    return [name for name in dict.fromkeys(("show", "import", "reset", *models)) if name.startswith(begun)]
+
+
+def phases_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the phases of a game day that begin as the last of the list does, behind those already named."""
+    from docket.rules.drills.phases import PHASES  # noqa: PLC0415 - only the shell's completion asks
+
+    named, comma, last = begun.rpartition(",")
+    return [f"{named}{comma}{phase.name}" for phase in PHASES if phase.name.startswith(last)]
+
+
+def recipes_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the launch recipes that begin so."""
+    from docket.rules.agents.registry import names  # noqa: PLC0415 - only the shell's completion asks
+
+    return [name for name in names() if name.startswith(begun)]
+
+
+def files_like(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Leave the command of an agent to the shell, which knows files."""
+    return [CompletionItem(begun, type="file")]
 
 
 def _completed(numbers: Iterable[str], begun: str) -> list[CompletionItem]:

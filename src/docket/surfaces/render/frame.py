@@ -174,6 +174,9 @@ def _facts(frame: Frame) -> Iterator[tuple[str, str]]:
         yield "tools", tools
     if said is not None:
         yield "said", said
+    network = live.network_summary(fold)
+    if network is not None:
+        yield "net", network
     yield "files", live.file_summary(frame)
     for path in fold.tree.paths[:_MOST_PATHS]:
         yield "", path

@@ -15,6 +15,7 @@ from enum import StrEnum
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.ledger.network_events import NetDenied
 from docket.formats.ledger.resilience_events import BreakerState
 from docket.rules.receipt.live import DoneCall, LiveFold
 from docket.surfaces.render.figures import plural
@@ -177,6 +178,22 @@ def around_summary(fold: LiveFold) -> str | None:
     return "; ".join(parts) or None
 
 
+def network_summary(fold: LiveFold) -> str | None:
+    """Return what the proxy let through and refused, with the last destination refused; None where there was none."""
+    counts = fold.course.network()
+    allowed, denied = int(str(counts["tunnels_allowed"])), int(str(counts["tunnels_denied"]))
+    if not allowed and not denied:
+        return None
+    last = f": last {destination(fold.refused_hosts[-1])}" if fold.refused_hosts else ""
+    return f"{plural(allowed, 'connection')} through the proxy, {denied:,} refused{last}"
+
+
+def destination(denied: NetDenied) -> str:
+    """Return a refused destination with its reason."""
+    port = "" if denied.port is None else f":{denied.port}"
+    return f"{denied.host}{port} ({denied.reason})"
+
+
 def file_summary(frame: Frame) -> str:
     """Return what is known of changed files: nothing before the second pass."""
     tree = frame.fold.tree
@@ -254,7 +271,10 @@ def document(frame: Frame) -> dict[str, JsonValue]:
         "tools": {**fold.asserted.tools_member(), "by_name": dict(sorted(fold.asserted.tools.items()))},
         "asserted": fold.asserted.member(),
         "files": fold.tree.files() if fold.tree.both_passes else None,
-        "turned_away": fold.course.turned_away.total(),
+        **fold.course.network(),
+        "last_refused_hosts": [
+            {"host": one.host, "port": one.port, "reason": one.reason} for one in fold.refused_hosts
+        ],
         "breached": None if fold.exceeded is None else fold.exceeded.cap,
         "exit_code": None if end is None else end.exit_code,
         "interrupted": None if end is None else end.interrupted,

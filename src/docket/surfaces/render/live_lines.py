@@ -5,12 +5,14 @@ from __future__ import annotations
 from docket.formats.ledger.asserted_events import ToolCall, ToolResult
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelResponse
+from docket.formats.ledger.network_events import NetAllowed, NetDenied
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import Note, PolicyViolation, ProcExit, SessionEnd, SessionStart
 from docket.formats.ledger.spending_events import CapExceeded, CapWarning
 from docket.formats.ledger.tree_events import FsChange
 from docket.surfaces.cli.console import plain
-from docket.surfaces.render.live import latency_text
+from docket.surfaces.render.figures import plural
+from docket.surfaces.render.live import destination, latency_text
 
 
 def line(event: Event, payload: Payload | None) -> str | None:
@@ -31,6 +33,10 @@ def _said(payload: Payload) -> str | None:
             return f"cap {payload.cap}: {payload.detail}"
         case Note():
             return f"note: {payload.message}" + (" (the agent's word)" if payload.reported_by is not None else "")
+        case NetAllowed():
+            return f"let through  {payload.host}:{payload.port}"
+        case NetDenied():
+            return _turned_away(payload)
         case FsChange():
             return f"file {payload.change}: {payload.path}"
         case PolicyViolation():
@@ -65,6 +71,12 @@ def _call(payload: ModelResponse | ModelError | ModelDenied) -> str:
             return f"call {payload.call}  {payload.model}  failed ({payload.reason}, status {payload.status})"
         case ModelDenied():
             return f"refused  {payload.model}  {payload.reason}: {payload.detail}"
+
+
+def _turned_away(payload: NetDenied) -> str:
+    if payload.host is None:
+        return f"turned away  {plural(payload.count, 'request')} ({payload.reason})"
+    return f"turned away  {destination(payload)}" + (f", {payload.count} times" if payload.count > 1 else "")
 
 
 def _tool(payload: ToolCall | ToolResult) -> str:

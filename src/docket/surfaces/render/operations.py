@@ -1,4 +1,5 @@
-"""The report's lines on what stood beside the calls: the cache, kept responses, pace, breakers, pools, a drill.
+"""The report's lines on what stood beside the calls: the cache, kept responses, pace, breakers, pools, a
+drill, what the agent said of itself.
 
 Pure functions from a receipt document to text. A line stands only where there is something to say.
 """
@@ -22,6 +23,8 @@ def lines(document: JsonObject) -> Iterator[tuple[str, str]]:
         ("Pace", _pace(document)),
         ("Breaker", _breakers(document)),
         ("Drill", _drill(document)),
+        ("Tools", _tools(document)),
+        ("Said", _said(document)),
     )
     yield from ((name, text) for name, text in said if text)
 
@@ -84,3 +87,24 @@ def _drill(document: JsonObject) -> str:
         return ""
     injected = figures.count(document, "ops", "fault_injection", "injections")
     return f"this run is one: {figures.plural(injected, 'fault')} injected"
+
+
+def _tools(document: JsonObject) -> str:
+    calls, failures = figures.count(document, "tools", "calls"), figures.count(document, "tools", "failures")
+    failed = f", {failures:,} failed" if failures else ""
+    return f"{calls:,} used{failed} (the agent's word)" if calls else ""
+
+
+def _said(document: JsonObject) -> str:
+    if figures.part(document, "asserted") is None:
+        return ""
+    calls, remarks = figures.count(document, "asserted", "calls"), figures.part(document, "asserted", "notes")
+    notes = (
+        sum(figures.count(document, "asserted", "notes", name) for name in remarks)
+        if isinstance(remarks, Mapping)
+        else 0
+    )
+    tokens = figures.count(document, "asserted", "input_tokens") + figures.count(document, "asserted", "output_tokens")
+    parts = [f"{figures.plural(calls, 'call')} of {figures.plural(tokens, 'token')}"] * bool(calls)
+    parts += [figures.plural(notes, "remark")] * bool(notes)
+    return f"{', '.join(parts)} on the agent's word, in no total" if parts else ""

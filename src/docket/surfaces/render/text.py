@@ -24,8 +24,10 @@ def summary(document: JsonObject) -> tuple[str, ...]:
         f"{figures.text(document, 'docket_number')}  {figures.ending(document)}",
         f"spent {figures.spend(document)} in {figures.calls(document)}; {figures.files(document)}",
     ]
-    cache = operations.cache(document)
-    return (*lines, f"cache: {cache}") if cache else tuple(lines)
+    cache, refused = operations.cache(document), figures.count(document, "network", "tunnels_denied")
+    lines += [f"cache: {cache}"] * bool(cache)
+    lines += [f"network: {figures.proxied(document)} (docket watch --lines names them)"] * bool(refused)
+    return tuple(lines)
 
 
 def rendered(document: JsonObject, *, colour: bool) -> str:
@@ -92,6 +94,8 @@ def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
         ("Policy", figures.text(document, "policy", "name")),
         ("Record", _record(document)),
     ]  # fmt: skip
+    if not figures.count(document, "model_calls", "count"):
+        lines = [line for line in lines if line[0] != "Counted by"]
     if figures.part(document, "latency", "measured_calls"):
         quantiles = ", ".join(f"{q} {figures.text(document, 'latency', f'{q}_ms')} ms" for q in ("p50", "p95", "p99"))
         lines.insert(5, ("Latency", quantiles))
@@ -128,7 +132,8 @@ def _closing(document: JsonObject) -> str:
         return "The record has no end: what happened after its last event is unknown."
     if figures.part(document, "evidence", "ledger_complete") is False:
         return "The record has gaps: what could not be written is declared in the receipt."
-    return "Check it: docket verify RECEIPT. What docket cannot see is listed in the receipt under limits_disclosure."
+    check = f"docket verify {figures.text(document, 'docket_number')}"
+    return f"Check it: {check}. What docket cannot see is listed in the receipt under limits_disclosure."
 
 
 def _styled(text: str, style: str = "") -> Text:

@@ -41,6 +41,7 @@ def test_its_figures_are_the_receipts(name: str) -> None:
     assert fold.asserted.member() == receipt.get("asserted")
     assert fold.tree.files() == receipt["files"]
     assert fold.course.notes == receipt["notes"]
+    assert fold.course.network() == receipt["network"]
     assert fold.events == receipt["ledger"]["events"]
     assert fold.last_at == receipt["created_at"]
     assert (fold.course.end is not None) is receipt["evidence"]["ended"]

@@ -13,6 +13,7 @@ from docket.errors import UsageError
 from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.completing import files_like, phases_like, recipes_like
 from docket.surfaces.cli.options import dollars
 from docket.surfaces.cli.project import current_folder, layout_at
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
 
 @click.command(name="game-day", context_settings={"allow_interspersed_args": False})
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- AGENT [ARGS]...]")
-@click.option("--phases", metavar="NAME,NAME…", help="Run only these; the baseline is always among them.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- AGENT [ARGS]...]", shell_complete=files_like)
+@click.option("--phases", metavar="NAME,NAME…", shell_complete=phases_like,
+              help="Run only these; the baseline is always among them.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path), help="Folder to make and write into.")
-@click.option("--agent", metavar="NAME", help="Launch recipe to use, or none; by default the program decides.")
+@click.option("--agent", metavar="NAME", shell_complete=recipes_like,
+              help="Launch recipe to use, or none; by default the program decides.")  # fmt: skip
 @click.option("--fault-seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the faults.")
 @click.option("--max-minutes", default="3", show_default=True, metavar="MINUTES", help="How long a phase may last.")
 @click.option("--online", is_flag=True, help="Let the agent's real providers answer; costs money, needs --max-usd.")

@@ -57,7 +57,13 @@ def pools(context: click.Context, *, as_json: bool) -> int:
 @pools.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def list_(*, as_json: bool) -> int:
-    """List the pools with what is left of each."""
+    """List the pools with what is left of each.
+
+    \b
+    Examples:
+      docket pools list
+      docket pools list --json | jq '.pools[].daily.left_usd'
+    """
     return _list(as_json=as_json)
 
 
@@ -65,7 +71,13 @@ def list_(*, as_json: bool) -> int:
 @click.argument("name", shell_complete=names_like)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def show(name: str, *, as_json: bool) -> int:
-    """Show one pool and the runs that draw on it."""
+    """Show one pool and the runs that draw on it.
+
+    \b
+    Examples:
+      docket pools show team
+      docket pools show team --json | jq -r .weekly.left_usd
+    """
     store = open_pools()
     try:
         balance = living_balance(store, name)
@@ -87,7 +99,13 @@ def show(name: str, *, as_json: bool) -> int:
 @click.option("--weekly-usd", metavar="AMOUNT", help="Dollars a week (Monday to Sunday, UTC), or none.")
 @click.option("--total-usd", metavar="AMOUNT", help="Dollars in all, until it is reset, or none.")
 def set_(name: str, daily_usd: str | None, weekly_usd: str | None, total_usd: str | None) -> int:
-    """Make a pool, or change the limits that are named; what was spent stays."""
+    """Make a pool, or change the limits that are named; what was spent stays.
+
+    \b
+    Examples:
+      docket pools set team --daily-usd 20 --total-usd 500
+      docket pools set team --weekly-usd none
+    """
     if not is_pool_name(name):
         detail = f"{name[:80]!r} is no name of a pool: write letters, digits, '.', '_' and '-', at most 64"
         raise UsageError(Reason.USAGE, detail)
@@ -110,7 +128,12 @@ def set_(name: str, daily_usd: str | None, weekly_usd: str | None, total_usd: st
 @pools.command()
 @click.argument("name", shell_complete=names_like)
 def reset(name: str) -> int:
-    """Forget what was spent from a pool; what running calls hold stays."""
+    """Forget what was spent from a pool; what running calls hold stays.
+
+    \b
+    Example:
+      docket pools reset team
+    """
     store = open_pools()
     try:
         store.reset(name)
@@ -123,7 +146,12 @@ def reset(name: str) -> int:
 @pools.command()
 @click.argument("name", shell_complete=names_like)
 def remove(name: str) -> int:
-    """End a pool; refused while a run draws on it."""
+    """End a pool; refused while a run draws on it.
+
+    \b
+    Example:
+      docket pools remove team
+    """
     store = open_pools()
     try:
         living_balance(store, name)
@@ -192,7 +220,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _lines(balance: Balance) -> list[str]:
-    lines = [f"{balance.name}: {len(balance.shares)} runs hold ${Usd(balance.held_micros)}"]
+    lines = [f"{balance.name}: {_holders(len(balance.shares))} ${Usd(balance.held_micros)}"]
     for period in Period:
         limit, taken = balance.limits.of(period), balance.taken[period]
         if limit is None:
@@ -200,6 +228,10 @@ def _lines(balance: Balance) -> list[str]:
         unknown = f", ${Usd(taken.unknown_micros)} of it unknown" if taken.unknown_micros else ""
         lines.append(f"  {period}: ${Usd(taken.micros)} of ${limit} used{unknown}")
     return lines
+
+
+def _holders(runs: int) -> str:
+    return "1 run holds" if runs == 1 else f"{runs} runs hold"
 
 
 def _share(share: RunShare) -> str:

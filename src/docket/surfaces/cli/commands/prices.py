@@ -17,6 +17,7 @@ from docket.rules.spending.price_book import PriceBook, UnknownModel
 from docket.rules.spending.price_listing import DEFAULT_PROVIDERS, PriceLine, lines_of_model, lines_of_providers
 from docket.stores.prices import IMPORTED_NAME, forget_prices, keep_prices, read_prices
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.completing import models_like
 from docket.surfaces.cli.pricebook import book_in_force, config_folder
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def prices() -> None:
 
 
 @prices.command(_SHOW)
-@click.argument("model", required=False)
+@click.argument("model", required=False, shell_complete=models_like)
 @click.option("--provider", metavar="NAME", help="List this provider; 'all' lists every one.")
 @click.option("--prices", "--path", "path", type=click.Path(path_type=Path), help="Price file to use instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON.")
@@ -63,6 +64,11 @@ def show(model: str | None, provider: str | None, path: Path | None, *, as_json:
     Without MODEL: the standard prices of every model. With it: every tier, speed and length that has prices of its
     own, under the name a receipt would show. Exit code 1 if the model is not listed.
 
+    \b
+    Examples:
+      docket prices show claude-sonnet-5
+      docket prices show --provider openai
+      docket prices show gpt-5.4 --json | jq -r '.rows[].input'
     """
     book = book_in_force(path)
     at = SystemClock().now()
@@ -84,6 +90,11 @@ def import_(file: Path, *, dry_run: bool, as_json: bool) -> int:
 
     FILE is docket's own price book, a docket/prices/v1 table, genai-prices' data.json or LiteLLM's JSON. It is checked
     whole; nothing is fetched. What the last two do not list keeps docket's own prices.
+
+    \b
+    Examples:
+      docket prices import prices.json --dry-run
+      docket prices import model_prices_and_context_window.json
     """
     from docket.rules.spending.price_changes import price_changes  # noqa: PLC0415 - only this command compares
     from docket.rules.spending.price_import import import_prices  # noqa: PLC0415
@@ -118,7 +129,12 @@ def import_(file: Path, *, dry_run: bool, as_json: bool) -> int:
 
 @prices.command()
 def reset() -> int:
-    """Remove your imported price table; docket's own holds again."""
+    """Remove your imported price table; docket's own holds again.
+
+    \b
+    Example:
+      docket prices reset
+    """
     removed = forget_prices(_config_folder())
     console.result("the imported price table is removed" if removed else "there is no imported price table")
     return exits.OK

@@ -10,6 +10,7 @@ import click
 
 from docket.errors import UsageError
 from docket.formats.reason import Reason
+from docket.surfaces.cli.completing import files_like, recipes_like
 from docket.surfaces.cli.running import RunArguments, carry_out
 
 
@@ -25,12 +26,6 @@ def _upstreams(_: click.Context, __: click.Parameter, values: Sequence[str]) -> 
     return named
 
 
-def _recipes_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from docket.rules.agents.registry import names  # noqa: PLC0415 - only the shell's completion asks
-
-    return [name for name in names() if name.startswith(begun)]
-
-
 def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
     from docket.surfaces.cli.commands.pools import names_like  # noqa: PLC0415 - only the shell's completion asks
 
@@ -38,7 +33,7 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 
 
 @click.command(context_settings={"ignore_unknown_options": False, "allow_interspersed_args": False})
-@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- AGENT [ARGS]...")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- AGENT [ARGS]...", shell_complete=files_like)
 @click.option("-p", "--policy", type=click.Path(path_type=Path), help="Policy file (see docket init).")
 @click.option("--max-usd", metavar="AMOUNT", help="Dollars the run may spend, as in 2 or 0.05.")
 @click.option("--max-tokens", type=click.IntRange(min=0), help="Tokens the run may use.")
@@ -72,7 +67,7 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 )
 @click.option("--fault-seed", type=click.IntRange(min=0), default=0, show_default=True,
               help="Which calls a fault's share hits; the same seed hits the same calls.")  # fmt: skip
-@click.option("--agent", metavar="NAME", shell_complete=_recipes_like,
+@click.option("--agent", metavar="NAME", shell_complete=recipes_like,
               help="Launch recipe to use, or none; by default the program decides.")  # fmt: skip
 @click.option("--upstream", "upstreams", multiple=True, metavar="NAME=URL", callback=_upstreams,
               help="Send a provider's calls to URL. May be repeated.")  # fmt: skip

@@ -131,7 +131,7 @@ class Drive:
         client, needs, upstream = self._client, self._exchange.needs, self._upstream
         leaving = client.gone or self._room.stopping
         if upstream is not None and needs.upstream and (client.can_write or leaving):
-            event = upstream.next_event()
+            event = upstream.next_event(whole=self._exchange.takes_whole)
             if event is not None:
                 return event
         if leaving and not self._told_gone:

@@ -43,6 +43,7 @@ from docket.rules.boundary.protocol import (
     UpstreamEnded,
     UpstreamFailed,
     UpstreamHead,
+    UpstreamWhole,
 )
 
 _MAX_QUEUED_BYTES = 1024 * 1024
@@ -115,17 +116,28 @@ class UpstreamConnection(asyncio.BufferedProtocol):
             with suppress(OSError):
                 self._transport.write_eof()
 
-    def next_event(self) -> Event | None:
-        """Return the next thing the upstream said, None if there is nothing new."""
+    def next_event(self, *, whole: bool = False) -> Event | None:
+        """Return the next thing the upstream said, None if there is none; `whole`: as one event what came at once."""
         if not self._events:
             return None
         event = self._events.popleft()
+        if whole and isinstance(event, UpstreamHead) and event.framing.length is not None:
+            return self._at_once(event)
         if isinstance(event, UpstreamChunk):
             self._queued_bytes -= len(event.data)
             if self._paused and self._queued_bytes <= _MAX_QUEUED_BYTES // 2 and self._transport is not None:
                 self._paused = False
                 self._transport.resume_reading()
         return event
+
+    def _at_once(self, begun: UpstreamHead) -> Event:
+        """Return the reply that begins so, as far as it goes to its end already."""
+        if not self._events or not isinstance(self._events[-1], UpstreamEnded):
+            return begun
+        pieces: list[bytes] = []
+        while isinstance(event := self.next_event(), UpstreamChunk):
+            pieces.append(event.data)
+        return UpstreamWhole(begun.head, begun.framing, b"".join(pieces))
 
     @property
     def transport(self) -> asyncio.Transport:

@@ -60,6 +60,8 @@ _OURS = (b"x-docket-reason", b"x-docket-number", b"x-should-retry")
 class DrilledExchange:
     """One exchange of a drill."""
 
+    takes_whole = False
+
     def __init__(self, terms: Terms, shared: Shared, plan: FaultPlan) -> None:
         self._exchange = Exchange(terms, shared)
         self._plan = plan

@@ -56,6 +56,7 @@ from docket.rules.boundary.protocol import (
     UpstreamEnded,
     UpstreamFailed,
     UpstreamHead,
+    UpstreamWhole,
 )
 from docket.rules.boundary.proxy_door import (
     Barred,
@@ -103,6 +104,11 @@ class Exchange:
     def wire(self) -> Wire | None:
         """The wire format of the request, None while or where none is known."""
         return self._asked.wire
+
+    @property
+    def takes_whole(self) -> bool:
+        """Whether a reply that came at once may be given as one event."""
+        return self._reply is not None and self._reply.takes_whole
 
     def keep_nothing(self) -> None:
         """Have no copy of the reply kept."""
@@ -294,6 +300,9 @@ class Exchange:
             case UpstreamHead(head, framing):
                 told = [] if self._asking is None else self._asking.begun(head.status, now_ns)
                 return [*told, *reply.begin(head, framing)]
+            case UpstreamWhole(head, framing, body):
+                told = [] if self._asking is None else self._asking.begun(head.status, now_ns)
+                return [*told, *reply.take_whole(head, framing, body, now_ns)]
             case UpstreamChunk(data):
                 return reply.take(data, now_ns)
             case UpstreamEnded():

@@ -77,6 +77,15 @@ class UpstreamEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class UpstreamWhole:
+    """A reply of a stated length that came at once; in place of its head, its body and its end."""
+
+    head: ResponseHead
+    framing: Framing
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class UpstreamFailed:
     """No reply, or a broken one. `sent`: the request, or a part of it, may have reached the upstream."""
 
@@ -120,7 +129,7 @@ class EvidenceFailed:
 
 Event: TypeAlias = (
     "HeadArrived | BodyChunk | BodyEnded | Retry | Tick | UpstreamHead | UpstreamChunk | UpstreamEnded"
-    " | UpstreamFailed | Resolved | Dialed | ClientGone | Stopping | EvidenceFailed"
+    " | UpstreamWhole | UpstreamFailed | Resolved | Dialed | ClientGone | Stopping | EvidenceFailed"
 )
 
 

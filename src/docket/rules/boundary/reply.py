@@ -30,6 +30,7 @@ from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_leng
 from docket.rules.boundary.gates import Ended
 from docket.rules.boundary.http1 import UNTIL_CLOSE, Framing, ResponseHead, joined
 from docket.rules.boundary.keeping import ReplyCopy, ReplyEnd
+from docket.rules.boundary.onward import settled
 from docket.rules.boundary.protocol import (
     Await,
     Breach,
@@ -56,6 +57,7 @@ _FOLLOW_EVERY_BYTES = 64
 _OBJECTIONS = (400, 422)
 _MAX_SUSPECT_BYTES = 64 * 1024
 _MS = 1_000_000
+_DURABLE = Await(Mark.DURABLE)
 
 
 class ModelReply:
@@ -109,8 +111,8 @@ class ModelReply:
         if self._plain is not None and self._is_stream():
             self._filter = UsageChunkFilter()
             self._framing = UNTIL_CLOSE if framing == UNTIL_CLOSE else Framing(chunked=True)
-            return [Await(Mark.DURABLE), StartClient(reply_of_new_length(head), self._framing)]
-        return [Await(Mark.DURABLE), StartClient(reply_downstream(head), framing)]
+            return [_DURABLE, StartClient(reply_of_new_length(head), self._framing)]
+        return [_DURABLE, StartClient(reply_downstream(head), framing)]
 
     def take(self, data: bytes, now_ns: int) -> list[Command]:
         """Take the next bytes of the reply."""
@@ -132,6 +134,20 @@ class ModelReply:
             return []
         self._passed(data)
         return [SendClient(data)]
+
+    @property
+    def takes_whole(self) -> bool:
+        """Whether a reply that came at once may be taken as one event: nothing of it can be cut or changed."""
+        return self._plain is None and not self.call.followed
+
+    def take_whole(self, head: ResponseHead, framing: Framing, body: bytes, now_ns: int) -> list[Command]:
+        """Take a reply that came at once: all of it waits for the event that tells of it, and so for those before."""
+        start = self.begin(head, framing)[-1:]
+        if body:
+            self.take(body, now_ns)
+        commands = self.end(now_ns)
+        passed = commands.index(_DURABLE) + 1
+        return [*commands[:passed], *start, *commands[passed:]]
 
     def observe(self, data: bytes, now_ns: int) -> None:
         """Take bytes that somebody else passes on."""
@@ -175,7 +191,7 @@ class ModelReply:
         held = self._held if self._filter is None else self._filter.finish()
         self._passed(held)
         commands, breach = self.settle(Outcome.COMPLETE, now_ns, whole=True)
-        commands.append(Await(Mark.DURABLE))
+        commands.append(_DURABLE)
         if held:
             commands.append(SendClient(held))
         return [*commands, Finish(), *breach]
@@ -237,7 +253,7 @@ class ModelReply:
         self._passed(kept)
         self._framing = self._framing if self._framing == UNTIL_CLOSE else Framing(chunked=True)
         start = StartClient(reply_of_new_length(self._head), self._framing)
-        return [Await(Mark.DURABLE), start, *([SendClient(kept)] if kept else [])]
+        return [_DURABLE, start, *([SendClient(kept)] if kept else [])]
 
     def _ask_plainly(self) -> list[Command]:
         """Send the request as the agent made it: the upstream does not take the question for usage."""
@@ -290,7 +306,7 @@ class ModelReply:
         commands, breach = self.settle(Outcome.CUT, now_ns)
         effects = self._desk.cut(crossing, detail)
         commands += [Record(event) for event in effects.events]
-        return [CloseUpstream(), *commands, Await(Mark.DURABLE), Reset(), *(breach or _breach(effects))]
+        return [CloseUpstream(), *commands, _DURABLE, Reset(), *(breach or _breach(effects))]
 
     def settle(
         self,
@@ -344,7 +360,7 @@ class ModelReply:
             self._desk.calibration = self._desk.calibration.learned(call.calibration_key, call.body_bytes, billed.usage)
         if seen.reading.usage is not None:
             self._desk.booked(self._booking_id(seen.reading))
-        effects = self._desk.settle(call.number, billed.tally, whole=billed.source is UsageSource.REPORTED)
+        effects = settled(self._desk, call, billed, seen.reading.response_id)
         commands: list[Command] = [Released()]
         commands += [Record(row) for row in self._desk.new_rows(billed.rows)]
         response = self._response(outcome, seen, billed, now_ns)

@@ -28,6 +28,7 @@ from docket.formats.run.policy_spending import (
 )
 from docket.formats.run.sub_budgets import SubBudget
 from docket.formats.run.usage import UsageSource
+from docket.rules.boundary.http1 import ResponseHead, response_framing
 from docket.rules.boundary.protocol import (
     BodyChunk,
     Breach,
@@ -44,6 +45,8 @@ from docket.rules.boundary.protocol import (
     UpstreamChunk,
     UpstreamEnded,
     UpstreamFailed,
+    UpstreamHead,
+    UpstreamWhole,
 )
 
 ADMITTED = ["Record(model.request)", "Await(WRITTEN)", "Connect"]
@@ -546,6 +549,54 @@ def test_strict_holds_everything_a_call_may_cost():
     # Every byte a token at the dearest input price (1 h cache writes, 6), 1000 out at 15, and the rounding of rows.
     assert play.stage.desk.account.held.micros == len(body) * 6 + 15_000 + 4
     assert play.payloads(ModelRequest)[0].held_usd == Usd(len(body) * 6 + 15_004)
+
+
+# ---- a reply that came at once
+
+
+def came_at_once(body: bytes, status: int = 200) -> UpstreamWhole:
+    headers = ((b"content-type", b"application/json"), (b"content-length", b"%d" % len(body)))
+    head = ResponseHead(status=status, reason=b"", headers=headers)
+    return UpstreamWhole(head, response_framing(head, "POST"), body)
+
+
+def test_a_reply_that_came_at_once_waits_for_one_event():
+    stage = Stage()
+    play, piecemeal = stage.play(), Stage().play()
+    play.post(messages_request(stream=False))
+    piecemeal.post(messages_request(stream=False))
+    assert play.exchange.takes_whole
+    body = messages_json()
+    commands = play.feed(came_at_once(body))
+    assert names(commands) == [*SETTLED, "Await(DURABLE)", "StartClient", f"SendClient({len(body)})", "Finish"]
+    whole = came_at_once(body)
+    for event in (UpstreamHead(whole.head, whole.framing), UpstreamChunk(body), UpstreamEnded()):
+        piecemeal.feed(event)
+    assert play.payloads(ModelResponse) == piecemeal.payloads(ModelResponse)
+    assert stage.desk.account == piecemeal.stage.desk.account
+
+
+def test_an_empty_reply_that_came_at_once_has_no_first_byte():
+    play = Stage().play()
+    play.post(messages_request(stream=False))
+    commands = play.feed(came_at_once(b"", status=529))
+    assert names(commands)[-3:] == ["Await(DURABLE)", "StartClient", "Finish"]
+    assert play.payloads(ModelError)[0].response_bytes == 0
+
+
+def test_a_reply_that_may_be_cut_is_not_taken_at_once():
+    play = Stage(usd("1")).play()
+    play.post(messages_request(stream=True))
+    assert not play.exchange.takes_whole
+    assert not Stage().play().exchange.takes_whole
+
+
+def test_a_reply_that_came_at_once_is_broken_off_where_it_cannot_be_recorded():
+    play = Stage().play()
+    play.post(messages_request(stream=False))
+    play.feed(came_at_once(messages_json()))
+    assert names(play.feed(EvidenceFailed("disk full"))) == ["CloseUpstream", "Released", "Reset"]
+    assert play.stage.desk.state().in_flight == 0
 
 
 # ---- when the record cannot be written

@@ -6,6 +6,7 @@ Run it when a key changes: `python tools/generate_policy_reference.py`. A test c
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 from docket.formats.run.policy import KEYS, NAME_KEY, SECTIONS, Key, OnBreach
@@ -48,8 +49,9 @@ deny_write = [".env", "secrets/"]
 1. The base is the file named with `--policy`, else `policy.toml` in your configuration folder, else the defaults.
 2. `docket.toml` in the folder of the run may then only tighten the base. If it is the very file named with `--policy`,
    you vouch for it, and it is the base.
-3. Flags have the last word: `--max-usd`, `--max-tokens`, `--max-calls`, `--max-minutes`, `--on-breach`,
-   `--budget-mode`, `--admission`, `--pool`, `--max-usd-per-model`, `--max-usd-per-agent`.
+3. Flags have the last word: a cap, `--on-breach`, `--admission`, `--budget-mode`, `--allow-model`,
+   `--max-calls-per-minute`, `--cache` and its kin, `--record-responses` and `--upstream` replace what the policy says.
+   `--pool` and `--deny-model` add to it, and a sub-budget replaces that of its pattern.
 
 What comes out is the effective policy. It is what is digested, recorded and embedded in the receipt.
 
@@ -76,12 +78,16 @@ openai = "https://gateway.example.com/v1"
 ```
 """
 
-DOCUMENT = """## The digested document
+_LATER = ", ".join(f"`{key.path}`" for section in SECTIONS for key in section.table() if key.later)
+DOCUMENT = f"""## The digested document
 
 The record holds the effective policy as JSON. Every key of every section stands in it, amounts and fractions as decimal
 strings, whole numbers as integers, an absent cap as null, and the policy's name as `name` at the top. `cache`,
 `evidence`, `workspace` and `upstreams` stand in it only when they differ from their defaults, so that the digest of a
-policy that does not use them stays what it was. The digest is the SHA-256 of the canonical JSON.
+policy that does not use them stays what it was. The digest is the SHA-256 of the canonical JSON. Keys that came later
+than their section are left out in the same way:
+
+{textwrap.fill(_LATER, 120, break_on_hyphens=False)}.
 """
 
 # What a file in the tree may do with a key; a test holds this table against the rules.

@@ -210,7 +210,7 @@ def test_what_went_through_the_proxy_is_shown_and_told_in_lines(
     assert run(["watch", "--lines"]) == 0
     lines = [line[10:] for line in capsys.readouterr().out.splitlines()]
     assert "turned away  3 requests (bad_token)" in lines
-    assert "turned away  elsewhere.example:443 (egress_host), 2 times" in lines
+    assert "refused  elsewhere.example:443 (egress_host), 2 times" in lines
     assert "let through  203.0.113.9:80" in lines
     assert run(["watch", "--once", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

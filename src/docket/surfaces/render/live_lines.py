@@ -76,7 +76,7 @@ def _call(payload: ModelResponse | ModelError | ModelDenied) -> str:
 def _turned_away(payload: NetDenied) -> str:
     if payload.host is None:
         return f"turned away  {plural(payload.count, 'request')} ({payload.reason})"
-    return f"turned away  {destination(payload)}" + (f", {payload.count} times" if payload.count > 1 else "")
+    return f"refused  {destination(payload)}" + (f", {payload.count} times" if payload.count > 1 else "")
 
 
 def _tool(payload: ToolCall | ToolResult) -> str:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -29,11 +28,8 @@ from docket.host.locks import is_held
 from docket.rules.receipt.live import LiveFold
 from docket.stores.layout import RECEIPTS, Layout, receipt_name
 from docket.stores.ledger_reader import read_ledger
-from docket.stores.receipts import DOCKET_NUMBER
 from docket.stores.run_search import heads, live_runs, places_of
-from docket.stores.unfinished import lock_path, names_in
-
-_RECEIPT_SUFFIX = ".receipt.json"
+from docket.stores.unfinished import lock_path, receipt_numbers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +99,7 @@ def _entries(layout: Layout, wanted: Wanted, disk: Disk) -> Iterator[_Entry]:
         return
     known: set[str] = set()
     for folder in dict.fromkeys((layout.docket_dir, layout.state)):
-        for number in _numbers(folder, disk):
+        for number in receipt_numbers(folder, disk):
             if number not in known:
                 known.add(number)
                 yield _Entry(layout=layout, number=number, receipt=folder / RECEIPTS / receipt_name(number))
@@ -114,16 +110,6 @@ def _entries(layout: Layout, wanted: Wanted, disk: Disk) -> Iterator[_Entry]:
 
 
 _NO_NUMBER = "DKT-99999999-??????"  # a ledger that cannot be read is of no day: it is told first
-
-
-def _numbers(folder: Path, disk: Disk) -> Iterator[str]:
-    names: tuple[str, ...] = ()
-    with suppress(DocketError):  # a folder of the tree's that something else stands in the place of
-        names = names_in(folder / RECEIPTS, disk)
-    for name in names:
-        number = name.removesuffix(_RECEIPT_SUFFIX)
-        if name.endswith(_RECEIPT_SUFFIX) and DOCKET_NUMBER.fullmatch(number):
-            yield number
 
 
 def _row(entry: _Entry, request: ListRequest, disk: Disk) -> RunRow:

@@ -1,8 +1,8 @@
 """Verifies a receipt, with its ledger where one is given (spec/receipt.md, Checks).
 
-Rules: it finds no receipt and no ledger by itself, reads regular files alone, streams the ledger, and needs the standard
-library only. Whatever the bytes are, the outcome is a verdict; what cannot be read as a receipt is `unreadable` with its
-reason.
+Rules: it finds no receipt and no ledger by itself, reads regular files alone, streams the ledger, and needs the
+standard library only. Whatever the bytes are, the outcome is a verdict; what cannot be read as a receipt is
+`unreadable` with its reason.
 """
 
 from __future__ import annotations

@@ -32,6 +32,7 @@ from docket.host.durable import TEMPORARY_SUFFIX, publish
 DOCKET_DIR = ".docket"
 STATE_DIR_VARIABLE = "DOCKET_STATE_DIR"
 RUNS, RECEIPTS, RESPONSES = "runs", "receipts", "responses"
+RECEIPT_SUFFIX = ".receipt.json"
 
 PROJECT_FILE = "project.json"
 _KEY_DIGITS = 32
@@ -75,7 +76,7 @@ def response_name(sha256: str) -> str:
 
 def receipt_name(docket_number: str) -> str:
     """The file name of a receipt."""
-    return f"{docket_number}.receipt.json"
+    return f"{docket_number}{RECEIPT_SUFFIX}"
 
 
 def resolve_layout(tree_root: Path, *, docket_dir: Path | None, environment: Mapping[str, str]) -> Layout:

@@ -22,7 +22,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import is_held
-from docket.stores.layout import RECEIPTS, RUNS, Layout, ledger_name, receipt_name
+from docket.stores.layout import RECEIPT_SUFFIX, RECEIPTS, RUNS, Layout, ledger_name, receipt_name
 from docket.stores.ledger_reader import LOCK_SUFFIX, read_ledger
 from docket.stores.live import LIVE
 from docket.stores.receipts import DOCKET_NUMBER, LATEST, SESSION_ID
@@ -164,6 +164,17 @@ def names_in(folder: Path, disk: Disk) -> tuple[str, ...]:
         if error.reason == Reason.NOT_FOUND:
             return ()
         raise
+
+
+def receipt_numbers(folder: Path, disk: Disk) -> Iterator[str]:
+    """Yield the docket numbers of the receipts in a project's folder, none where something else stands in its place."""
+    names: tuple[str, ...] = ()
+    with suppress(DocketError):
+        names = names_in(folder / RECEIPTS, disk)
+    for name in names:
+        number = name.removesuffix(RECEIPT_SUFFIX)
+        if name.endswith(RECEIPT_SUFFIX) and DOCKET_NUMBER.fullmatch(number):
+            yield number
 
 
 def _temporaries(layout: Layout, disk: Disk) -> Iterator[tuple[Path, str]]:

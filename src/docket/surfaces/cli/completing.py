@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 
 import click
@@ -11,12 +11,9 @@ from click.shell_completion import CompletionItem
 from docket.errors import DocketError
 from docket.host.clock import SystemClock
 from docket.host.disk import SYSTEM_DISK
-from docket.stores.layout import RECEIPTS, Layout
-from docket.stores.receipts import DOCKET_NUMBER
-from docket.stores.unfinished import names_in, unfinished
+from docket.stores.unfinished import receipt_numbers, unfinished
 from docket.surfaces.cli.project import current_folder, layout_at
 
-_RECEIPT_SUFFIX = ".receipt.json"
 _MOST_COMPLETED = 50
 
 
@@ -28,7 +25,9 @@ def receipts_like(_: click.Context, __: click.Parameter, begun: str) -> list[Com
     with suppress(DocketError):
         layout = layout_at(current_folder(), None)
         live = [run.docket_number for run in live_runs(layout) if run.docket_number is not None]
-        found = [*live, *sorted(set(_numbers(layout)), reverse=True)]
+        folders = (layout.docket_dir, layout.state)
+        ended = {number for folder in folders for number in receipt_numbers(folder, SYSTEM_DISK)}
+        found = [*live, *sorted(ended, reverse=True)]
     return _completed(found, begun) or [CompletionItem(begun, type="file")]
 
 
@@ -79,14 +78,3 @@ def files_like(_: click.Context, __: click.Parameter, begun: str) -> list[Comple
 def _completed(numbers: Iterable[str], begun: str) -> list[CompletionItem]:
     fitting = [number for number in dict.fromkeys(numbers) if number.upper().startswith(begun.upper())]
     return [CompletionItem(number) for number in fitting[:_MOST_COMPLETED]]
-
-
-def _numbers(layout: Layout) -> Iterator[str]:
-    for folder in {layout.docket_dir, layout.state}:
-        names: tuple[str, ...] = ()
-        with suppress(DocketError):
-            names = names_in(folder / RECEIPTS, SYSTEM_DISK)
-        for name in names:
-            number = name.removesuffix(_RECEIPT_SUFFIX)
-            if name.endswith(_RECEIPT_SUFFIX) and DOCKET_NUMBER.fullmatch(number):
-                yield number

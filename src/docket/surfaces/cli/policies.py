@@ -26,6 +26,7 @@ from docket.rules.policy.order import (
     protected_selectors,
 )
 from docket.rules.policy.override import Overrides
+from docket.surfaces.cli.project import config_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +46,8 @@ def decide_policy(tree: Path, named: Path | None, flags: Mapping[str, object]) -
     """
     overrides = Overrides.parse(flags)
     named_file = None if named is None else _read(named, must_exist=True)
-    user_path = _user_policy()
+    config = config_folder()
+    user_path = None if config is None else config / USER_POLICY
     user_file = None if named is not None or user_path is None else _read(user_path, must_exist=False)
     tree_file = _read(tree / TREE_POLICY, must_exist=False)
     effective = effective_policy(PolicySources(named=named_file, user=user_file, tree=tree_file, overrides=overrides))
@@ -57,16 +59,6 @@ def decide_policy(tree: Path, named: Path | None, flags: Mapping[str, object]) -
         protected=protected_selectors([path for path in inside if path is not None]),
         remarks=(*effective.warnings, *remarks),
     )
-
-
-def _user_policy() -> Path | None:
-    import platformdirs  # noqa: PLC0415 - only a run needs it
-
-    try:
-        folder = Path(platformdirs.user_config_dir("docket", appauthor=False))
-    except RuntimeError:  # neither HOME nor an account of this user's
-        return None
-    return folder / USER_POLICY if folder.is_absolute() else None
 
 
 def _read(path: Path, *, must_exist: bool) -> PolicyFile | None:

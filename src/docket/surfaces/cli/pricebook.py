@@ -8,6 +8,7 @@ from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.reason import Reason
 from docket.rules.spending.price_book import PriceBook
 from docket.stores.prices import IMPORTED_NAME, read_imported, read_prices
+from docket.surfaces.cli.project import config_folder
 
 _HINT = "docket prices import FILE replaces it, docket prices reset removes it, --prices FILE uses another for once"
 
@@ -27,17 +28,6 @@ def book_in_force(path: Path | None) -> PriceBook:
             detail = f"the imported price table {folder / IMPORTED_NAME} cannot be used: {error.detail}"
             raise type(error)(error.reason, detail, hint=_HINT) from error
     return PriceBook.parse(read_prices(path))
-
-
-def config_folder() -> Path | None:
-    """Return the folder of the person's own configuration, None where nobody knows it."""
-    import platformdirs  # noqa: PLC0415 - only some commands need it
-
-    try:
-        folder = Path(platformdirs.user_config_dir("docket", appauthor=False))
-    except RuntimeError:  # neither HOME nor an account of this user's
-        return None
-    return folder if folder.is_absolute() else None
 
 
 def _kept(data: bytes) -> PriceBook:

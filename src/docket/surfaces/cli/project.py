@@ -1,4 +1,4 @@
-"""Where the command line finds a project's folders and documents."""
+"""Where a person's folders are: the project's, with its documents, and their own configuration."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from docket.errors import DocketError, UsageError
+from docket.errors import DocketError, RefusedBeforeStartError, UsageError
 from docket.formats.reason import Reason
+from docket.rules.tree.watch import root_refusal
 from docket.stores.layout import Layout, resolve_layout
 from docket.stores.receipts import find_receipt
 from docket.stores.unfinished import newest_lacks_receipt, unfinished
@@ -56,3 +57,37 @@ def current_folder() -> Path:
     except OSError as error:
         detail = f"the current folder cannot be used: {error.strerror}"
         raise UsageError(Reason.NOT_FOUND, detail, hint="change into a folder that exists") from error
+
+
+def run_folder(asked: Path | None, named_by: str = "--cwd") -> Path:
+    """Return the folder of a run, its links resolved, the current one for None; `named_by` is how a person names it.
+
+    UsageError where it cannot be used; RefusedBeforeStartError for one that nobody means: /, a home, a system folder.
+    """
+    try:
+        folder = current_folder() if asked is None else asked.resolve(strict=True)
+    except OSError as error:
+        raise UsageError(Reason.NOT_FOUND, f"the folder {asked} cannot be used: {error.strerror}") from error
+    except RuntimeError as error:  # pathlib's word for links that lead in a circle
+        raise UsageError(Reason.NOT_FOUND, f"the folder {asked} cannot be used: its links lead in a circle") from error
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path's own raises where it may not look
+        raise UsageError(Reason.NOT_A_DIRECTORY, f"{folder} is not a folder")
+    home = os.environ.get("HOME")
+    if root_refusal(str(folder), os.path.realpath(home) if home else None) is not None:
+        raise RefusedBeforeStartError(
+            Reason.BASE_REFUSED,
+            f"docket does not run in {folder}: a pass over it is never what was meant",
+            hint=f"change into a project, or name one with {named_by}",
+        )
+    return folder
+
+
+def config_folder() -> Path | None:
+    """Return the folder of the person's own configuration, None where nobody knows it."""
+    import platformdirs  # noqa: PLC0415 - only some commands need it
+
+    try:
+        folder = Path(platformdirs.user_config_dir("docket", appauthor=False))
+    except RuntimeError:  # neither HOME nor an account of this user's
+        return None
+    return folder if folder.is_absolute() else None

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.run import supervise
-from docket.errors import RefusedBeforeStartError, UnavailableError, UsageError
-from docket.formats.reason import Reason
+from docket.errors import UnavailableError, UsageError
 from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
@@ -19,14 +18,13 @@ from docket.host.isolation import adopt_orphans, protect_supervisor
 from docket.host.regular_file import read_regular_file
 from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
-from docket.rules.tree.watch import root_refusal
 from docket.stores.layout import Layout
 from docket.surfaces.cli import console, wiring
 from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
 from docket.surfaces.cli.progress import RunProgress
-from docket.surfaces.cli.project import current_folder, layout_at, warn_of_unfinished
+from docket.surfaces.cli.project import layout_at, run_folder, warn_of_unfinished
 from docket.surfaces.render import figures, text
 
 if TYPE_CHECKING:
@@ -111,7 +109,7 @@ def carry_out(asked: RunArguments) -> int:
 
 def build_request(asked: RunArguments) -> RunRequest:
     """Resolve everything a run needs; RefusedBeforeStartError or UsageError name what is wrong."""
-    cwd = _folder(asked.cwd)
+    cwd = run_folder(asked.cwd)
     layout = layout_at(cwd, asked.docket_dir)
     decided = decide_policy(cwd, asked.policy, asked.flags())
     check_pools(decided.policy)
@@ -234,22 +232,3 @@ def _shown(path: Path | None) -> str:
         return str(path.relative_to(Path.cwd()))
     except (ValueError, OSError):  # elsewhere, or the current folder is gone
         return str(path)
-
-
-def _folder(asked: Path | None) -> Path:
-    try:
-        folder = current_folder() if asked is None else asked.resolve(strict=True)
-    except OSError as error:
-        raise UsageError(Reason.NOT_FOUND, f"the folder {asked} cannot be used: {error.strerror}") from error
-    except RuntimeError as error:  # pathlib's word for links that lead in a circle
-        raise UsageError(Reason.NOT_FOUND, f"the folder {asked} cannot be used: its links lead in a circle") from error
-    if not os.path.isdir(folder):  # noqa: PTH112 - Path's own raises where it may not look
-        raise UsageError(Reason.NOT_A_DIRECTORY, f"{folder} is not a folder")
-    home = os.environ.get("HOME")
-    if root_refusal(str(folder), os.path.realpath(home) if home else None) is not None:
-        raise RefusedBeforeStartError(
-            Reason.BASE_REFUSED,
-            f"docket does not run in {folder}: a pass over it is never what was meant",
-            hint="change into a project, or name one with --cwd",
-        )
-    return folder

@@ -10,18 +10,18 @@ from pathlib import Path
 
 from docket.engines.supervise.inside import InsideRun, begin
 from docket.engines.supervise.request import RunRequest, RunWorld
-from docket.errors import RefusedBeforeStartError, UsageError
+from docket.errors import UsageError
 from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.host.process import Agent, SpawnRequest
 from docket.rules.agents.registry import recognise
-from docket.rules.tree.watch import root_refusal
 from docket.stores.layout import Layout, resolve_layout
 from docket.surfaces.cli import wiring
 from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
+from docket.surfaces.cli.project import run_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class OwnRun:
 
 def begin_alone(asked: OwnRun) -> InsideRun:
     """Begin the run; UsageError, RefusedBeforeStartError or UnavailableError say why it cannot be."""
-    cwd = _folder(asked.cwd)
+    cwd = run_folder(asked.cwd, "cwd=")
     layout = resolve_layout(cwd, docket_dir=asked.docket_dir, environment=os.environ)
     decided = decide_policy(cwd, asked.policy, asked.limits)
     check_pools(decided.policy)
@@ -75,18 +75,6 @@ def _world(layout: Layout, cwd: Path) -> RunWorld:
         read_file=wiring.file_reader(cwd),
         enter_pools=enter_pools(),
     )
-
-
-def _folder(asked: Path | None) -> Path:
-    try:
-        folder = (Path.cwd() if asked is None else asked).resolve(strict=True)
-    except (OSError, RuntimeError) as error:
-        raise UsageError(Reason.NOT_FOUND, f"the folder of the session cannot be used: {error}") from error
-    home = os.environ.get("HOME")
-    if root_refusal(str(folder), os.path.realpath(home) if home else None) is not None:
-        detail = f"docket makes no pass over {folder}: it is never what was meant"
-        raise RefusedBeforeStartError(Reason.BASE_REFUSED, detail, hint="name a project with cwd=")
-    return folder
 
 
 class _NoSignals:

@@ -9,20 +9,17 @@ import click
 from docket.formats.canonical import JsonValue
 from docket.rules.agents.described import described
 from docket.rules.agents.interface import Recipe
-from docket.rules.agents.registry import RECIPES, names, recognise
+from docket.rules.agents.registry import RECIPES, recognise
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.completing import recipes_like
 from docket.surfaces.cli.installed import find
 from docket.surfaces.render.agent_list import Agent, at_length, table
 
 _MAX_WIDTH = 100
 
 
-def _names_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    return [name for name in names() if name.startswith(begun)]
-
-
 @click.command()
-@click.argument("name", required=False, shell_complete=_names_like)
+@click.argument("name", required=False, shell_complete=recipes_like)
 @click.option("--json", "as_json", is_flag=True, help="Print the recipes as JSON.")
 def agents(name: str | None, *, as_json: bool) -> int:
     """List the agents that docket knows how to start, or show one at length.

@@ -18,7 +18,8 @@ from docket.rules.spending.price_listing import DEFAULT_PROVIDERS, PriceLine, li
 from docket.stores.prices import IMPORTED_NAME, forget_prices, keep_prices, read_prices
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import models_like
-from docket.surfaces.cli.pricebook import book_in_force, config_folder
+from docket.surfaces.cli.pricebook import book_in_force
+from docket.surfaces.cli.project import config_folder
 
 if TYPE_CHECKING:
     from docket.rules.spending.price_changes import PriceChange

@@ -24,6 +24,7 @@ from docket.host.clock import SystemClock
 from docket.stores.layout import Layout
 from docket.stores.projects import projects
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.completing import recipes_like
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.render import run_list
 
@@ -31,14 +32,8 @@ _AGO = re.compile(r"([1-9][0-9]{0,5})([mhdw])", re.ASCII)
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def _agents_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    from docket.rules.agents.registry import names  # noqa: PLC0415 - only the shell's completion asks
-
-    return [name for name in names() if name.startswith(begun)]
-
-
 @click.command()
-@click.option("--agent", metavar="NAME", shell_complete=_agents_like, help="Only runs of this agent.")
+@click.option("--agent", metavar="NAME", shell_complete=recipes_like, help="Only runs of this agent.")
 @click.option(
     "--since", metavar="WHEN", help="Only runs since a day (2026-01-31), an instant, or so long ago: 90m, 12h, 7d, 4w."
 )

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 JsonMap = Mapping[str, Any]
@@ -28,6 +29,7 @@ _TOKEN_RUN = re.compile(rb'[^"{}\[\],:]*')
 _NESTED_RUN = re.compile(rb'[^"{}\[\]]*')
 _COLON = re.compile(r"[ \t\r\n]*:[ \t\r\n]*")
 _MEMBER_END = re.compile(r"[ \t\r\n]*([,}])[ \t\r\n]*")
+_MAX_REMEMBERED_CHARACTERS = 512 * 1024
 _OPENING = re.compile(r"\{[ \t\r\n]*(\}?)")
 
 
@@ -82,32 +84,44 @@ def loads_object(data: bytes) -> TopLevel | None:
     The values are read as `loads_lenient` reads them; the top level is taken member by member, for the decoder keeps
     silent about names that stand twice.
     """
-    nested = _Repeats()
-    settings = json.JSONDecoder(object_pairs_hook=nested)
     text = data.decode("utf-8", "replace").lstrip(_BOM).lstrip(_BLANKS)
     opening = _OPENING.match(text)
     if opening is None:
         return None
     members: dict[str, Any] = {}
-    repeated, at, more = None, opening.end(), not opening[1]
+    repeated, nested, at, more = None, None, opening.end(), not opening[1]
     try:
         while more:
             name, at = _DECODER.raw_decode(text, at)
             colon = _COLON.match(text, at)
             if colon is None or not isinstance(name, str):
                 return None
-            decoder = _DECODER if name in _CONTENT else settings
-            value, at = decoder.raw_decode(text, colon.end())
+            value, at = _DECODER.raw_decode(text, colon.end())
             end = _MEMBER_END.match(text, at)
             if end is None:
                 return None
             if name in members:
                 repeated = repeated or name
+            if nested is None and name not in _CONTENT and isinstance(value, (dict, list)):
+                nested = repeated_in(text[colon.end() : at])
             members[name] = value
             at, more = end.end(), end[1] == ","
     except (ValueError, RecursionError):
         return None
-    return TopLevel(members, repeated or nested.name)
+    return TopLevel(members, repeated or nested)
+
+
+def repeated_in(text: str) -> str | None:
+    """Return the first name that stands twice in an object inside a JSON value, None if none does."""
+    return _repeated_in(text) if len(text) <= _MAX_REMEMBERED_CHARACTERS else _repeated_in.__wrapped__(text)
+
+
+@lru_cache(maxsize=16)
+def _repeated_in(text: str) -> str | None:
+    # Looking at every object of an agent's tools takes as long as all the rest, and they are the same in every call.
+    nested = _Repeats()
+    json.JSONDecoder(object_pairs_hook=nested).raw_decode(text)
+    return nested.name
 
 
 def as_map(value: object) -> JsonMap:

@@ -26,7 +26,8 @@ BILLING_LINE = "x-anthropic-billing-header:"
 _BILLING_BYTES = BILLING_LINE.encode()
 # Nobody has to write a letter so, and servers read it as one.
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+# What was read from JSON holds no circles to look for.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 _CHANGING = frozenset(
     {
         "metadata", "request_id", "idempotency_key", "stream", "stream_options", "user", "user_id",

@@ -333,6 +333,34 @@ with docket.Session(upstreams={"anthropic": sys.argv[1]}) as session:
     assert lab.receipt()["asserted"]["notes"] == {"parent": 1, "child": 1, "thread": 16}
 
 
+def test_a_forked_child_that_runs_out_of_the_block_leaves_the_run_to_its_parent(lab, provider):
+    script = """
+import docket, os, sys
+with docket.Session(upstreams={"anthropic": sys.argv[1]}) as session:
+    if (child := os.fork()) == 0:
+        session.note("child", "x")
+        sys.exit(3)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), session.note("parent", "x"))
+print(session.problems)
+"""
+    done = alone(lab, script, provider.url)
+    assert done.stdout == "3 True\n()\n", done.stderr
+    assert lab.receipt()["asserted"]["notes"] == {"child": 1, "parent": 1}
+
+
+def test_a_child_that_is_forked_while_another_thread_speaks_can_speak(lab, provider):
+    script = """
+import docket, os, sys, threading
+with docket.Session(upstreams={"anthropic": sys.argv[1]}) as session:
+    with session._door._lock:  # as a thread holds it that waits for an answer
+        if (child := os.fork()) == 0:
+            os._exit(0 if session.note("child", "x") else 1)
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert alone(lab, script, provider.url).stdout == "0\n"
+    assert lab.receipt()["asserted"]["notes"] == {"child": 1}
+
+
 def test_two_sessions_at_once_have_a_run_each(lab, provider):
     script = "import docket, sys\nwith docket.Session(upstreams={'anthropic': sys.argv[1]}) as s:\n    call(s)\n"
     command = [sys.executable, "-c", CALL + script, provider.url]
@@ -347,7 +375,7 @@ def test_policy_refusals_come_before_the_session_begins(lab):
 import docket, sys
 from docket.errors import DocketError
 for options in ({"policy": sys.argv[1]}, {"max_usd": "much"}, {"upstreams": {"anthropic": "nowhere"}},
-                {"cwd": "/"}, {"cwd": "/nowhere"}):
+                {"cwd": "/"}, {"cwd": "/nowhere"}, {"cwd": sys.argv[1]}):
     try:
         with docket.Session(**options):
             print("entered")
@@ -360,7 +388,7 @@ except TypeError as error:
 """
     done = alone(lab, script, str(lab.root / "policy.toml"))
     assert done.stdout.splitlines() == [
-        "RefusedBeforeStartError", "UsageError", "UsageError", "RefusedBeforeStartError", "UsageError",
+        "RefusedBeforeStartError", "UsageError", "UsageError", "RefusedBeforeStartError", "UsageError", "UsageError",
         "Session has no option 'max_dollars'",
     ], done.stderr  # fmt: skip
     assert lab.receipts() == []

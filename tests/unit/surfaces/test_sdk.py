@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,8 +54,39 @@ def test_a_session_is_entered_once_and_used_within(rig: Rig) -> None:
             use()
     with session, pytest.raises(UsageError, match="entered already"):
         session.__enter__()
-    with pytest.raises(UsageError, match="not open"):
-        session.note("x", "y")
+
+
+def test_what_is_said_too_late_breaks_nothing(rig: Rig) -> None:
+    with docket.Session() as session:
+        late = session.tool_call("late")
+    assert session.note("x", "y") is False
+    with late:
+        pass
+    assert [problem.detail for problem in session.problems] == [
+        f"{type_} was said after the session had been left" for type_ in ("note", "tool.call", "tool.result")
+    ]
+    with docket.Session(strict=True) as strict:
+        pass
+    with pytest.raises(UsageError, match="after the session had been left"):
+        strict.note("x", "y")
+
+
+class Wordless:
+    """A value that cannot say what it is."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no words")
+
+
+def test_no_value_of_a_tool_breaks_the_tool(rig: Rig) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    with docket.Session() as session:
+        with session.tool_call("x", Wordless()) as use:
+            use.result({Wordless(): 1})
+        assert session.note("x", "y", deep) is False
+    assert [problem.reason for problem in session.problems] == ["wrong-type"]
 
 
 def test_what_is_refused_is_a_problem_and_with_strict_an_error(rig: Rig) -> None:

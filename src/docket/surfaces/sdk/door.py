@@ -71,14 +71,16 @@ class Door:
         return self._ask("POST", "/events", json.dumps({"type": type_, "data": data}).encode())
 
     def close(self) -> None:
-        """Give the connection back."""
-        with self._lock:
-            self._drop()
+        """Give the connection back; a forked process leaves its parent's alone."""
+        if self._process == os.getpid():
+            with self._lock:
+                self._drop()
 
     def _ask(self, method: str, path: str, body: bytes | None) -> Reply:
+        if self._process != os.getpid():
+            # Whoever held the lock at the fork is not there to give it back.
+            self._process, self._connection, self._lock = os.getpid(), None, threading.Lock()
         with self._lock:
-            if self._process != os.getpid():
-                self._process, self._connection = os.getpid(), None
             try:
                 if self._is_stale():
                     self._drop()

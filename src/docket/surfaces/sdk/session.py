@@ -80,6 +80,7 @@ class Session:
         self._told: Mapping[str, Any] = {}
         self._problems: list[SessionProblem] = []
         self._receipt_path: Path | None = None
+        self._process = 0
 
     # ---- its life
 
@@ -87,6 +88,7 @@ class Session:
         """Join the run, or begin one; DocketError says why that cannot be."""
         if self._door is not None:
             raise UsageError(Reason.USAGE, "the session has been entered already")
+        self._process = os.getpid()
         url = os.environ.get(URL_VARIABLE)
         if not url:
             self._own = self._begin()
@@ -124,6 +126,8 @@ class Session:
 
     def _leave(self, *, exit_code: int, interrupted: bool) -> None:
         door, self._door = self._door, None
+        if self._process != os.getpid():
+            return  # a child that was forked within the block and runs out of it: the run is its parent's to end
         if door is not None:
             with suppress(DocketError):  # where the run has ended before its agent, what was told last stands
                 self._told = door.session()
@@ -227,9 +231,11 @@ class Session:
 
         With `strict`: UsageError for one that was refused, UnavailableError where the boundary does not answer.
         """
+        if self._told and self._door is None:
+            return self._refused(UsageError(Reason.USAGE, f"{type_} was said after the session had been left"))
         try:
             reply = self._open().say(type_, data)
-        except (TypeError, ValueError) as error:  # no JSON can be made of it
+        except (TypeError, ValueError, RecursionError) as error:  # no JSON can be made of it
             return self._refused(UsageError(Reason.WRONG_TYPE, f"the event cannot be written as JSON: {error}"))
         except UnavailableError as error:
             return self._refused(error)

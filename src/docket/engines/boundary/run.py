@@ -211,6 +211,7 @@ class Server:
         room.pool.close()
         room.ledger.listen(None)
         room.bell.close()
+        room.shared.desk.finish()
         budget = room.shared.desk.budget()
         with suppress(DocketError):
             for event in (*room.shared.door.rest(), *room.shared.denials.rest()):

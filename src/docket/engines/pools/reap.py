@@ -4,7 +4,8 @@ Rules:
 1. A run is dead when its process is surely gone and its lock can be taken; time proves nothing. The lock is held while
    its part is settled, so that two that look at once do it once.
 2. Its ledger says what it spent, on which day, to the micro-dollar. A call that was sent and not settled is booked as
-   unknown at what the ledger says it held; so is what a strict run kept for a reply that was not reported to its end.
+   unknown at what the ledger says it held; so is what a strict run kept for a reply that was not reported to its end,
+   and what any run kept for a response that was still to come.
 3. Where the ledger cannot be read, or the machine was switched off meanwhile and its last lines may be lost, all that
    the run held is booked as unknown: a pool is never freed of what may have been spent.
 """
@@ -24,7 +25,7 @@ from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import Admission
 from docket.formats.run.pool import Taken, day_of
-from docket.formats.run.usage import UsageSource
+from docket.formats.run.usage import Usage, UsageSource
 from docket.host.clock import Clock
 from docket.host.liveness import ProcessIdentity, is_gone, own_identity
 from docket.host.locks import FileLock
@@ -61,7 +62,8 @@ class _Spending:
                 self.held[payload.call] = 0 if payload.held_usd is None else payload.held_usd.micros
             case ModelResponse():
                 held, cost = self.held.pop(payload.call, 0), payload.cost_usd.micros
-                kept = self.strict and payload.usage_source is not UsageSource.REPORTED
+                reported = payload.usage_source is UsageSource.REPORTED
+                kept = not reported and (self.strict or payload.usage == Usage())
                 self.grow(event.ts, cost, max(0, held - cost) if kept else 0)
             case ModelError():
                 held = self.held.pop(payload.call, 0)

@@ -7,6 +7,8 @@ Rules:
 4. A sub-budget that is reached refuses the calls it is about and leaves the run alone, unless the policy says `kill`.
 5. Once closed, the desk admits nothing more, and calls that wait are refused.
 6. Cumulative cost grows in the order of settlement, which is the order of the record.
+7. A response that goes on after its call has ended keeps the rest of the hold, under the call's number below zero,
+   until it is booked; at the run's end what it held may have been billed.
 
 It runs on one thread. What a call asks for is `billing`'s to say, how an exchange goes on `exchange`'s.
 """
@@ -121,6 +123,7 @@ class Desk:
         self._exceeded: set[Crossing] = set()
         self._priced: set[PriceRow] = set()
         self._booked: dict[str, None] = {}
+        self._onward: dict[str, int] = {}
 
     def ask(self, claim: Claim, *, last: bool = False, whose: Whose = NOBODY) -> Admitted | Held | Refused:
         """Decide whether a call may be sent now. `last`: it has waited as long as the policy lets it."""
@@ -173,9 +176,12 @@ class Desk:
         return response_id is not None and response_id in self._booked
 
     def booked(self, response_id: str | None) -> None:
-        """Remember that a reply has been booked."""
+        """Remember that a reply has been booked; what it held while it went on is given back."""
         if response_id is not None:
             self._booked[response_id] = None
+            onward = self._onward.pop(response_id, None)
+            if onward is not None:
+                self.release(onward)
             if len(self._booked) > _MAX_REMEMBERED:
                 del self._booked[next(iter(self._booked))]
 
@@ -240,6 +246,25 @@ class Desk:
         self._priced.update(new)
         return new
 
+    def settle_onward(self, call: int, cost: Tally, response_id: str | None) -> Effects:
+        """Settle a call whose response goes on where nobody hears of it: the rest of its hold stays."""
+        scopes, onward = self._scopes[call], -call
+        holds = {scope: self._account(scope).onward(call, cost) for scope in (None, *scopes)}
+        pooled = {} if self.pools is None else self.pools.onward(call, cost)
+        effects = self.settle(call, cost, whole=True)
+        for scope, hold in holds.items():
+            self._put(scope, self._account(scope).take(onward, hold))
+        if self.pools is not None:
+            self.pools.take(onward, pooled)
+        self._scopes[onward] = scopes
+        self._onward[f"call {call}" if response_id is None else response_id] = onward
+        return effects
+
+    def finish(self) -> None:
+        """Take what still goes on for billed, at the end of the run."""
+        while self._onward:
+            self.keep_unknown(self._onward.popitem()[1], whole=True)
+
     def settle(self, call: int, cost: Tally, *, whole: bool) -> Effects:
         """Book what a call cost; return the warnings and the breach that follow. `whole` as in `Account.settle`."""
         events: list[Payload] = []
@@ -271,12 +296,12 @@ class Desk:
         if self.pools is not None:
             self.pools.release(call)
 
-    def keep_unknown(self, call: int) -> None:
+    def keep_unknown(self, call: int, *, whole: bool = False) -> None:
         """Keep a sent call's hold against the caps though nobody can say whether it is billed."""
         for scope in (None, *self._scopes.pop(call)):
-            self._put(scope, self._account(scope).keep_unknown(call))
+            self._put(scope, self._account(scope).keep_unknown(call, whole=whole))
         if self.pools is not None:
-            self.pools.keep_unknown(call)
+            self.pools.keep_unknown(call, whole=whole)
 
     def close(self, reason: Reason, detail: str, scope: Scope | None = None) -> None:
         """Admit nothing more; the first reason stands."""
@@ -292,7 +317,7 @@ class Desk:
             spent=Usd(spent.micros),
             tokens=spent.tokens,
             denied=self.denied,
-            in_flight=len(self.account.holds),
+            in_flight=len(self.account.holds) - len(self._onward),
             breach=self.breach,
             admitted=self._admitted,
         )

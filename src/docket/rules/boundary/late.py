@@ -106,7 +106,9 @@ class LateBooking:
         if reply is None or not reply.reports_usage():
             return None
         agent = self._request.agent
-        call = self._desk.take_unasked(_NO_HOLD, Whose(reply.call.model, agent))
+        # What is fetched names no model itself; its reply does.
+        model = self._facts.model or reply.served_model or reply.call.model
+        call = self._desk.take_unasked(_NO_HOLD, Whose(model, agent))
         reply.call = replace(reply.call, number=call)
         request = ModelRequest(
             call=call,

@@ -139,6 +139,10 @@ class PoolDesk:
         """Take a call that nobody weighed."""
         self.take(call, dict.fromkeys(self._drawn, hold))
 
+    def onward(self, call: int, cost: Tally) -> Mapping[str, Hold]:
+        """Return what a response goes on to hold of each pool; as `Account.onward`."""
+        return {name: drawn.account.onward(call, cost) for name, drawn in self._drawn.items()}
+
     def held_micros(self, call: int) -> int:
         """Return the most that a call holds of any pool."""
         holds = [drawn.account.holds.get(call) for drawn in self._drawn.values()]
@@ -162,9 +166,9 @@ class PoolDesk:
         """Give back what a call held; it is not billed."""
         self._change(lambda account: account.release(call))
 
-    def keep_unknown(self, call: int) -> None:
+    def keep_unknown(self, call: int, *, whole: bool = False) -> None:
         """Keep what a call held: nobody can say whether it is billed."""
-        self._change(lambda account: account.keep_unknown(call))
+        self._change(lambda account: account.keep_unknown(call, whole=whole))
 
     def answered(self, pool: str, answer: PoolAnswer) -> None:
         """Take a pool's answer."""

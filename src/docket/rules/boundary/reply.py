@@ -24,7 +24,7 @@ from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
 from docket.formats.run.usage import Usage, UsageSource
 from docket.rules.boundary.admission import Desk, Effects
-from docket.rules.boundary.billing import Bill, Call, Seen, bill
+from docket.rules.boundary.billing import Bill, Call, Seen, bill, served_model
 from docket.rules.boundary.credentials import without_credentials
 from docket.rules.boundary.forwarding import reply_downstream, reply_of_new_length, request_id_of
 from docket.rules.boundary.gates import Ended
@@ -98,6 +98,11 @@ class ModelReply:
     def started(self) -> bool:
         """Whether the upstream's head has come."""
         return self._head is not None
+
+    @property
+    def served_model(self) -> str | None:
+        """The model that the reply names so far."""
+        return served_model(self.call.facts, self._seen().reading)
 
     def begin(self, head: ResponseHead, framing: Framing) -> list[Command]:
         """Take the reply's head."""

@@ -11,7 +11,8 @@ Rules:
 5. A call that fits but for the holds of others waits for a release. One that does not fit whatever is released is
    denied at once.
 6. A hold ends with its call: settled at what the call cost, released when nothing was sent, or kept as `unknown`
-   when a request was sent whole and no answer says whether it is billed.
+   when a request was sent whole and no answer says whether it is billed. Where the answer goes on after its call has
+   ended, what the call cost is taken off the hold, and the rest stays in flight.
 7. `bound` is the most by which the run could have crossed its USD cap, taken at every admission:
    spent + unknown + every worst case in flight - cap. A call that cost more than its worst case counts in it as
    what it cost, so that nothing spent ever lies beyond cap + bound.
@@ -162,10 +163,22 @@ class Account(NamedTuple):
         """Return the account without `call`, which is not billed."""
         return self._without(call)
 
-    def keep_unknown(self, call: int) -> Account:
-        """Return the account with what `call` holds kept against the caps though nothing was billed."""
+    def onward(self, call: int, cost: Tally) -> Hold:
+        """Return what is held on for the answer to `call` once the call itself has ended at `cost`."""
+        hold, booked = self.holds[call], cost._replace(calls=1)
+        worst = (hold.worst - booked).at_least(NOTHING)
+        if self.admission is Admission.CEILING:
+            return Hold(firm=worst, held=worst, worst=worst)
+        held = (hold.held - booked).at_least(NOTHING)
+        return Hold(firm=held.at_most((hold.firm - booked).at_least(NOTHING)), held=held, worst=worst)
+
+    def keep_unknown(self, call: int, *, whole: bool = False) -> Account:
+        """Return the account with what `call` holds kept against the caps though nothing was billed.
+
+        Under `metered` that is what it was likely to cost, `whole`: all that it held.
+        """
         hold = self.holds[call]
-        kept = hold.held if self.admission is Admission.STRICT else hold.firm
+        kept = hold.held if whole or self.admission is Admission.STRICT else hold.firm
         return self._without(call)._replace(unknown=self.unknown + kept._replace(calls=0))
 
     def _below(self, claim: Claim, *, last: bool) -> Admit | Wait | Deny:
@@ -175,6 +188,10 @@ class Account(NamedTuple):
         reached = self.caps.crossed_by(used + costs)
         if reached is not None:
             return Deny(reached)
+        # A call in flight holds its place alone; what is held beside that is for answers that go on.
+        onward = self.caps.crossed_by(used + self.firm._replace(calls=0) + costs)
+        if onward is not None:
+            return Deny(onward, passing=True) if last else Wait(onward)
         if used.calls + self.held.calls < limit.calls:
             return Admit(Hold(firm=one, held=one, worst=claim.worst))
         return Deny(Reason.MAX_MODEL_CALLS) if last else Wait(Reason.MAX_MODEL_CALLS)

@@ -24,7 +24,6 @@ from docket.formats.ledger.resilience_events import BreakerChange, BreakerState
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import ResiliencePolicy
 from docket.rules.boundary.admission import Refused
-from docket.rules.boundary.forwarding import address_of
 from docket.rules.boundary.gates import Ended, GateAnswer, Go
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ class Breaker:
         self._threshold = policy.breaker_threshold
         self._shortest_ns = policy.breaker_cooldown_seconds * _SECOND_NS
         self._longest_ns = policy.breaker_max_cooldown_seconds * _SECOND_NS
-        self._upstreams: dict[tuple[str, str], _Upstream] = {}
+        self._upstreams: dict[tuple[str, tuple[str, str, int]], _Upstream] = {}
         self._let_go: dict[Weighed, int] = {}
 
     def ask(self, weighed: Weighed, now_ns: int) -> GateAnswer:
@@ -134,11 +133,11 @@ class Breaker:
         )
 
     def _of(self, weighed: Weighed) -> _Upstream:
-        scheme, host, port = address_of(weighed.provider, weighed.entered.rest).origin
-        key = (weighed.provider.name, f"{scheme}://{host}:{port}")
+        key = provider, (scheme, host, port) = weighed.provider.name, weighed.address.origin
         found = self._upstreams.get(key)
         if found is None:
-            found = self._upstreams[key] = _Upstream(*key, cooldown_ns=self._shortest_ns)
+            made = _Upstream(provider, f"{scheme}://{host}:{port}", cooldown_ns=self._shortest_ns)
+            found = self._upstreams[key] = made
         return found
 
 

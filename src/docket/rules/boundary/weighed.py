@@ -48,6 +48,7 @@ class Weighed:
         self.wire = wire
         self.head = head
         self.entered = entered
+        self.address = address_of(provider, entered.rest)
         self.body = b""
         self.request_sha256 = Digest("")
         self.body_bytes = 0
@@ -101,11 +102,11 @@ class Weighed:
 
     def forwarded(self, *, ask_for_usage: bool) -> Forwarded:
         """Return what goes to the upstream; `ask_for_usage` where the agent tolerates the chunk that answers."""
-        address = address_of(self.provider, self.entered.rest)
+        address = self.address
         framing = request_framing(self.head)
-        plain = not joined(self.head.headers, b"content-encoding")
         own = self.body if self.lowered is None else self.lowered
-        asking = inject_usage(own) if ask_for_usage and plain and self.wire.name == _CHAT else None
+        tolerated = ask_for_usage and self.wire.name == _CHAT and not joined(self.head.headers, b"content-encoding")
+        asking = inject_usage(own) if tolerated else None
         if asking is None and self.lowered is None:
             head = request_upstream(self.head, address, framing)
             return Forwarded(Connect(address.origin, head, self.body, chunked=framing.chunked))

@@ -11,7 +11,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 
 from docket.formats.run.usage import Usage
 
@@ -37,6 +38,10 @@ WRITES = {
 }
 
 
+_IN_BASE = frozenset(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens"))
+_BESIDE_BASE = attrgetter(*(item.name for item in fields(Usage) if item.name not in _IN_BASE))
+
+
 @dataclass(frozen=True, slots=True)
 class Share:
     """What one component counts; `suffix` is added to the name of the family that prices the base."""
@@ -49,6 +54,8 @@ class Share:
 
 def split(usage: Usage, *, audio_apart: bool, image_apart: bool = False) -> tuple[Share, ...]:
     """Return the components of a usage that are not empty, the base last."""
+    if not any(_BESIDE_BASE(usage)):
+        return (Share(BASE, usage.input_tokens, usage.cached_input_tokens, usage.output_tokens),)
     return tuple(_shares(usage, audio_apart=audio_apart, image_apart=image_apart))
 
 

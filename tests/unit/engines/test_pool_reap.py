@@ -105,6 +105,21 @@ def test_a_strict_run_keeps_what_an_estimated_call_may_still_cost(tmp_path, stor
     assert taken == Taken(SPENT, UNANSWERED + IN_FLIGHT + KEPT_BY_STRICT)
 
 
+def test_what_was_made_in_the_background_may_have_been_billed(tmp_path, store):
+    built = opened(admission="metered")
+    built.add(price("gpt-5.2-codex", "1.75", "0.175", "14.00"))
+    built.add(replace(request(1, "openai", "gpt-5.2-codex"), held_usd=Usd(2000)))
+    built.add(
+        response(
+            1, "openai", "gpt-5.2-codex", usage=Usage(), components=(component("gpt-5.2-codex", 0, 0, 0, "0.00"),),
+            cost="0.00", cumulative="0.00", usage_source=UsageSource.ESTIMATED,
+        )
+    )  # fmt: skip
+    dead(tmp_path, store, data=built.data())
+    reap(store, "team", world())
+    assert store.balance("team", "2026-10-01").taken[Period.TOTAL] == Taken(0, 2000)
+
+
 def test_a_torn_tail_is_no_event(tmp_path, store):
     dead(tmp_path, store, data=ledger().data() + b'{"seq":99,"ty')
     reap(store, "team", world())

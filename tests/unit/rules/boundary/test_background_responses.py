@@ -1,4 +1,4 @@
-"""A response that is made in the background is billed where nobody hears of it: its call's hold stays until it is booked.
+"""A response made in the background is billed where nobody hears of it: its call's hold stays until it is booked.
 
 gpt-5.2-codex in micro-dollars a token: 1.75 in, 14 out, twice that where its processing is a priority one, which a
 request that says nothing of it may get; four micro-dollars for rounding.

@@ -225,6 +225,18 @@ def test_a_failure_while_a_stream_runs_cuts_it_at_its_grant():
     assert (denied.reason, denied.passing) == (Reason.POOL_UNAVAILABLE, True)
 
 
+def test_what_goes_on_after_its_call_keeps_the_rest_of_its_hold():
+    pools, line = desk(granted(9000))
+    pools.take(1, pools.ask(claim(100, 5000, hidden=True), last=False))
+    onward = pools.onward(1, Tally(30, 1, 1))
+    pools.settle(1, Tally(30, 1, 1), whole=True)
+    pools.take(-1, onward)
+    assert pools.held_micros(-1) == 4970
+    pools.keep_unknown(-1, whole=True)
+    assert pools.taken() == {"team": Taken(30, 4970)}
+    assert line.booked[-1] == (Taken(30, 4970), None)
+
+
 def test_a_release_leads_to_a_rest_though_nothing_was_taken():
     pools, line = desk(granted(500))
     holds = pools.ask(claim(100), last=False)

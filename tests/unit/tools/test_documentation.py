@@ -42,6 +42,15 @@ def test_every_page_can_be_reached_from_the_first():
     assert [page for page in PAGES if page not in seen] == []
 
 
+def test_decisions_have_one_number_each_and_stand_in_their_index():
+    pages = sorted((REPOSITORY / "docs/adr").glob("[0-9]*.md"))
+    index = (REPOSITORY / "docs/adr/README.md").read_text()
+    assert [page.name[:4] for page in pages] == [f"{number:04}" for number in range(1, len(pages) + 1)]
+    for page in pages:
+        number, _, title = page.read_text().split("\n", 1)[0].removeprefix("# ").partition(": ")
+        assert f"| [{number}]({page.name}) | {title} |" in index
+
+
 def test_every_page_and_section_that_the_code_cites_exists():
     cited = [(source, *found) for source in SOURCES for found in CITED.findall(source.read_text())]
     assert len(cited) > 30

@@ -16,6 +16,8 @@ from typing import Any
 from genai_prices import data as source
 from genai_prices import types as kinds
 
+from docket.rules.spending.price_forms import GENAI_RATES
+
 ROOT = Path(__file__).resolve().parent.parent
 OVERLAY = ROOT / "tools" / "price_overlay.json"
 OUTPUT = ROOT / "src" / "docket" / "data" / "prices.json"
@@ -27,24 +29,6 @@ PROVIDERS = (
     "anthropic", "openai", "google", "aws", "azure", "deepseek", "mistral", "groq", "x-ai", "together", "fireworks",
     "cerebras", "cohere", "perplexity", "moonshotai", "zai", "minimax", "novita", "openrouter", "baseten", "meta",
 )  # fmt: skip
-
-_RATES = {
-    "input_mtok": "input",
-    "cache_read_mtok": "cached_input",
-    "cache_write_mtok": "cache_write",
-    "cache_write_1h_mtok": "cache_write_1h",
-    "output_mtok": "output",
-    "input_audio_mtok": "audio_input",
-    "output_audio_mtok": "audio_output",
-    "web_searches_kcount": "web_search",
-    "storage_searches_kcount": "file_search",
-    "cache_audio_read_mtok": "cached_audio_input",
-    "input_image_mtok": "image_input",
-    "cache_image_read_mtok": "cached_image_input",
-    "output_image_mtok": "image_output",
-    "audio_hours": "audio_hour",
-    "input_audio_hours": "audio_hour",
-}
 
 
 def generate() -> bytes:
@@ -116,7 +100,7 @@ def rates(prices: kinds.ModelPrice) -> dict[str, Any]:
     """Return rates as decimal strings; `above` holds, by threshold, the rates that a long input changes."""
     found: dict[str, Any] = {}
     above: dict[int, dict[str, str]] = {}
-    for key, name in _RATES.items():
+    for key, name in GENAI_RATES.items():
         value = getattr(prices, key)
         if isinstance(value, kinds.TieredPrices):
             found[name] = decimal(value.base)

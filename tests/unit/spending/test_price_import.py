@@ -104,6 +104,7 @@ GENAI = [
                     5,
                 ],
             },
+            {"id": "heard", "match": {"equals": "heard"}, "prices": {"audio_hours": 0.36}},
             {"id": "no-input", "match": {"equals": "x"}, "prices": {"requests_kcount": 5}},
             {"id": "no-match", "match": {"is_like": "x"}, "prices": {"input_mtok": 5}},
             {"id": "two-matches", "match": {"equals": "x", "regex": "y"}, "prices": {"input_mtok": 5}},
@@ -134,6 +135,8 @@ def test_genai_prices_data_becomes_a_book() -> None:
         ],
         "variants": [{"served": {"service_tier": "flex"}, "between": ["00:30", "16:30"], "input": "3"}],
     }
+    # What is billed by its length alone: its tokens cost nothing.
+    assert entry(new.book, "anthropic", "heard")["prices"] == [{"audio_hour": "0.36", "input": "0"}]
 
 
 def test_provenance_is_in_the_table_and_in_the_record() -> None:

@@ -48,7 +48,7 @@ def test_an_imported_table_holds_until_it_is_reset(config: Path, file: str, caps
     assert "changed  anthropic/claude-opus-4-8: input 5 -> 4, cached_input 0.5 -> 0.4" in told.out
     assert "1 of the models' standard rows differ" in told.out
     assert f"(LiteLLM) is kept as {config / 'prices.json'}" in told.out
-    assert "1 entries of the file price no input tokens" in told.err
+    assert "1 entry of the file without a price for tokens or audio left out" in told.err
     row, origin = shown(capsys)
     assert row == ["claude-opus-4-8", "4", "0.4", "5", "8", "20"]
     assert "imported from mine.json on 20" in origin

@@ -9,13 +9,13 @@ A 400 in the protocol's shape ends the agent at the first answer, so its retries
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import OptionUse, Program, option_uses, without
+from docket.rules.agents.documents import encoded, read_object
 from docket.rules.agents.environment import (
     ANTHROPIC,
     BEDROCK,
@@ -90,10 +90,10 @@ class ClaudeRecipe:
         """Point the agent at the boundary; refuse what another place was chosen for."""
         given = _given(request)
         own = _own_settings(request, given)
-        users = [_env_of(_readable(request.inputs.get(path))) for path in _user_settings(request)]
+        users = [_env_of(read_object(request.inputs.get(path), strict=True)) for path in _user_settings(request)]
         environ = {**request.environ, **{k: v for env in users for k, v in env.items()}, **_env_of(own)}
         _refuse_elsewhere(environ)
-        _refuse_managed(_env_of(_readable(request.inputs.get(MANAGED))))
+        _refuse_managed(_env_of(read_object(request.inputs.get(MANAGED), strict=True)))
         notes = _tree_notes(request)
         decided = {ANTHROPIC.provider: environ.get(_ADDRESS) or ANTHROPIC.official}
         table: tuple[ProviderVariables, ...] = CORE
@@ -112,9 +112,7 @@ class ClaudeRecipe:
         return LaunchPlan(
             argv=(*rest[:at], "--settings", path, *rest[at:]),
             env_set={**pointed.variables, **quiet},
-            files=(
-                RunFile(name=SETTINGS_NAME, data=json.dumps(settings, indent=2).encode("utf-8", "backslashreplace")),
-            ),
+            files=(RunFile(name=SETTINGS_NAME, data=encoded(settings)),),
             notes=(*pointed.notes, *notes),
             upstreams=pointed.upstreams,
             agent_headers=("x-claude-code-agent-id",),
@@ -142,7 +140,7 @@ def _own_settings(request: LaunchRequest, given: tuple[OptionUse, ...]) -> Mappi
         return {}
     value = given[-1].value
     data = value.encode("utf-8", "surrogateescape") if _is_inline(value) else request.inputs.get(value)
-    settings = _readable(data)
+    settings = read_object(data, strict=True)
     if settings is None:
         what = "the JSON given" if _is_inline(value) else f"the file {value!r} given"
         raise RefusedBeforeStartError(
@@ -150,16 +148,6 @@ def _own_settings(request: LaunchRequest, given: tuple[OptionUse, ...]) -> Mappi
             f"{what} with --settings cannot be read as a JSON object, so docket cannot add its own settings to it",
         )
     return settings
-
-
-def _readable(data: bytes | None) -> Mapping[str, object] | None:
-    if data is None:
-        return None
-    try:
-        value = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _env_of(settings: Mapping[str, object] | None) -> dict[str, str]:
@@ -211,7 +199,7 @@ def _refuse_managed(env: Mapping[str, str]) -> None:
 def _tree_notes(request: LaunchRequest) -> tuple[str, ...]:
     notes = []
     for path in TREE_SETTINGS:
-        env = _env_of(_readable(request.inputs.get(path)))
+        env = _env_of(read_object(request.inputs.get(path), strict=True))
         if env.get(_SOCKET):
             _refuse_socket(path)
         ignored = [name for name in (*_ADDRESSES, *_ELSEWHERE) if env.get(name)]

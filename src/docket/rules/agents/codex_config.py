@@ -8,13 +8,13 @@ Rules:
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from docket.rules.agents.commandline import OptionUse, option_uses
+from docket.rules.agents.documents import read_object
 from docket.rules.agents.interface import LaunchRequest
 
 CONFIG_OPTIONS = ("-c", "--config")
@@ -129,12 +129,7 @@ def _login(request: LaunchRequest, files: CodexFiles | None, config: Mapping[str
 
 
 def _stored_login(data: bytes) -> Login:
-    try:
-        auth = json.loads(data)
-    except (ValueError, RecursionError):
-        return Login.UNKNOWN
-    if not isinstance(auth, dict):
-        return Login.UNKNOWN
+    auth = read_object(data, strict=True) or {}
     if auth.get("auth_mode") == "chatgpt" or (not auth.get("OPENAI_API_KEY") and auth.get("tokens")):
         return Login.CHATGPT
     return Login.STORED_KEY if auth.get("OPENAI_API_KEY") else Login.UNKNOWN

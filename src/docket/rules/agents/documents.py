@@ -15,13 +15,13 @@ _STRING_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\])*"|//[^\n]*|/\*.*?\*/', re.DOTA
 _STRING_OR_COMMA = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[}\]])')
 
 
-def read_object(data: bytes | str | None) -> dict[str, object] | None:
-    """Return the object a file holds, None for anything else."""
+def read_object(data: bytes | str | None, *, strict: bool = False) -> dict[str, object] | None:
+    """Return the object a file holds, None for anything else; `strict`: nothing but JSON is allowed in it."""
     if data is None:
         return None
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
-        value = json.loads(_plain(text))
+        value = json.loads(text if strict else _plain(text))
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

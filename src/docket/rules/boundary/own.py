@@ -40,15 +40,11 @@ from docket.rules.boundary.protocol import (
     Reset,
     Stopping,
 )
-from docket.rules.boundary.refusing import Asked
+from docket.rules.boundary.refusing import PHRASES, Asked
 from docket.rules.boundary.state import LedgerFacts
 from docket.rules.boundary.terms import Shared, Terms
 
 OWN = "docket"
-_STATUS_WORDS = {
-    200: b"OK", 400: b"Bad Request", 403: b"Forbidden", 404: b"Not Found", 405: b"Method Not Allowed",
-    413: b"Content Too Large", 429: b"Too Many Requests", 503: b"Service Unavailable",
-}  # fmt: skip
 _REPORTED: Mapping[str, Reported] = {"/readyz": Reported.READINESS, "/metrics": Reported.METRICS}
 _OPEN = frozenset(("/healthz", *_REPORTED))
 
@@ -229,4 +225,4 @@ def bytes_reply(body: bytes, content_type: str) -> Refuse:
 
 def _head(status: int, content_type: bytes, headers: tuple[tuple[bytes, bytes], ...]) -> ResponseHead:
     fields = ((b"content-type", content_type), (b"cache-control", b"no-store"), *headers)
-    return ResponseHead(status=status, reason=_STATUS_WORDS.get(status, b""), headers=fields)
+    return ResponseHead(status=status, reason=PHRASES.get(status, b""), headers=fields)

@@ -12,7 +12,6 @@ Rules:
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,10 +22,12 @@ from docket.rules.boundary.admission import Refused, advice
 from docket.rules.boundary.http1 import ResponseHead
 from docket.rules.boundary.protocol import Refuse
 from docket.rules.providers.interface import Refusal, RefusalReply, Wire
+from docket.rules.providers.refusal import reply
 
 RETRY_AFTER_SECONDS = 1
 _FIRST_PASSING = 429
-_REASONS = {
+PHRASES = {
+    200: b"OK",
     400: b"Bad Request",
     401: b"Unauthorized",
     402: b"Payment Required",
@@ -95,11 +96,11 @@ def refusal_of(refused: Refused, style: RefusalStyle, docket_number: str) -> Ref
 
 def answer_with(refusal: Refusal, wire: Wire | None, misread: Sequence[str] = ()) -> Refuse:
     """Return a refusal as a whole reply."""
-    reply = _plain(refusal) if wire is None else wire.refusal(refusal)
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in reply.headers]
+    answer = _plain(refusal) if wire is None else wire.refusal(refusal)
+    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
     # A status of this size stands as a number in some bodies, and there the agent is right about it.
-    body = _escaped(reply.body, misread) if reply.status < _FIRST_PASSING else reply.body
-    return Refuse(_head(reply.status, headers), body)
+    body = _escaped(answer.body, misread) if answer.status < _FIRST_PASSING else answer.body
+    return Refuse(_head(answer.status, headers), body)
 
 
 def _parted(text: str, misread: Sequence[str]) -> str:
@@ -131,7 +132,7 @@ def plain_text(status: int, text: str) -> Refuse:
 def _head(status: int, headers: list[tuple[bytes, bytes]]) -> ResponseHead:
     if status == 426:
         headers = [*headers, (b"upgrade", b"HTTP/1.1")]
-    return ResponseHead(status=status, reason=_REASONS.get(status, b""), headers=tuple(headers))
+    return ResponseHead(status=status, reason=PHRASES.get(status, b""), headers=tuple(headers))
 
 
 def _status(refused: Refused, style: RefusalStyle) -> int:
@@ -141,13 +142,5 @@ def _status(refused: Refused, style: RefusalStyle) -> int:
 
 
 def _plain(refusal: Refusal) -> RefusalReply:
-    body = {"error": {"type": "docket_refusal", "code": str(refusal.reason), "message": refusal.message}}
-    headers: tuple[tuple[str, str], ...] = (
-        ("content-type", "application/json"),
-        ("x-docket-reason", str(refusal.reason)),
-        ("x-docket-number", refusal.docket_number),
-        ("x-should-retry", "false")
-        if refusal.retry_after_seconds is None
-        else ("retry-after", str(refusal.retry_after_seconds)),
-    )
-    return RefusalReply(refusal.status, headers, json.dumps(body, ensure_ascii=True).encode())
+    error = {"type": "docket_refusal", "code": str(refusal.reason), "message": refusal.message}
+    return reply(refusal, {"error": error})

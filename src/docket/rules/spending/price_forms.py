@@ -3,7 +3,8 @@
 Rules:
 1. Prices are read as the decimals they are written as; no float comes between. What stands behind the sixth decimal
    of dollars per million tokens is rounded half to even: it is the noise of somebody's division.
-2. An entry that prices no input tokens, or is written in no form that is known, is left out and counted.
+2. An entry that prices neither input tokens nor the length of its audio, or is written in no form that is known, is
+   left out and counted.
 3. A provider keeps docket's name for it; providers that docket has no name for keep their own.
 """
 
@@ -41,7 +42,7 @@ _TIERS: tuple[tuple[str, dict[str, str]], ...] = (
     ("_flex", {"service_tier": "flex"}),
     ("_batches", {"processing": "batch"}),
 )
-_GENAI = {
+GENAI_RATES = {
     "input_mtok": "input",
     "cache_read_mtok": "cached_input",
     "cache_write_mtok": "cache_write",
@@ -49,13 +50,16 @@ _GENAI = {
     "output_mtok": "output",
     "input_audio_mtok": "audio_input",
     "output_audio_mtok": "audio_output",
+    "web_searches_kcount": "web_search",
+    "storage_searches_kcount": "file_search",
     "cache_audio_read_mtok": "cached_audio_input",
     "input_image_mtok": "image_input",
     "cache_image_read_mtok": "cached_image_input",
     "output_image_mtok": "image_output",
-    "web_searches_kcount": "web_search",
-    "storage_searches_kcount": "file_search",
+    "audio_hours": "audio_hour",
+    "input_audio_hours": "audio_hour",
 }
+"""What genai-prices calls a rate, and what a price book does."""
 _CLAUSES = {
     "equals": "is", "starts_with": "starts", "ends_with": "ends", "contains": "has", "regex": "re", "or": "or",
     "and": "and",
@@ -159,6 +163,10 @@ def _genai_entry(item: Mapping[str, Any]) -> dict[str, Any] | None:
     prices = [price for price in map(_genai_price, dated) if price is not None]
     if match is None or not isinstance(item.get("id"), str) or len(prices) < len(dated):
         return None
+    for price in prices:
+        # What is billed by its length alone has no tokens to price.
+        if "audio_hour" in price:
+            price.setdefault("input", "0")
     if not all("input" in price for price in prices):
         return None
     entry: dict[str, Any] = {"id": item["id"], "match": match}
@@ -184,7 +192,7 @@ def _genai_price(item: object) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {}
     above: dict[int, dict[str, str]] = {}
-    for theirs, name in _GENAI.items():
+    for theirs, name in GENAI_RATES.items():
         value = prices.get(theirs)
         tiers = value.get("tiers") if isinstance(value, dict) else None
         text = _spelled(value.get("base") if isinstance(value, dict) else value, Decimal(1))

@@ -120,7 +120,8 @@ def import_(file: Path, *, dry_run: bool, as_json: bool) -> int:
         console.result(f"and {len(changes) - _SHOWN_CHANGES} more; --json shows all")
     console.result(f"{len(changes)} of the models' standard rows differ from the prices held until now")
     if new.left_out:
-        console.say(f"{new.left_out} entries of the file price no input tokens and were left out")
+        left = "1 entry" if new.left_out == 1 else f"{new.left_out} entries"
+        console.say(f"{left} of the file without a price for tokens or audio left out")
     done = "would be kept" if dry_run else "is kept"
     console.result(
         console.plain(f"{file} ({new.form}) {done} as {folder / IMPORTED_NAME}; docket prices reset removes it")

@@ -41,7 +41,7 @@ def test_the_path_names_the_model_and_says_whether_it_streams(path: str, model: 
         ({"generationConfig": {"maxOutputTokens": 64}}, {"max_output_tokens": 64}),
         ({"generation_config": {"max_output_tokens": 64}}, {"max_output_tokens": 64}),
         ({"generationConfig": {"candidateCount": 3}}, {"choices": 3}),
-        ({"generationConfig": {"candidateCount": "3"}}, {"choices": 1}),
+        ({"generationConfig": {"candidateCount": "3"}}, {"choices": 3}),
         ({"generationConfig": "x"}, {"max_output_tokens": None, "choices": 1}),
         ({"generationConfig": {"thinkingConfig": {"thinkingBudget": 512}, "maxOutputTokens": 1000}},
          {"thinking_tokens": 512, "max_output_tokens": 1000, "hidden": (Hidden.REASONING,)}),

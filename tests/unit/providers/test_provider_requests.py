@@ -195,9 +195,33 @@ def test_whether_chat_asks_for_its_usage(options: object, expected: bool | None)
     assert chat(stream_options=options).include_usage is expected
 
 
-@pytest.mark.parametrize("count", [0, -1, None, "2", True])
+@pytest.mark.parametrize("count", [0, -1, None, "two", "-2", "0x10", "", True, [3]])
 def test_a_strange_number_of_choices_is_one(count: object) -> None:
     assert chat(n=count).choices == 1
+
+
+@pytest.mark.parametrize(
+    ("members", "choices"),
+    # A server that reads bodies into declared types takes a number in a text, as JSON of protocol buffers does too.
+    [({"n": "50"}, 50), ({"n": " +7.0 "}, 7), ({"n": 2, "best_of": "9"}, 9), ({"n": 3.0}, 3), ({}, 1)],
+)
+def test_a_number_of_choices_counts_however_it_is_written(members: dict[str, object], choices: int) -> None:
+    assert chat(**members).choices == choices
+
+
+@pytest.mark.parametrize(
+    ("members", "limit"),
+    [
+        ({"max_tokens": 10, "max_completion_tokens": 20}, 20),
+        ({"max_tokens": 10, "max_completion_tokens": None}, 10),
+        # Which of the two a server goes by, and what it makes of the other, nobody knows.
+        ({"max_tokens": 10, "max_completion_tokens": "100000"}, None),
+        ({"max_tokens": 10, "max_completion_tokens": -1}, None),
+        ({"max_tokens": "10"}, None),
+    ],
+)
+def test_a_limit_beside_one_that_cannot_be_read_is_none(members: dict[str, object], limit: int | None) -> None:
+    assert chat(**members).max_output_tokens == limit
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from docket.rules.providers.counts import count
 from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, model_members, model_text
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.path_model import google_model, google_verb
-from docket.rules.providers.request import fingerprint, largest, may_name, parse_request, unreadable_request
+from docket.rules.providers.request import choices, fingerprint, largest, may_name, parse_request, unreadable_request
 
 # Models that think although the request does not say so.
 _THINKS = re.compile(r"gemini-(2\.5-(?!flash-lite)|[3-9]|\d\d)(?!.*(image|tts|embedding|live))")
@@ -92,7 +92,7 @@ def _facts(members: JsonMap, verb: str, target: RequestTarget) -> RequestFacts:
     return RequestFacts(
         max_output_tokens=most,
         thinking_tokens=thinking,
-        choices=max(largest(config, "candidateCount", "candidate_count") or 1, 1),
+        choices=choices(config, "candidateCount", "candidate_count"),
         service_tier=_tier(members, target),
     )
 

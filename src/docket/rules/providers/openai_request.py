@@ -10,6 +10,7 @@ from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.path_model import azure_deployment
 from docket.rules.providers.request import (
+    choices,
     fingerprint,
     flag,
     largest,
@@ -42,7 +43,7 @@ def read_chat_request(body: bytes) -> RequestFacts:
         model_raw=raw,
         streaming=flag(parsed.get("stream")),
         max_output_tokens=largest(parsed, "max_completion_tokens", "max_tokens"),
-        choices=max(count(parsed.get("n")) or 1, count(parsed.get("best_of")) or 1),
+        choices=choices(parsed, "n", "best_of"),
         hidden=tuple(hidden),
         fingerprint=fingerprint(body, parsed),
         include_usage=None if options is None else flag(as_map(options).get("include_usage")),

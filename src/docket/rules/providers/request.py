@@ -26,6 +26,7 @@ BILLING_LINE = "x-anthropic-billing-header:"
 _BILLING_BYTES = BILLING_LINE.encode()
 # Nobody has to write a letter so, and servers read it as one.
 _ESCAPED_LETTER = re.compile(rb"\\u00[4-7]")
+_NUMBER = re.compile(r"\+?([0-9]{1,9})(?:\.0*)?", re.ASCII)
 # What was read from JSON holds no circles to look for.
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 _CHANGING = frozenset(
@@ -35,7 +36,7 @@ _CHANGING = frozenset(
     }
 )  # fmt: skip
 _LARGE_BODY_MEMBERS = (
-    ("model",), ("stream",), ("max_tokens",), ("max_completion_tokens",), ("max_output_tokens",), ("n",),
+    ("model",), ("stream",), ("max_tokens",), ("max_completion_tokens",), ("max_output_tokens",), ("n",), ("best_of",),
     ("service_tier",), ("thinking",), ("reasoning",), ("stream_options",), ("tools",), ("previous_response_id",),
     ("background",), ("conversation",), ("speed",), ("inference_geo",),
 )  # fmt: skip
@@ -118,9 +119,26 @@ def may_name(body: bytes, *names: bytes) -> bool:
 
 
 def largest(parsed: JsonMap, *names: str) -> int | None:
-    """Return the largest count among members, None if none is a count."""
-    found = [number for number in (count(parsed.get(name)) for name in names) if number is not None]
-    return max(found, default=None)
+    """Return the largest count among members, None if there is none, or something there that is no count.
+
+    Which of them a server goes by, and what it makes of a text where it wants a number, nobody knows: no limit then.
+    """
+    found = [count(parsed[name]) for name in names if parsed.get(name) is not None]
+    known = [number for number in found if number is not None]
+    return max(known, default=None) if len(known) == len(found) else None
+
+
+def choices(parsed: JsonMap, *names: str) -> int:
+    """Return how many answers are asked for by the most demanding of the members, at least one.
+
+    A number in a text is one too: servers that read bodies into declared types take it.
+    """
+    return max(1, *(_coerced(parsed.get(name)) for name in names))
+
+
+def _coerced(value: object) -> int:
+    written = _NUMBER.fullmatch(value.strip()) if isinstance(value, str) else None
+    return count(value if written is None else int(written[1])) or 1
 
 
 def flag(value: object) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import Component, PriceRow
@@ -59,8 +60,7 @@ _LENGTHS = (16_000, 32_000, 64_000, 100_000, 128_000, 199_999, 200_000, 256_000,
 _MAX_REMEMBERED = 512
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(NamedTuple):
     """What a call claims, and the input that is expected of it."""
 
     claim: Claim
@@ -265,17 +265,15 @@ class Call:
         return Tally(cost.micros, live.total_tokens, 1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class Seen(NamedTuple):
     """What came of a reply."""
 
     status: int
-    reading: Reading = field(default_factory=Reading)
+    reading: Reading = Reading()
     visible_output_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bill:
+class Bill(NamedTuple):
     """What a call is billed, with the price rows that recompute it."""
 
     usage: Usage

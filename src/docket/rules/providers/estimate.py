@@ -10,7 +10,8 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from docket.rules.providers.interface import Reading
@@ -18,8 +19,7 @@ from docket.rules.providers.interface import Reading
 BYTES_PER_TOKEN = 4
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class Settled(NamedTuple):
     """The usage to book for a call, who counted it, and why where docket did."""
 
     usage: Usage

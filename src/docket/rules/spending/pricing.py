@@ -12,7 +12,8 @@ Which prices hold is `rules.spending.tariff`; how a usage falls apart is `rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import Component, PriceRow
@@ -61,8 +62,7 @@ _DEFAULT_FEES = {
 _LONG_WRITES = ("+cache-write-1h", "+cache-write-12h")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallFacts:
+class CallFacts(NamedTuple):
     """A call to be priced. `model` is the reply's if it named one; `section` the book's, where not the provider's.
 
     `priced_as` is what the person says `model` stands for.
@@ -82,8 +82,7 @@ class CallFacts:
     waiver: Waiver | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Priced:
+class Priced(NamedTuple):
     """A priced call; `rows` hold one family for every component, in the same order."""
 
     components: tuple[Component, ...]
@@ -175,7 +174,7 @@ def _possible(book: PriceBook, case: WorstCase) -> list[Rates]:
     found = [resolve(book, asked).rates]
     if (case.service_tier or "auto").lower() == "auto" and _has_priority(book, asked):
         # A project's own setting may serve `auto` at the priority tier; a request for `default` it may not.
-        found.append(resolve(book, replace(asked, service_tier="priority")).rates)
+        found.append(resolve(book, asked._replace(service_tier="priority")).rates)
     return found
 
 

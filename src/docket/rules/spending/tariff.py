@@ -18,7 +18,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, Match, PriceTable, family_name, parse_price
 from docket.rules.spending.price_book import Found, PriceBook, UnknownModel
@@ -51,8 +51,7 @@ class Waiver(StrEnum):
     QUOTA = "quota"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(NamedTuple):
     """What decides about the prices of a call; `at` is an RFC 3339 UTC instant, `section` the book's provider.
 
     `priced_as` is the model that the person says `model` stands for.
@@ -182,7 +181,7 @@ def _resolve(book: PriceBook, asked: Asked) -> Tariff:
         return _waived(name, asked)
     if asked.priced_as is not None:
         # The family keeps the name that was called, and says after it what that stands for.
-        tariff = _resolve(book, replace(asked, model=asked.priced_as, requested_model=None, priced_as=None))
+        tariff = _resolve(book, asked._replace(model=asked.priced_as, requested_model=None, priced_as=None))
         rest = tariff.name.removeprefix(family_name(asked.priced_as))
         return replace(tariff, name=f"{name}+as-{family_name(asked.priced_as)}{rest}", rows={})
     if book.table is not None:

@@ -140,7 +140,7 @@ def test_a_killed_run_says_so_and_ends_the_watch(project: Project, capsys: pytes
     project.put("0123456789ab", begun("0123456789ab", "DKT-20261001-00C0DE"))
 
     assert run(["watch"]) == 0
-    assert "no end was recorded: its docket is gone" in capsys.readouterr().out
+    assert "killed: no end was recorded; run docket recover" in capsys.readouterr().out
 
 
 def test_a_torn_tail_is_left_for_later(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,7 +206,7 @@ def test_what_went_through_the_proxy_is_shown_and_told_in_lines(
 
     assert run(["watch", "--once"]) == 0
     out = capsys.readouterr().out
-    assert "net    2 connections through the proxy, 2 refused: last elsewhere.example:443" in out.replace("\n", "")
+    assert "net    2 connections through the proxy, 2 refused, last elsewhere.example:443" in out.replace("\n", "")
     assert run(["watch", "--lines"]) == 0
     lines = [line[10:] for line in capsys.readouterr().out.splitlines()]
     assert "turned away  3 requests (bad_token)" in lines

@@ -65,7 +65,7 @@ class Frame:
                 return f"stopped by the cap {end.breached}, exit {end.exit_code}"
             return f"{'interrupted, ' if end.interrupted else ''}exit {end.exit_code}"
         if self.state is State.KILLED:
-            return "no end was recorded: its docket is gone (docket recover writes the receipt)"
+            return "killed: no end was recorded; run docket recover"
         exceeded = self.fold.exceeded
         if exceeded is not None:
             return f"the cap {exceeded.cap} is reached"
@@ -184,7 +184,7 @@ def network_summary(fold: LiveFold) -> str | None:
     allowed, denied = int(str(counts["tunnels_allowed"])), int(str(counts["tunnels_denied"]))
     if not allowed and not denied:
         return None
-    last = f": last {destination(fold.refused_hosts[-1])}" if fold.refused_hosts else ""
+    last = f", last {destination(fold.refused_hosts[-1])}" if fold.refused_hosts else ""
     return f"{plural(allowed, 'connection')} through the proxy, {denied:,} refused{last}"
 
 

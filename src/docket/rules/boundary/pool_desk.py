@@ -289,7 +289,7 @@ def _fitting(drawn: _Drawn, claim: Claim, least: int) -> Hold | None:
     need, _ = _needs(drawn.account, claim)
     firm = NOTHING._replace(micros=claim.likely.micros)
     held, worst = NOTHING._replace(micros=min(need, free)), NOTHING._replace(micros=claim.worst.micros)
-    return Hold(firm=firm, held=held.at_least(firm), worst=worst)
+    return Hold(firm=firm, held=held.at_least(firm), worst=worst, hidden=claim.hidden)
 
 
 def _unless_it_waits(drawn: _Drawn, least: int, *, last: bool) -> PoolWait | PoolDeny:

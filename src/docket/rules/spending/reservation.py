@@ -14,8 +14,10 @@ Rules:
    when a request was sent whole and no answer says whether it is billed. Where the answer goes on after its call has
    ended, what the call cost is taken off the hold, and the rest stays in flight.
 7. `bound` is the most by which the run could have crossed its USD cap, taken at every admission:
-   spent + unknown + every worst case in flight - cap. A call that cost more than its worst case counts in it as
+   spent + unknown + doubt + every worst case in flight - cap. A call that cost more than its worst case counts in it as
    what it cost, so that nothing spent ever lies beyond cap + bound.
+8. `doubt` is what calls that ended may have been billed beyond what counts against the caps: the rest of the worst
+   case of one whose end was not seen though it can bill what it does not show, or of which nothing was seen at all.
 """
 
 from __future__ import annotations
@@ -41,11 +43,15 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """What a call in flight holds: `firm` is taken as used, `held` includes it and the reserve beyond it."""
+    """What a call in flight holds: `firm` is taken as used, `held` includes it and the reserve beyond it.
+
+    `hidden`: it can bill what it does not show.
+    """
 
     firm: Tally
     held: Tally
     worst: Tally
+    hidden: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,7 @@ class Account(NamedTuple):
     worst: Tally = NOTHING
     peak_held_micros: int = 0
     bound_micros: int = 0
+    doubt_micros: int = 0
 
     @property
     def used(self) -> Tally:
@@ -106,12 +113,12 @@ class Account(NamedTuple):
         taken = self.used + self.held
         blocked = self.caps.crossed_by(taken + need)
         if blocked is None:
-            return Admit(Hold(firm=claim.likely, held=need, worst=claim.worst))
+            return Admit(Hold(firm=claim.likely, held=need, worst=claim.worst, hidden=claim.hidden))
         if self.holds and not last:
             return Wait(blocked)
         if self.caps.crossed_by(taken + least) is None:
-            left = self.caps.limit - taken
-            return Admit(Hold(firm=claim.likely, held=need.at_most(left).at_least(claim.likely), worst=claim.worst))
+            held = need.at_most(self.caps.limit - taken).at_least(claim.likely)
+            return Admit(Hold(firm=claim.likely, held=held, worst=claim.worst, hidden=claim.hidden))
         firm = self.caps.crossed_by(self.used + self.firm + least)
         return Deny(blocked if firm is None else firm, passing=firm is None)
 
@@ -134,7 +141,7 @@ class Account(NamedTuple):
         if firm == old.firm or self.admission is Admission.CEILING:
             return self
         reserved = old.held != old.firm
-        hold = Hold(firm=firm, held=old.held.at_least(firm) if reserved else firm, worst=old.worst)
+        hold = Hold(firm=firm, held=old.held.at_least(firm) if reserved else firm, worst=old.worst, hidden=old.hidden)
         held = self.held - old.held + hold.held
         return self._replace(
             holds=MappingProxyType({**self.holds, call: hold}),
@@ -152,12 +159,16 @@ class Account(NamedTuple):
 
         Where the cost is not the `whole` that may be billed, `strict` keeps the rest of the hold as unknown.
         """
-        hold, rest, bound = self.holds[call], NOTHING, self.bound_micros
-        if self.admission is Admission.STRICT and not whole:
-            rest = (hold.held - cost).at_least(NOTHING)._replace(calls=0)
+        hold, rest, bound, doubt = self.holds[call], NOTHING, self.bound_micros, self.doubt_micros
+        if self.admission is Admission.STRICT:
+            rest = rest if whole else (hold.held - cost).at_least(NOTHING)._replace(calls=0)
+        elif not whole and hold.hidden:
+            doubt += max(0, hold.worst.micros - cost.micros)
         if cost.micros > hold.worst.micros:
             bound = self._bound(self.worst.micros - hold.worst.micros + cost.micros)
-        return self._without(call)._replace(spent=self.spent + cost, unknown=self.unknown + rest, bound_micros=bound)
+        return self._without(call)._replace(
+            spent=self.spent + cost, unknown=self.unknown + rest, bound_micros=bound, doubt_micros=doubt
+        )
 
     def release(self, call: int) -> Account:
         """Return the account without `call`, which is not billed."""
@@ -179,7 +190,10 @@ class Account(NamedTuple):
         """
         hold = self.holds[call]
         kept = hold.held if whole or self.admission is Admission.STRICT else hold.firm
-        return self._without(call)._replace(unknown=self.unknown + kept._replace(calls=0))
+        return self._without(call)._replace(
+            unknown=self.unknown + kept._replace(calls=0),
+            doubt_micros=self.doubt_micros + max(0, hold.worst.micros - kept.micros),
+        )
 
     def _below(self, claim: Claim, *, last: bool) -> Admit | Wait | Deny:
         used, limit, one = self.used, self.caps.limit, Tally(calls=1)
@@ -193,12 +207,12 @@ class Account(NamedTuple):
         if onward is not None:
             return Deny(onward, passing=True) if last else Wait(onward)
         if used.calls + self.held.calls < limit.calls:
-            return Admit(Hold(firm=one, held=one, worst=claim.worst))
+            return Admit(Hold(firm=one, held=one, worst=claim.worst, hidden=claim.hidden))
         return Deny(Reason.MAX_MODEL_CALLS) if last else Wait(Reason.MAX_MODEL_CALLS)
 
     def _bound(self, worst_micros: int) -> int:
         limit = UNLIMITED if self.caps.usd is None else self.caps.usd.micros
-        return max(self.bound_micros, self.used.micros + worst_micros - limit)
+        return max(self.bound_micros, self.used.micros + self.doubt_micros + worst_micros - limit)
 
     def _without(self, call: int) -> Account:
         hold = self.holds[call]

@@ -63,8 +63,8 @@ def claim(likely: int, worst: int | None = None, *, hidden: bool = False) -> Cla
     return Claim(likely=Tally(likely, 5, 1), worst=Tally(worst or likely, 9, 1), hidden=hidden)
 
 
-def hold(firm: int, held: int, worst: int) -> Hold:
-    return Hold(firm=Tally(firm), held=Tally(held), worst=Tally(worst))
+def hold(firm: int, held: int, worst: int, *, hidden: bool = False) -> Hold:
+    return Hold(firm=Tally(firm), held=Tally(held), worst=Tally(worst), hidden=hidden)
 
 
 def test_the_first_call_waits_for_the_pool_and_then_holds_its_estimate():
@@ -101,12 +101,12 @@ def test_what_is_asked_for_is_what_the_admission_holds(admission, asked, need, l
     holds = one.ask(asked, last=False)
     ((ask, _),) = line.asked
     assert (ask.need_micros, ask.least_micros) == (need, least)
-    assert holds == {"team": hold(10, need, 700)}
+    assert holds == {"team": hold(10, need, 700, hidden=asked.hidden)}
 
 
 def test_a_hidden_call_alone_takes_what_there_is():
     one, _ = desk(granted(300))
-    assert one.ask(claim(10, 700, hidden=True), last=False) == {"team": hold(10, 300, 700)}
+    assert one.ask(claim(10, 700, hidden=True), last=False) == {"team": hold(10, 300, 700, hidden=True)}
 
 
 def test_a_call_that_no_release_helps_is_denied_for_good():

@@ -189,3 +189,27 @@ def test_ceiling_cuts_nothing_and_states_what_the_calls_in_flight_could_cost():
     assert account.advance(1, Tally(200_000, 0, 1)) is account
     assert account.running_cap() is None
     assert account.settle(1, Tally(80_000, 0, 1)).settle(2, Tally(90_000, 0, 1)).overshoot_micros == 70_000
+
+
+@pytest.mark.parametrize(
+    ("hidden", "end", "bound"),
+    [
+        (True, "left", 2 * 60_000 + 1000 - 100_000),  # the first may have been billed its worst case
+        (False, "left", 0),  # what it was billed was shown
+        (True, "whole", 0),
+        (False, "silence", 2 * 60_000 + 1000 - 100_000),
+        (True, "silence", 2 * 60_000 + 1000 - 100_000),
+    ],
+)
+def test_what_a_call_whose_end_nobody_saw_may_have_cost_stays_in_the_bound(hidden, end, bound):
+    account = taken(metered(), 1, claim(1000, 60_000, hidden=hidden))
+    account = account.keep_unknown(1) if end == "silence" else account.settle(1, Tally(1000, 0, 1), whole=end == "whole")
+    assert account.used.micros == 1000
+    assert taken(account, 2, claim(1000, 61_000, hidden=hidden)).bound_micros == max(0, bound)
+
+
+def test_strict_has_no_doubt():
+    account = taken(strict(), 1, claim(1000, 60_000, hidden=True)).settle(1, Tally(1000, 0, 1), whole=False)
+    assert (account.used.micros, account.doubt_micros) == (60_000, 0)
+    account = taken(account, 2, claim(1000, 30_000, hidden=True)).keep_unknown(2)
+    assert (account.used.micros, account.doubt_micros) == (90_000, 0)

@@ -203,7 +203,10 @@ def test_ceiling_cuts_nothing_and_states_what_the_calls_in_flight_could_cost():
 )
 def test_what_a_call_whose_end_nobody_saw_may_have_cost_stays_in_the_bound(hidden, end, bound):
     account = taken(metered(), 1, claim(1000, 60_000, hidden=hidden))
-    account = account.keep_unknown(1) if end == "silence" else account.settle(1, Tally(1000, 0, 1), whole=end == "whole")
+    if end == "silence":
+        account = account.keep_unknown(1)
+    else:
+        account = account.settle(1, Tally(1000, 0, 1), whole=end == "whole")
     assert account.used.micros == 1000
     assert taken(account, 2, claim(1000, 61_000, hidden=hidden)).bound_micros == max(0, bound)
 

@@ -125,7 +125,7 @@ def test_an_agent_that_fails_by_itself_is_not_drilled(lab):
 def test_a_command_that_is_not_there_is_told(lab):
     done = lab.docket("game-day", "--phases", "hang", "--out", str(lab.root / "out"), "--", "no-such-program-here")
     assert done.exit_code == 1, done.said
-    assert "no calls" in done.stdout
+    assert "no calls     The agent did not start: its program was not found (exit 127)." in done.stdout
 
 
 @pytest.mark.parametrize(

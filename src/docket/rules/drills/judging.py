@@ -18,6 +18,7 @@ from docket.rules.drills.phases import Kind, Phase
 WALL_CAP = "max_wall_seconds"
 _EARLY_MS = 100
 _UNAVAILABLE = 75
+_NOT_STARTED = {126: "cannot be run", 127: "was not found"}
 
 
 class Word(StrEnum):
@@ -108,11 +109,7 @@ def _record_fault(phase: Phase, facts: PhaseFacts, served: Served) -> str | None
 
 def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
     if not facts.attempts and phase.kind is not Kind.RECORD_FULL:
-        return (
-            Word.NO_CALLS,
-            "No model call of the agent arrived.",
-            "The agent does not reach docket: docket agents tells how it is pointed at it.",
-        )
+        return Word.NO_CALLS, *_unheard(facts)
     if phase.kind is Kind.STOP:
         return _stop(facts)
     if phase.kind in (Kind.RECORD_FULL, Kind.KILLED):
@@ -128,6 +125,16 @@ def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
     if not facts.injected:
         return Word.NOT_TRIED, "The fault never struck: the agent made too few calls.", "Give it a longer task."
     return _after_fault(phase, facts)
+
+
+def _unheard(facts: PhaseFacts) -> tuple[str, str]:
+    if facts.agent_exit in _NOT_STARTED:
+        why = _NOT_STARTED[facts.agent_exit]
+        return f"The agent did not start: its program {why} (exit {facts.agent_exit}).", "Check the command after --."
+    return (
+        "No model call of the agent arrived.",
+        "The agent does not reach docket: docket agents tells how it is pointed at it.",
+    )
 
 
 def _baseline(facts: PhaseFacts) -> tuple[Word, str, str]:

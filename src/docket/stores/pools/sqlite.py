@@ -134,8 +134,9 @@ class SqlitePools:
             self._limits(name)
             (runs,) = database.execute("SELECT count(*) FROM runs WHERE pool = ?", (name,)).fetchone()
             if runs:
+                who = "1 run draws" if runs == 1 else f"{runs} runs draw"
                 raise UnavailableError(
-                    Reason.IN_USE, f"{runs} runs draw on the pool {name}", hint=f"docket pools show {name} names them"
+                    Reason.IN_USE, f"{who} on the pool {name}", hint=f"docket pools show {name} names them"
                 )
             database.execute("DELETE FROM pools WHERE name = ?", (name,))
 

@@ -79,20 +79,23 @@ from docket.rules.providers.usage_chunk import ALTERATION
 
 _MAX_BODY_BYTES = 512 * 1024 * 1024
 _ENDS: frozenset[type[Command]] = frozenset((Finish, Reset))
+_NOTHING, _BODY, _REPLY = Needs(), Needs(body=True), Needs(upstream=True)
+_UNASKED = Asked(provider="", path="")
+_WRITTEN, _DURABLE = Await(Mark.WRITTEN), Await(Mark.DURABLE)
 
 
 class Exchange:
     """One request and its reply. `needs` and `deadline_ns` say what the driver waits for."""
 
     def __init__(self, terms: Terms, shared: Shared) -> None:
-        self.needs = Needs()
+        self.needs = _NOTHING
         self.deadline_ns: int | None = None
         self.done = False
         self._terms = terms
         self._shared = shared
         self._desk = shared.desk
         self._at = ""
-        self._asked = Asked(provider="", path="")
+        self._asked = _UNASKED
         self._body = bytearray()
         self._passing: Passing | ResponsesSocket | Egress | OwnDoor | None = None
         self._weighed: Weighed | None = None
@@ -121,7 +124,7 @@ class Exchange:
             return []
         commands = self._on(event, now_ns)
         if not _ENDS.isdisjoint(map(type, commands)):
-            self.done, self.needs, self.deadline_ns = True, Needs(), None
+            self.done, self.needs, self.deadline_ns = True, _NOTHING, None
         return commands
 
     def _on(self, event: Event, now_ns: int) -> list[Command]:
@@ -163,7 +166,7 @@ class Exchange:
                 return list(commands)
             case Metered(_, weighed):
                 self._weighed = weighed
-                self.needs = Needs(body=True)
+                self.needs = _BODY
                 return []
             case Upgrading():
                 unmetered = self._unmetered(
@@ -269,13 +272,13 @@ class Exchange:
         call = asking.call(admitted, weighed.quote)
         self._reply = ModelReply(call, self._desk, now_ns, asking.ended)
         self._reply.copy = self._shared.copy(weighed)
-        self.needs = Needs(upstream=True)
+        self.needs = _REPLY
         objects = weighed.provider.name in self._desk.objects_to_usage
         forwarded = weighed.forwarded(ask_for_usage=self._terms.tolerates_usage_injection and not objects)
         if ALTERATION in forwarded.altered:
             self._reply.altered(weighed.forwarded(ask_for_usage=False).connect)
         event = asking.request(call, self._asked.path, forwarded)
-        return [Record(event), Await(Mark.WRITTEN), forwarded.connect]
+        return [Record(event), _WRITTEN, forwarded.connect]
 
     def _refused(self, refused: Refused, now_ns: int) -> list[Command]:
         self._desk.denied += 1
@@ -283,7 +286,7 @@ class Exchange:
         commands: list[Command] = [*self._withdraw(now_ns), Record(event)]
         effects = exceeded_by(refused, self._desk)
         commands += [Record(item) for item in effects.events]
-        commands += [Await(Mark.DURABLE), answer, Finish()]
+        commands += [_DURABLE, answer, Finish()]
         # Whoever waits is refused too once a cap has ended the run.
         return [*commands, Released(), effects.breach] if effects.breach is not None else commands
 
@@ -313,7 +316,7 @@ class Exchange:
                 refused = Refused(reason=reason, detail=detail)
                 answer, denied = refuse(refused, self._asked, self._terms.refusal, self._terms.docket_number)
                 told = reply.unanswered(reason, detail, now_ns, sent=sent, status=denied.status)
-                return [*told, Await(Mark.DURABLE), answer, Finish()]
+                return [*told, _DURABLE, answer, Finish()]
             case _:
                 return []
 

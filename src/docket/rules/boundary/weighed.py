@@ -28,6 +28,7 @@ from docket.rules.providers.usage_chunk import ALTERATION, inject_usage
 
 _CHAT = "openai-chat"
 _PLAIN_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[]")
+_UNREAD = RequestFacts()
 MAX_DECODED_BYTES = 256 * 1024 * 1024
 
 
@@ -52,7 +53,7 @@ class Weighed:
         self.body = b""
         self.request_sha256 = Digest("")
         self.body_bytes = 0
-        self.facts = RequestFacts()
+        self.facts = _UNREAD
         self.quote: Quote | None = None
         self.unreadable: str | None = None
         self.cache_key: str | None = None

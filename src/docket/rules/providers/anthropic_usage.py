@@ -72,10 +72,10 @@ class AnthropicUsage:
         parts = self._parts()
         if parts is None:
             return None
-        searches, total = self._searches(), parts[0].usage
+        total = parts[0].usage
         for part in parts[1:]:
             total += part.usage
-        return total + searches if searches.web_searches else total
+        return total + self._searches() if self._counts.get("web_search_requests") else total
 
     def parts(self, model: str | None) -> tuple[UsagePart, ...]:
         """Return what each sampling used, where there was more than one; searches stand with the last."""

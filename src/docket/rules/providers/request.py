@@ -115,7 +115,9 @@ def may_name(body: bytes, *names: bytes) -> bool:
 
     Looking for a word costs far less than walking every part of a conversation, which most bodies need not.
     """
-    return any(name in body for name in names) or _ESCAPED_LETTER.search(body) is not None
+    if any(name in body for name in names):
+        return True
+    return b"\\u00" in body and _ESCAPED_LETTER.search(body) is not None
 
 
 def largest(parsed: JsonMap, *names: str) -> int | None:

@@ -148,9 +148,29 @@ def test_a_body_too_deep_to_parse_has_come_to_its_end_all_the_same() -> None:
     assert meter.reading() == Reading(broken_off=True)
     meter.feed(b"}")
     assert meter.reading() == Reading()
+    meter.feed(b" and junk")
+    assert meter.reading() == Reading()
 
 
 def test_events_without_the_last_one_have_not_come_to_their_end() -> None:
     assert chat(b'data: {"choices":[]}\n\n').reading().broken_off
     assert not chat(b'data: {"choices":[]}\n\ndata: [DONE]\n\n').reading().broken_off
     assert not chat(b"no events at all\n\ndata: [1]\n\n").reading().broken_off
+
+
+def test_an_event_too_deep_to_parse_is_read_member_by_member() -> None:
+    deep = b'{"x":' + b"[" * 5000 + b"]" * 5000 + b',"usage":{"prompt_tokens":3,"completion_tokens":4}}'
+    assert chat(b"data: " + deep + b"\n\n").reading().usage == Usage(input_tokens=3, output_tokens=4)
+    assert chat(deep).reading().usage == Usage(input_tokens=3, output_tokens=4)
+    assert chat(b"data: " + deep[:-1] + b"\n\n").reading().usage is None
+
+
+def test_a_body_that_is_asked_after_every_byte_reads_as_one_that_is_asked_once() -> None:
+    body = json.dumps(REPLY).encode()
+    meter = chat(b"")
+    for at in range(len(body)):
+        assert meter.reading().usage is None
+        meter.feed(body[at : at + 1])
+    assert meter.reading() == chat(body).reading()
+    meter.feed(b" {")
+    assert meter.reading() == chat(body).reading()

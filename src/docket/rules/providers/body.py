@@ -6,6 +6,7 @@ Rules:
 2. A JSON body is kept up to 1 MiB; a longer one is read member by member as it passes. A format whose streams are
    JSON values (an array in pieces, one value a line) says with which byte such a stream begins.
 3. What was sent but not ended (no blank line, no newline, no closing bracket) is read as far as it goes.
+4. What is whole and cannot be parsed at once, for its depth or for a number without end, is read member by member.
 
 What the events mean is a `ReplyState` of the wire format.
 """
@@ -65,8 +66,8 @@ class BodyMeter:
     """
 
     __slots__ = (
-        "_answer", "_bytes", "_event_members", "_events", "_held", "_met", "_scan", "_state", "_stream", "_values",
-        "_wanted",
+        "_answer", "_bytes", "_event_members", "_events", "_held", "_met", "_probe", "_probed_bytes", "_scan", "_state",
+        "_stream", "_values", "_wanted",
     )  # fmt: skip
 
     def __init__(self, state: ReplyState, *, events: Paths, body: Paths = (), values: bytes = b"") -> None:
@@ -80,6 +81,8 @@ class BodyMeter:
         self._scan: MemberScan | None = None
         self._bytes = 0
         self._met = False
+        self._probe: MemberScan | None = None
+        self._probed_bytes = 0
         self._answer: Reading | None = None
 
     def feed(self, data: bytes) -> None:
@@ -96,7 +99,7 @@ class BodyMeter:
         self._bytes += len(data)
         if self._events is not None:
             for event in self._events.feed(data):
-                self._met = _take(self._state, event) or self._met
+                self._met = self._take(self._state, event) or self._met
         elif self._scan is not None:
             self._scan.feed(data)
         else:
@@ -113,7 +116,7 @@ class BodyMeter:
             return self._state.visible_output_bytes
         if self._scan is not None or bytes(self._held[-64:]).rstrip()[-1:] not in (b"}", b"]"):
             return self._bytes
-        value = self._whole()
+        value = _answer_in(self._value())
         return self._bytes if value is None else self._read_body(value).visible_output_bytes
 
     def reading(self) -> Reading:
@@ -128,11 +131,9 @@ class BodyMeter:
         if self._scan is not None:
             reading, ended = self._read_body(self._scan.result()).reading(), self._scan.ended
             return reading if ended else replace(reading, terminal=False, broken_off=True)
-        value = loads_lenient(bytes(self._held))
+        value = self._value()
         if value is None:
-            scan = MemberScan(())
-            scan.feed(bytes(self._held))
-            return Reading(broken_off=not scan.ended)
+            return Reading(broken_off=True)
         whole = _answer_in(value)
         return Reading() if whole is None else self._read_body(whole).reading()
 
@@ -141,12 +142,46 @@ class BodyMeter:
         state, met = self._state, self._met
         if pending is not None:
             state = state.copy()
-            met = _take(state, pending) or met
+            met = self._take(state, pending) or met
         reading = state.reading()
         return replace(reading, broken_off=True) if met and not reading.terminal else reading
 
-    def _whole(self) -> JsonMap | None:
-        return _answer_in(loads_lenient(bytes(self._held)))
+    def _value(self) -> object | None:
+        """Return the body's JSON value, None while it has not ended.
+
+        Whoever asks again and again while the body comes has it parsed once before its end, and once after it.
+        """
+        if self._probe is None:
+            value = loads_lenient(bytes(self._held))
+            if value is not None:
+                return value
+            self._probe = MemberScan(self._wanted)
+        if self._probe.ended:
+            return self._ended_value(self._probe)
+        self._probe.feed(bytes(self._held[self._probed_bytes :]))
+        self._probed_bytes = len(self._held)
+        return self._ended_value(self._probe) if self._probe.ended else None
+
+    def _ended_value(self, probe: MemberScan) -> object:
+        value = loads_lenient(bytes(self._held))
+        # A value of which nothing can be said is one all the same.
+        return probe.result() or [] if value is None else value
+
+    def _take(self, state: ReplyState, event: bytes | MemberScan) -> bool:
+        """Hand an event to the state; return whether it was one."""
+        if isinstance(event, MemberScan):
+            state.event(event.result())
+            return True
+        if event.strip() == _DONE:
+            state.done()
+            return True
+        value = loads_lenient(event)
+        if value is None:
+            value = _scanned(event, self._event_members)
+        if not isinstance(value, dict):
+            return False
+        state.event(value)
+        return True
 
     def _read_body(self, value: JsonMap) -> ReplyState:
         state = self._state.copy()
@@ -160,18 +195,12 @@ def _answer_in(value: object) -> JsonMap | None:
     return value if isinstance(value, dict) else None
 
 
-def _take(state: ReplyState, event: bytes | MemberScan) -> bool:
-    """Hand an event to the state; return whether it was one."""
-    if isinstance(event, MemberScan):
-        state.event(event.result())
-    elif event.strip() == _DONE:
-        state.done()
-    else:
-        value = loads_lenient(event)
-        if not isinstance(value, dict):
-            return False
-        state.event(value)
-    return True
+def _scanned(data: bytes, members: Paths) -> JsonMap | None:
+    """Return these members of a whole object, None where it is not whole or none."""
+    scan = MemberScan(members)
+    if data.lstrip(_BEFORE_FIRST).startswith(b"{"):
+        scan.feed(data)
+    return scan.result() if scan.ended else None
 
 
 class OpaqueMeter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from decimal import Decimal
@@ -19,7 +20,7 @@ def demo(tmp_path):
     for folder in (home, work, temporary):
         folder.mkdir()
 
-    def run(*flags):
+    def start(*flags):
         environment = os.environ | {
             "HOME": str(home),
             "TMPDIR": str(temporary),
@@ -31,16 +32,21 @@ def demo(tmp_path):
             "http_proxy": "http://127.0.0.1:9",
             "DOCKET_STATE_DIR": str(tmp_path / "own-state"),
         }
-        return subprocess.run(
+        return subprocess.Popen(
             [sys.executable, "-m", "docket", "demo", *flags],
             cwd=work,
             env=environment,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=90,
-            check=False,
         )
 
+    def run(*flags):
+        with start(*flags) as process:
+            stdout, stderr = process.communicate(timeout=90)
+        return subprocess.CompletedProcess(flags, process.returncode, stdout, stderr)
+
+    run.start = start
     yield run
     assert list(work.iterdir()) == []
     assert not (tmp_path / "own-state").exists()
@@ -80,6 +86,27 @@ def test_the_folder_can_be_kept(demo, tmp_path):
     assert folder.parent == tmp_path / "temporary"
     assert (folder / "project/.docket/receipts").is_dir()
     assert (folder / "project/notes.md").read_text() == "# Notes\n\nThe parser reads one line at a time.\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_demo_ends_its_run_and_leaves_nothing(demo, tmp_path, number):
+    # A cap that is never reached: the agent would go on for as long as it is let.
+    with demo.start("--max-usd", "100") as process:
+        while "agent: call 1" not in process.stdout.readline():
+            pass
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_a_demo_that_nobody_reads_any_more_ends(demo, tmp_path):
+    with demo.start("--max-usd", "100") as process:
+        process.stdout.readline()
+        process.stdout.close()
+        process.stderr.read()
+        assert process.wait(timeout=60) == 1
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 def test_a_cap_that_is_no_amount_is_a_usage_error(demo):

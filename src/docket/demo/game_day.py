@@ -26,6 +26,7 @@ from types import FrameType
 from docket import __version__
 from docket.demo.provider import Limits, ScriptedProvider
 from docket.demo.script import Script, Tokens, ToolCall, Turn
+from docket.demo.stopping import stop
 from docket.engines.verify import VerifyRequest, verify_receipt
 from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.canonical import encode_document
@@ -52,7 +53,6 @@ _TASK_TEXT = (
     "the spelling is right, and nothing of what was asked for is missing, so there is nothing left for me to change. "
     "If you want me to look at something else, name the file or the behaviour you have in mind and I will go on."
 )
-_STOP_SECONDS = 30
 _IN_FLIGHT = b'"type":"x-docket.fault"'
 
 
@@ -294,7 +294,7 @@ def _supervised(command: Sequence[str], stage: _Stage, *, kills: bool) -> None:
                     stderr=stream, check=False,
                 )  # fmt: skip
         except BaseException:
-            _stop(process)
+            stop(process)
             raise
 
 
@@ -306,16 +306,6 @@ def _kill_in_flight(process: subprocess.Popen[bytes], stage: _Stage) -> None:
                 process.kill()
                 return
         time.sleep(0.05)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a run that was interrupted: a terminal has told it already, anybody else has not."""
-    for wait_seconds, number in ((1, signal.SIGINT), (_STOP_SECONDS, signal.SIGTERM), (_STOP_SECONDS, signal.SIGKILL)):
-        with suppress(subprocess.TimeoutExpired, KeyboardInterrupt):
-            process.wait(wait_seconds)
-            return
-        process.send_signal(number)
-    process.wait()
 
 
 def _report(phase: Phase, options: GameDayOptions, stage: _Stage) -> PhaseReport:

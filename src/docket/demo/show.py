@@ -25,6 +25,7 @@ from typing import Any
 
 from docket.demo.provider import Limits, ScriptedProvider
 from docket.demo.script import Script, Tokens, ToolCall, Turn
+from docket.demo.stopping import stop
 from docket.errors import UnavailableError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
@@ -184,12 +185,18 @@ def _relay(course: _Course, command: tuple[str, ...]) -> int:
     ) as process:
         watchdog = threading.Timer(MAX_SECONDS, process.terminate)
         watchdog.start()
-        for line in process.stdout or ():
-            text = line.rstrip("\n")
-            if text.startswith("agent: refused"):
-                course.refusal = text.partition("): ")[2]
-            course.tell(Told(lines=(text,)))
-        watchdog.cancel()
+        try:
+            for line in process.stdout or ():
+                text = line.rstrip("\n")
+                if text.startswith("agent: refused"):
+                    course.refusal = text.partition("): ")[2]
+                course.tell(Told(lines=(text,)))
+        except BaseException:
+            stop(process)
+            raise
+        finally:
+            # The interpreter waits for a timer that nobody called off.
+            watchdog.cancel()
     return process.returncode
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +12,8 @@ from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.options import dollars
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from docket.demo.show import DemoResult, Told
 
 
@@ -33,12 +37,22 @@ def demo(max_usd: str, *, keep: bool, as_json: bool) -> int:
 
     options = DemoOptions(max_usd=dollars("--max-usd", max_usd), keep=keep)
     steps = _Steps(silent=as_json)
-    result = run_demo(options, steps.show)
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        result = run_demo(options, steps.show)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if as_json:
         console.result(console.as_json(result.to_json()))
     else:
         _sum_up(result)
     return exits.FAILED if result.problems else exits.OK
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    """End as by a signal, but with what was started ended and its folder removed."""
+    del frame
+    sys.exit(exits.SIGNAL_BASE + number)
 
 
 class _Steps:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 import sqlite3
+import sys
 import threading
 
 import pytest
@@ -143,6 +147,29 @@ def test_a_file_that_cannot_be_written_is_told(home):
     with pytest.raises(UnavailableError) as raised:
         store.define("team", LIMITS)
     assert raised.value.reason == Reason.READ_ONLY
+    store.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="an open file can be neither replaced nor removed")
+@pytest.mark.parametrize("how", ["copied", "removed", "made anew"])
+def test_a_file_that_was_put_in_its_place_takes_nothing_from_whoever_has_the_old_one(home, how):
+    store = SqlitePools.open(home)
+    store.enter("team", run("a"))
+    if how == "copied":
+        shutil.copy(file(home), home / "copy")
+        os.replace(home / "copy", file(home))
+    else:
+        for path in tuple(file(home).parent.iterdir()):
+            path.unlink()
+    if how == "made anew":
+        with contextlib.closing(SqlitePools.open(home, create=True)) as other:
+            other.define("team", LIMITS)
+    ask = PoolAsk(need_micros=100, least_micros=100)
+    for change in (lambda: store.reserve("team", "a", ask, DAY), lambda: store.settle("team", "a", Taken(5), DAY)):
+        with pytest.raises(UnavailableError) as raised:
+            change()
+        assert raised.value.reason == Reason.POOLS_DAMAGED
+        assert "replaced while they were in use" in raised.value.detail
     store.close()
 
 

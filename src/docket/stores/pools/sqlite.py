@@ -5,7 +5,8 @@ Rules:
    synchronous FULL): a run spends nothing that a power cut could make the pool forget.
 2. A writer waits for another at most `_BUSY_MS`, then LOCKED is said.
 3. A file that is damaged, of another program or of a newer docket is refused with what to do; nothing is ever reset by
-   itself. A store that must exist is never made anew.
+   itself. A store that must exist is never made anew. That another file was put in the place of the opened one, or it was
+   taken away, is found before the next change: what is booked in a file that nobody else reads counts for nobody.
 4. The folder is the person's alone (0700); no name in a tree leads to it.
 
 A connection belongs to the thread that opened it.
@@ -75,6 +76,7 @@ class SqlitePools:
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path, self._connection = path, connection
+        self._identity = _identity_of(path)
 
     @classmethod
     def open(cls, state_home: Path, *, create: bool = False, disk: Disk = SYSTEM_DISK) -> SqlitePools:
@@ -258,6 +260,7 @@ class SqlitePools:
         with _told(self._path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
+                self._check_place()
                 yield self._connection
                 self._connection.execute("COMMIT")
             except BaseException:
@@ -274,6 +277,14 @@ class SqlitePools:
             finally:
                 with suppress(sqlite3.Error):
                     self._connection.execute("COMMIT")
+
+    def _check_place(self) -> None:
+        if _identity_of(self._path) != self._identity:
+            raise UnavailableError(
+                Reason.POOLS_DAMAGED,
+                f"the pools of this machine were replaced while they were in use: {self._path}",
+                hint="a run counts on in the file that it began with; start it again",
+            )
 
     def _limits(self, name: str) -> PoolLimits:
         row = self._connection.execute("SELECT daily, weekly, total FROM pools WHERE name = ?", (name,)).fetchone()
@@ -312,6 +323,14 @@ def _share(row: tuple[str, str, int, str, str, bytes, bytes, str, int, int, int]
         entered_at=entered_at,
     )
     return RunShare(run=run, taken=taken, held_micros=max(0, granted - taken.micros))
+
+
+def _identity_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

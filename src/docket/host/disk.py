@@ -106,10 +106,12 @@ class SystemFile(_Descriptor):
 
     def append(self, data: bytes) -> None:
         """Write all of `data`; the descriptor is in append mode."""
-        with reported("write to", self._path):
+        try:
             written = os.write(self._descriptor, data)
             while written < len(data):
                 written += os.write(self._descriptor, memoryview(data)[written:])
+        except OSError as error:
+            raise unavailable(error, "write to", self._path) from error
 
     def read(self, offset: int, size: int) -> bytes:
         """Read at a position."""
@@ -129,8 +131,10 @@ class SystemFile(_Descriptor):
 
     def sync(self) -> None:
         """fdatasync: it covers the size, and no other metadata matters here."""
-        with reported("sync", self._path):
+        try:
             os.fdatasync(self._descriptor)
+        except OSError as error:
+            raise unavailable(error, "sync", self._path) from error
 
     def truncate(self, size: int) -> None:
         """ftruncate, which also frees blocks beyond an unchanged end."""

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import JsonObject, JsonValue, decode, encode
+from docket.formats.canonical import JsonObject, JsonValue, decode, encode, quoted, utf8
 from docket.formats.digest import Digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -85,7 +85,7 @@ def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
     head, rest = _DATA + item.encoded, _rest(prev, seq, ts, item.type)
     digest = Digest(hashlib.sha256(head + rest).hexdigest())
     line = head + _HASH + digest.encode("ascii") + b'"' + rest
-    return Event(seq=seq, ts=ts, type=item.type, prev=prev, hash=digest, line=line)
+    return Event(seq, ts, item.type, prev, digest, line)
 
 
 def read_event(value: JsonValue, line: bytes) -> Event:
@@ -104,10 +104,9 @@ def read_event(value: JsonValue, line: bytes) -> Event:
 
 
 def _rest(prev: Digest, seq: int, ts: str, type_: str) -> bytes:
-    return f',"prev":"{prev}","seq":{seq}'.encode("ascii") + _tail(ts, type_)
+    return utf8(f',"prev":"{prev}","seq":{seq},"ts":{quoted(ts)},"type":{_quoted_type(type_)}}}')
 
 
 @lru_cache(maxsize=256)
-def _tail(ts: str, type_: str) -> bytes:
-    # Types are few, and the events of a batch share their instant.
-    return b',"ts":' + encode(ts) + b',"type":' + encode(type_) + b"}"
+def _quoted_type(type_: str) -> str:
+    return quoted(type_)

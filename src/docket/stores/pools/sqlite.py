@@ -5,8 +5,8 @@ Rules:
    synchronous FULL): a run spends nothing that a power cut could make the pool forget.
 2. A writer waits for another at most `_BUSY_MS`, then LOCKED is said.
 3. A file that is damaged, of another program or of a newer docket is refused with what to do; nothing is ever reset by
-   itself. A store that must exist is never made anew. That another file was put in the place of the opened one, or it was
-   taken away, is found before the next change: what is booked in a file that nobody else reads counts for nobody.
+   itself. A store that must exist is never made anew. That another file was put in the place of the opened one, or that
+   it was taken away, is found before the next change: what is booked where nobody else reads counts for nobody.
 4. The folder is the person's alone (0700); no name in a tree leads to it.
 
 A connection belongs to the thread that opened it.

@@ -95,6 +95,17 @@ def test_a_folder_and_an_argument_that_are_no_text_are_shown_as_bytes(lab):
     assert "\x1b" not in (out / "post-mortem.md").read_text()
 
 
+def test_what_was_found_is_written_down_where_nobody_reads_it_any_more(lab):
+    with lab.start("game-day", "--phases", "budget,hang", "--out", str(lab.root / "out")) as process:
+        process.stdout.close()
+        process.stderr.read()
+        assert process.wait(timeout=60) == 1
+    day = json.loads((lab.root / "out" / "game-day.json").read_bytes())
+    assert [phase["phase"] for phase in day["phases"]] == ["baseline"]
+    assert day["not_run"] == [{"phase": name, "why": "interrupted"} for name in ("hang", "budget")]
+    assert (lab.root / "out" / "post-mortem.md").exists()
+
+
 def test_by_default_it_stands_in_the_folder_of_evidence_which_git_ignores(lab):
     done = lab.docket("game-day", "--phases", "budget")
     assert done.exit_code == 0, done.said

@@ -98,29 +98,33 @@ def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple
     missing: list[tuple[str, str]] = []
     ended_by, stopped = None, ""
     before = signal.signal(signal.SIGTERM, _terminate)
-    for phase in options.phases:
-        if stopped:
-            missing.append((phase.name, stopped))
-            continue
-        tell(Told(phase=phase))
-        try:
-            report = _run_phase(phase, options)
-        except KeyboardInterrupt as interruption:
-            ended_by = signal.SIGTERM if isinstance(interruption, _TerminatedError) else signal.SIGINT
-            stopped = "interrupted"
-            missing.append((phase.name, stopped))
-        except DocketError as error:
-            missing.append((phase.name, error.detail))
-            tell(Told(phase=phase, problem=error.detail))
-        else:
-            reports.append(report)
-            tell(Told(phase=phase, report=report))
-            if phase.kind is Kind.BASELINE and not report.judgement.fine:
-                stopped = "the agent fails without any fault"
-    signal.signal(signal.SIGTERM, before)
-    day = _day(options, tuple(reports), tuple(missing))
-    _write(options.out / "game-day.json", encode_document(day.to_json()))
-    _write(options.out / "post-mortem.md", markdown(day).encode("utf-8", "backslashreplace"))
+    try:
+        for phase in options.phases:
+            if stopped:
+                missing.append((phase.name, stopped))
+                continue
+            tell(Told(phase=phase))
+            try:
+                report = _run_phase(phase, options)
+            except KeyboardInterrupt as interruption:
+                ended_by = signal.SIGTERM if isinstance(interruption, _TerminatedError) else signal.SIGINT
+                stopped = "interrupted"
+                missing.append((phase.name, stopped))
+            except DocketError as error:
+                missing.append((phase.name, error.detail))
+                tell(Told(phase=phase, problem=error.detail))
+            else:
+                reports.append(report)
+                tell(Told(phase=phase, report=report))
+                if phase.kind is Kind.BASELINE and not report.judgement.fine:
+                    stopped = "the agent fails without any fault"
+    finally:
+        # Where nobody reads what is told any more, too.
+        signal.signal(signal.SIGTERM, before)
+        left = options.phases[len(reports) + len(missing) :]
+        day = _day(options, tuple(reports), (*missing, *((phase.name, "interrupted") for phase in left)))
+        _write(options.out / "game-day.json", encode_document(day.to_json()))
+        _write(options.out / "post-mortem.md", markdown(day).encode("utf-8", "backslashreplace"))
     return day, ended_by
 
 

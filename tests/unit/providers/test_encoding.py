@@ -183,3 +183,18 @@ def test_without_a_coding_the_meter_is_the_same() -> None:
 
 def test_the_codings_named_are_those_decoded() -> None:
     assert all(decoder(name) is not None for name in ACCEPTED.split(", "))
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+@pytest.mark.parametrize("step", [1, 5, 1000, 10**9])
+def test_what_stands_before_a_fault_is_handed_on_however_it_is_cut(coding: str, step: int) -> None:
+    # A whole stream of stored blocks; the length of the second one is spoilt.
+    packer = zlib.compressobj(0, wbits=31 if coding == "gzip" else 15)
+    first = packer.compress(b"a" * 100) + packer.flush(zlib.Z_FULL_FLUSH)
+    spoilt = first + b"\x00\x05\x00\x05\x00" + b"bbbbb" * 100
+    chain = decoder(coding)
+    assert chain is not None
+    pieces: list[bytes] = []
+    for at in range(0, len(spoilt), step):
+        chain.feed(spoilt[at : at + step], pieces.append)
+    assert (b"".join(pieces), chain.failed) == (b"a" * 100, True)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from docket.rules.providers.anthropic_request import read_request
 from docket.rules.providers.anthropic_usage import AnthropicUsage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.counts import count
 from docket.rules.providers.interface import (
     NO_TARGET,
     Fields,
@@ -87,8 +88,10 @@ class MessagesState:
         elif kind == "message_start":
             self._message(as_map(event.get("message")))
         elif kind == "message_delta":
-            self._usage.merge(as_map(event.get("usage")))
-            self._final = True
+            usage = as_map(event.get("usage"))
+            self._usage.merge(usage)
+            # Without a count of the output the one at the beginning is still the only one.
+            self._final = self._final or count(usage.get("output_tokens")) is not None
         elif kind == "message_stop":
             self._terminal = True
         elif kind == "error" or "error" in event:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -29,7 +30,7 @@ _STRIDE_BYTES = 16 * 1024
 # The largest window that the coding may use over HTTP (RFC 9659); a larger one is memory that a few bytes ask for.
 _ZSTD_WINDOW_BYTES = 8 * 1024 * 1024
 # A zstd block of a few bytes can stand for 128 KiB: short slices bound what one call can return.
-_ZSTD_SLICE_BYTES = 256
+_SLICE_BYTES = 256
 _GZIP_BITS = zlib.MAX_WBITS | 16
 
 Sink = Callable[[bytes], object]
@@ -247,7 +248,12 @@ class _Deflate:
 def _inflate(inner: zlib._Decompress, data: bytes, sink: Sink) -> bytes:
     """Hand on all that the input gives, piece by piece; return what follows the end of the stream."""
     while True:
-        piece = inner.decompress(data, PIECE_BYTES)
+        before = inner.copy()
+        try:
+            piece = inner.decompress(data, PIECE_BYTES)
+        except zlib.error:
+            _to_the_fault(before, data, sink)
+            raise
         if piece:
             sink(piece)
         if inner.eof:
@@ -255,6 +261,15 @@ def _inflate(inner: zlib._Decompress, data: bytes, sink: Sink) -> bytes:
         data = inner.unconsumed_tail
         if not data and len(piece) < PIECE_BYTES:
             return b""
+
+
+def _to_the_fault(inner: zlib._Decompress, data: bytes, sink: Sink) -> None:
+    """Hand on what comes before the byte that does not decode, which the library drops with it."""
+    with suppress(zlib.error):
+        for at in range(len(data)):
+            piece = inner.decompress(data[at : at + 1])
+            if piece:
+                _cut(piece, sink)
 
 
 class _Brotli:
@@ -268,6 +283,11 @@ class _Brotli:
         self.failed = False
 
     def feed(self, data: bytes, sink: Sink) -> None:
+        # What a call gives before a fault is dropped with it: short slices leave little to drop.
+        for at in range(0, len(data), _SLICE_BYTES):
+            self._feed(data[at : at + _SLICE_BYTES], sink)
+
+    def _feed(self, data: bytes, sink: Sink) -> None:
         while not self.failed and not self._inner.is_finished():
             try:
                 piece = self._inner.process(data, output_buffer_limit=PIECE_BYTES)
@@ -298,8 +318,8 @@ class _Zstd:
         self.failed = False
 
     def feed(self, data: bytes, sink: Sink) -> None:
-        for at in range(0, len(data), _ZSTD_SLICE_BYTES):
-            rest = data[at : at + _ZSTD_SLICE_BYTES]
+        for at in range(0, len(data), _SLICE_BYTES):
+            rest = data[at : at + _SLICE_BYTES]
             while rest and not self.failed:
                 rest = self._step(rest, sink)
 

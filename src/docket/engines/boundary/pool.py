@@ -6,6 +6,8 @@ Rules:
    nothing.
 2. Certificates are checked against the system's store, or the one SSL_CERT_FILE and SSL_CERT_DIR name.
 3. The environment's proxies are used, through a tunnel; loopback never goes through one.
+4. Of names that are looked up for the proxy at most `_MAX_LOOKUPS` are under way at once, those included that nobody
+   waits for any more; calls to models have their names looked up beside them.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ CONNECT_TIMEOUT_SECONDS = 30.0
 RESOLVE_TIMEOUT_SECONDS = 15.0
 IDLE_SECONDS = 30.0
 _EYEBALLS_SECONDS = 0.25
+_MAX_LOOKUPS = 64
 _EXTRA_CA_VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS")
 
 
@@ -43,6 +46,7 @@ class Pool:
         self._watched: set[Origin] = set()
         self._idle: dict[Origin, list[UpstreamConnection]] = {}
         self._tls: ssl.SSLContext | None = None
+        self._lookups = asyncio.Semaphore(_MAX_LOOKUPS)
 
     def idle(self, origin: Origin) -> UpstreamConnection | None:
         """Return an idle connection that is still good, None if there is none."""
@@ -105,8 +109,10 @@ class Pool:
         found: tuple[str, ...] = ()
         with suppress(OSError, UnicodeError):
             async with asyncio.timeout(RESOLVE_TIMEOUT_SECONDS):
-                listed = await loop.getaddrinfo(resolve.host, resolve.port, type=socket.SOCK_STREAM)
-                found = tuple(dict.fromkeys(str(entry[4][0]) for entry in listed))
+                await self._lookups.acquire()
+                listed = loop.create_task(loop.getaddrinfo(resolve.host, resolve.port, type=socket.SOCK_STREAM))
+                listed.add_done_callback(lambda _: self._lookups.release())
+                found = tuple(dict.fromkeys(str(entry[4][0]) for entry in await asyncio.shield(listed)))
         return Resolved(found, through_proxy=proxy is not None)
 
     def _drop_stale(self, origin: Origin) -> None:

@@ -26,6 +26,7 @@ from docket.engines.boundary.pool_line import StoreLine
 from docket.engines.boundary.request import BACKLOG, BoundaryEnd, BoundaryRequest, BoundaryWorld
 from docket.engines.boundary.room import Room
 from docket.engines.boundary.serving import Serving
+from docket.engines.boundary.unawaited import Unawaited
 from docket.errors import DocketError, UnavailableError
 from docket.formats.ledger.session_events import Note
 from docket.formats.reason import Reason
@@ -135,6 +136,7 @@ class Server:
     async def _live(self) -> None:
         loop = asyncio.get_running_loop()
         self._loop, self._stop = loop, asyncio.Event()
+        loop.set_default_executor(Unawaited())
         room = memoryview(bytearray(_READ_BYTES))
         self._room = self._furnish(loop, room)
         if self._closed is not None:

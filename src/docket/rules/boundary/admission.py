@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import PriceRow
@@ -90,18 +89,6 @@ def caps_of(policy: Policy) -> Caps:
     )
 
 
-def model_refused(model: str, policy: Policy) -> str | None:
-    """Return why the policy does not allow a model, None if it does; deny wins over allow."""
-    name = model.lower()
-    for pattern in policy.models.deny:
-        if fnmatchcase(name, pattern.lower()):
-            return f"the policy denies the model {model} (models.deny has {pattern})"
-    allowed = policy.models.allow
-    if allowed and not any(fnmatchcase(name, pattern.lower()) for pattern in allowed):
-        return f"the policy does not allow the model {model} (models.allow lists others)"
-    return None
-
-
 class Desk:
     """Admits, follows and settles the calls of one run."""
 
@@ -130,6 +117,8 @@ class Desk:
         if self.closed is not None:
             return self.closed
         scopes = self._subs.of(whose)
+        if not scopes and self.pools is None:
+            return self._ask_run(claim, last=last)
         decided = {scope: self._account(scope).decide(claim, last=last) for scope in (None, *scopes)}
         waits = any(isinstance(one, Wait) for one in decided.values())
         denied = [(one, scope) for scope, one in decided.items() if isinstance(one, Deny)]
@@ -149,6 +138,18 @@ class Desk:
         if self.pools is not None:
             self.pools.take(self._admitted, pooled)
         self._scopes[self._admitted] = scopes
+        return Admitted(self._admitted)
+
+    def _ask_run(self, claim: Claim, *, last: bool) -> Admitted | Held | Refused:
+        """Decide by the run's own caps, as `ask` does where there are others beside them."""
+        decision = self.account.decide(claim, last=last)
+        if isinstance(decision, Deny):
+            return self._refused(decision, claim, None)
+        if isinstance(decision, Wait):
+            return Held()
+        self._admitted += 1
+        self.account = self.account.take(self._admitted, decision.hold)
+        self._scopes[self._admitted] = ()
         return Admitted(self._admitted)
 
     def has_room(self, claim: Claim, whose: Whose) -> bool:

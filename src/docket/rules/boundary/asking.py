@@ -10,12 +10,14 @@ How a call comes in and goes on is its exchange's, or its socket's.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from typing import NamedTuple, TypeAlias
 
 from docket.formats.amount import Usd
 from docket.formats.ledger.model_events import ModelRequest
 from docket.formats.reason import Reason
-from docket.rules.boundary.admission import Admitted, Desk, Effects, Held, Refused, model_refused
+from docket.formats.run.policy import Policy
+from docket.rules.boundary.admission import Admitted, Desk, Effects, Held, Refused
 from docket.rules.boundary.billing import Call, Quote, base64_of
 from docket.rules.boundary.fitting import fitting, may_lower
 from docket.rules.boundary.gate_line import GateLine
@@ -195,6 +197,18 @@ def policy_refusal(facts: RequestFacts, unreadable: str | None, terms: Terms) ->
         return Refused(reason=Reason.BODY_UNREADABLE, detail=detail)
     reason = model_refused(facts.model or "unknown", terms.policy)
     return None if reason is None else Refused(reason=Reason.MODEL_POLICY, detail=reason)
+
+
+def model_refused(model: str, policy: Policy) -> str | None:
+    """Return why the policy does not allow a model, None if it does; deny wins over allow."""
+    name = model.lower()
+    for pattern in policy.models.deny:
+        if fnmatchcase(name, pattern.lower()):
+            return f"the policy denies the model {model} (models.deny has {pattern})"
+    allowed = policy.models.allow
+    if allowed and not any(fnmatchcase(name, pattern.lower()) for pattern in allowed):
+        return f"the policy does not allow the model {model} (models.allow lists others)"
+    return None
 
 
 def exceeded_by(refused: Refused, desk: Desk) -> Effects:

@@ -94,7 +94,7 @@ class Account(NamedTuple):
     @property
     def used(self) -> Tally:
         """What no release gives back."""
-        return self.spent + self.unknown
+        return self.spent if self.unknown is NOTHING else self.spent + self.unknown
 
     @property
     def overshoot_micros(self) -> int:
@@ -107,10 +107,11 @@ class Account(NamedTuple):
             return self._below(claim, last=last)
         need = claim.worst if self.admission is Admission.STRICT or claim.hidden else claim.likely
         least = claim.worst if self.admission is Admission.STRICT else claim.likely
-        never = self.caps.crossed_by(self.used + least)
+        used = self.used
+        never = self.caps.crossed_by(used + least)
         if never is not None:
             return Deny(never)
-        taken = self.used + self.held
+        taken = used + self.held
         blocked = self.caps.crossed_by(taken + need)
         if blocked is None:
             return Admit(Hold(firm=claim.likely, held=need, worst=claim.worst, hidden=claim.hidden))
@@ -124,15 +125,21 @@ class Account(NamedTuple):
 
     def take(self, call: int, hold: Hold) -> Account:
         """Return the account with `call` in flight."""
-        worst = self.worst + hold.worst
-        held = self.held + hold.held
-        return self._replace(
-            holds=MappingProxyType({**self.holds, call: hold}),
-            firm=self.firm + hold.firm,
-            held=held,
-            worst=worst,
-            peak_held_micros=max(self.peak_held_micros, held.micros),
-            bound_micros=self._bound(worst.micros),
+        caps, admission, spent, unknown, holds, firm, held, worst, peak_micros, _, doubt_micros = self
+        held, worst = held + hold.held, worst + hold.worst
+        # Written out, as in `_without`: every call comes through both, and `_replace` takes three times as long.
+        return Account(
+            caps,
+            admission,
+            spent,
+            unknown,
+            {**holds, call: hold},
+            firm + hold.firm,
+            held,
+            worst,
+            max(peak_micros, held.micros),
+            self._bound(worst.micros),
+            doubt_micros,
         )
 
     def advance(self, call: int, firm: Tally) -> Account:
@@ -144,7 +151,7 @@ class Account(NamedTuple):
         hold = Hold(firm=firm, held=old.held.at_least(firm) if reserved else firm, worst=old.worst, hidden=old.hidden)
         held = self.held - old.held + hold.held
         return self._replace(
-            holds=MappingProxyType({**self.holds, call: hold}),
+            holds={**self.holds, call: hold},
             firm=self.firm - old.firm + firm,
             held=held,
             peak_held_micros=max(self.peak_held_micros, held.micros),
@@ -166,13 +173,12 @@ class Account(NamedTuple):
             doubt += max(0, hold.worst.micros - cost.micros)
         if cost.micros > hold.worst.micros:
             bound = self._bound(self.worst.micros - hold.worst.micros + cost.micros)
-        return self._without(call)._replace(
-            spent=self.spent + cost, unknown=self.unknown + rest, bound_micros=bound, doubt_micros=doubt
-        )
+        unknown = self.unknown if rest is NOTHING else self.unknown + rest
+        return self._without(call, self.spent + cost, unknown, bound, doubt)
 
     def release(self, call: int) -> Account:
         """Return the account without `call`, which is not billed."""
-        return self._without(call)
+        return self._without(call, self.spent, self.unknown, self.bound_micros, self.doubt_micros)
 
     def onward(self, call: int, cost: Tally) -> Hold:
         """Return what is held on for the answer to `call` once the call itself has ended at `cost`."""
@@ -190,10 +196,9 @@ class Account(NamedTuple):
         """
         hold = self.holds[call]
         kept = hold.held if whole or self.admission is Admission.STRICT else hold.firm
-        return self._without(call)._replace(
-            unknown=self.unknown + kept._replace(calls=0),
-            doubt_micros=self.doubt_micros + max(0, hold.worst.micros - kept.micros),
-        )
+        unknown = self.unknown + kept._replace(calls=0)
+        doubt = self.doubt_micros + max(0, hold.worst.micros - kept.micros)
+        return self._without(call, self.spent, unknown, self.bound_micros, doubt)
 
     def _below(self, claim: Claim, *, last: bool) -> Admit | Wait | Deny:
         used, limit, one = self.used, self.caps.limit, Tally(calls=1)
@@ -214,11 +219,20 @@ class Account(NamedTuple):
         limit = UNLIMITED if self.caps.usd is None else self.caps.usd.micros
         return max(self.bound_micros, self.used.micros + self.doubt_micros + worst_micros - limit)
 
-    def _without(self, call: int) -> Account:
-        hold = self.holds[call]
-        return self._replace(
-            holds=MappingProxyType({key: value for key, value in self.holds.items() if key != call}),
-            firm=self.firm - hold.firm,
-            held=self.held - hold.held,
-            worst=self.worst - hold.worst,
+    def _without(self, call: int, spent: Tally, unknown: Tally, bound_micros: int, doubt_micros: int) -> Account:
+        caps, admission, _, _, before, firm, held, worst, peak_micros, _, _ = self
+        holds = dict(before)
+        hold = holds.pop(call)
+        return Account(
+            caps,
+            admission,
+            spent,
+            unknown,
+            holds,
+            firm - hold.firm,
+            held - hold.held,
+            worst - hold.worst,
+            peak_micros,
+            bound_micros,
+            doubt_micros,
         )

@@ -8,7 +8,8 @@ from docket.formats.run.policy import Policy
 from docket.formats.run.policy_reach import ModelsPolicy
 from docket.formats.run.policy_spending import Admission, BudgetPolicy, CapsPolicy
 from docket.rules.agents.interface import RefusalStyle
-from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, advice, model_refused
+from docket.rules.boundary.admission import Admitted, Desk, Held, Refused, advice
+from docket.rules.boundary.asking import model_refused
 from docket.rules.boundary.refusing import Asked, not_found, plain_text, refuse
 from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES, GEMINI, OPENAI_RESPONSES
 from docket.rules.spending.caps import Tally

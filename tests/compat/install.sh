@@ -10,6 +10,12 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=${DOCKET_COMPAT_DIR:-$HOME/.cache/docket-compat}
 mkdir -p "$root"
 
+# Node trusts the authorities it was built with; behind a proxy with one of its own, those the system trusts are meant.
+system_authorities=/etc/ssl/certs/ca-certificates.crt
+if [ -z "${NODE_EXTRA_CA_CERTS:-}" ] && [ -r "$system_authorities" ]; then
+    export NODE_EXTRA_CA_CERTS="$system_authorities"
+fi
+
 say() { printf '%s\n' "compat: $*" >&2; }
 
 # current PART FILE: whether PART was installed from exactly this FILE.

@@ -148,9 +148,9 @@ def _of_ledger(entry: _Entry, disk: Disk) -> RunRow:
 
 
 def _of_fold(row: RunRow, fold: LiveFold, start: SessionStart, end: End) -> RunRow:
-    last = fold.course.end
+    last, has_gap = fold.course.end, bool(fold.course.gaps)
     if last is not None:
-        end = end_of(exit_code=last.exit_code, breached=last.breached, interrupted=last.interrupted)
+        end = end_of(exit_code=last.exit_code, breached=last.breached, interrupted=last.interrupted, has_gap=has_gap)
     return replace(
         row,
         docket_number=start.docket_number,
@@ -165,7 +165,7 @@ def _of_fold(row: RunRow, fold: LiveFold, start: SessionStart, end: End) -> RunR
         tokens=fold.used_tokens,
         cost_usd=fold.spent,
         duration_ms=None if last is None else milliseconds(last.duration_seconds),
-        files=fold.tree.changes.total() if fold.tree.both_passes else None,
+        files=fold.tree.changes.total() if fold.tree.both_passes and not has_gap else None,
     )
 
 

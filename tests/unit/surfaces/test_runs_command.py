@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +106,7 @@ def test_the_newest_day_comes_first_and_the_sums_are_exact(
     ("sample", "word"),
     [
         (samples.chat, "ok"), (samples.busy, "cap"), (samples.no_end, "incomplete"), (interrupted, "interrupted"),
+        (samples.gap, "incomplete"),
         (lambda: closed(opened(), "0.00", ()), "ok"),
     ],
 )  # fmt: skip
@@ -117,6 +118,16 @@ def test_how_a_run_ended_is_one_word(
     assert numbers(listed(capsys, "--end", word)) == ["DKT-20261001-000001"]
     other = "ok" if word != "ok" else "cap"
     assert numbers(listed(capsys, "--end", other)) == []
+
+
+@pytest.mark.parametrize("put", [Project.receipt, lambda project, _, ledger: project.ledger("0123456789ab", ledger)])
+def test_what_changed_in_a_run_with_a_gap_is_not_known(
+    project: Project, capsys: pytest.CaptureFixture[str], put: Callable[[Project, str, LedgerBuilder], object]
+) -> None:
+    put(project, "DKT-20261001-00C0DE", samples.gap())
+
+    (row,) = listed(capsys)["runs"]
+    assert (row["end"], row["exit_code"], row["files"]) == ("incomplete", 0, None)
 
 
 def test_a_living_and_a_killed_run_are_listed_by_their_ledgers(

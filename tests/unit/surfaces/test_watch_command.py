@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from docket.formats.canonical import encode_document
+from docket.formats.ledger.session_events import EvidenceGap
 from docket.stores.layout import project_key
 from docket.surfaces.cli.root import run
 from golden_ledgers import elsewhere, samples
@@ -56,6 +57,20 @@ def begun(session: str, number: str) -> LedgerBuilder:
 def test_without_a_run_that_is_said(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["watch"]) == 75
     assert "docket run -- <agent> begins one" in capsys.readouterr().err
+
+
+def test_with_a_gap_in_the_record_nothing_is_said_to_be_whole(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project.put("0123456789ab", samples.gap())
+    assert run(["watch", "--once"]) == 0
+    assert "files  some changed, which ones is not on the record" in capsys.readouterr().out
+
+    some = opened()
+    some.add(EvidenceGap(first_failing_seq=4, unwritten_events=2, detail="no space left on device"))
+    project.put("0123456789ab", closed(some, "0.00"))
+    assert run(["watch", "--once"]) == 0
+    assert "files  at least 1 changed (1 added)" in capsys.readouterr().out
 
 
 def test_one_frame_of_an_ended_run_tells_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,9 +68,10 @@ def row_of_receipt(document: JsonValue, docket_number: str) -> RunRow:
     code = session.optional("exit_code", lambda name: session.integer(name, minimum=-(2**31)))
     breached = session.optional("breached", session.text)
     interrupted = session.optional("interrupted", session.flag)
+    has_gap = _has_gap(receipt)
     return RunRow(
         docket_number=number,
-        end=end_of(exit_code=code, breached=breached, interrupted=bool(interrupted)),
+        end=end_of(exit_code=code, breached=breached, interrupted=bool(interrupted), has_gap=has_gap),
         began_at=session.text("started_at") if session.has("started_at") else receipt.text("created_at"),
         session_id=session.text("id"),
         agent=session.text("agent") if session.has("agent") else None,
@@ -82,19 +83,27 @@ def row_of_receipt(document: JsonValue, docket_number: str) -> RunRow:
         tokens=totals.integer("total_tokens"),
         cost_usd=totals.usd("cost_usd"),
         duration_ms=milliseconds(session.optional("duration_seconds", session.text)),
-        files=_files(receipt.object("files")),
+        files=None if has_gap else _files(receipt.object("files")),
     )
 
 
-def end_of(*, exit_code: int | None, breached: str | None, interrupted: bool) -> End:
-    """Return how a run ended by its last event; without an exit code there was none."""
+def end_of(*, exit_code: int | None, breached: str | None, interrupted: bool, has_gap: bool = False) -> End:
+    """Return how a run ended by its last event; without an exit code there was none, and a gap leaves no run well."""
     if exit_code is None:
         return End.INCOMPLETE
     if breached is not None:
         return End.CAP
     if interrupted:
         return End.INTERRUPTED
-    return End.OK if exit_code == 0 else End.FAILED
+    if exit_code != 0:
+        return End.FAILED
+    return End.INCOMPLETE if has_gap else End.OK
+
+
+def _has_gap(receipt: Reader) -> bool:
+    """Whether events of the run could not be recorded; what changed and what was spent is then not all there."""
+    evidence = receipt.mapping("evidence") if receipt.has("evidence") else {}
+    return evidence.get("unwritten_events") not in (None, 0)
 
 
 def milliseconds(seconds: str | None) -> int | None:

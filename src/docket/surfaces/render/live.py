@@ -196,15 +196,17 @@ def destination(denied: NetDenied) -> str:
 
 def file_summary(frame: Frame) -> str:
     """Return what is known of changed files: nothing before the second pass."""
-    tree = frame.fold.tree
+    tree, has_gap = frame.fold.tree, bool(frame.fold.course.gaps)
     changed = tree.changes.total()
     if not changed:
         if tree.both_passes:
-            return "none changed"
+            differ = len({taken.tree_sha256 for taken in tree.passes.values()}) > 1
+            return "some changed, which ones is not on the record" if differ and has_gap else "none changed"
         return "known after the run" if frame.state is State.RUNNING else "not known"
     kinds = ", ".join(f"{number} {kind}" for kind, number in tree.changes.items() if number)
     violations = tree.violations.total()
-    return f"{changed:,} changed ({kinds})" + (f", {violations} against the policy" if violations else "")
+    least = "at least " * has_gap
+    return f"{least}{changed:,} changed ({kinds})" + (f", {violations} against the policy" if violations else "")
 
 
 def _by_count(counter: Mapping[str, int]) -> str:

@@ -192,11 +192,12 @@ def exited(code: int = 0) -> ProcExit:
 
 def budget(spent: str) -> Budget:
     """How the cap of a dollar held."""
+    amount = Usd.parse_canonical(spent)
     return Budget(
         admission="metered",
         cap_usd=Usd.parse("1.00"),
-        spent_usd=Usd.parse_canonical(spent),
-        overshoot_usd=Usd(0),
+        spent_usd=amount,
+        overshoot_usd=Usd(max(0, amount.micros - 1_000_000)),
         bound_usd=Usd(20_000),
         peak_held_usd=Usd(5000),
     )

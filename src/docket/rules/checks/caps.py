@@ -5,9 +5,12 @@ Rules (spec/receipt.md, Checks):
    event has a scope, as the sub-budget of that model pattern or agent, or as a limit of a pool that was entered. A cap
    that ended the run was exceeded.
 2. A pool is entered only where the policy names it.
-3. A pool is left once. `x-docket.budget` tells of every sub-budget that was named before. What it says of one is what
-   the calls of its model pattern or agent add up to, and what `x-docket.pool-use` says was spent is what all calls add
-   up to, unless an `x-docket.evidence-gap` says that events are missing.
+3. A pool is left once. `x-docket.budget` names the policy's admission and its cap in dollars, and by how much what was
+   spent lies beyond that. It tells of every sub-budget that was named before. What it says of one is what the calls
+   of its model pattern or agent add up to, and what `x-docket.pool-use` says was spent is what all calls add up to,
+   unless an `x-docket.evidence-gap` says that events are missing.
+4. Agents past those that have budgets of their own share one for each pattern that matches them: it has the pattern's
+   name and limit, and counts who is not told of by name.
 """
 
 from __future__ import annotations
@@ -33,10 +36,11 @@ from docket.formats.ledger.spending_events import (
 )
 from docket.formats.run.sub_budgets import SubBudget
 from docket.formats.shown import shown
+from docket.rules.spending.scope import MAIN_AGENT
 
 _LIMIT_OF_USE = {"max_usd": "cap_usd", "max_tokens": "cap_tokens", "max_model_calls": "cap_calls"}
 _SUB_BUDGETS = ("model", "agent")
-_MAIN, _OTHERS = "main", "sub:*"
+_WILD = frozenset("*?[")
 
 
 class _Sum(NamedTuple):
@@ -50,9 +54,10 @@ class _Sum(NamedTuple):
 
 @dataclass(slots=True)
 class CapLimits:
-    """Rules 1 to 3; memory is proportional to the calls in flight, the models and the agents."""
+    """The rules; memory is proportional to the calls in flight, the models and the agents."""
 
     caps: JsonObject = field(default_factory=dict)
+    admission: JsonValue = None
     pool_names: tuple[JsonValue, ...] = ()
     pools: dict[str, PoolEntered] = field(default_factory=dict)
     exceeded: set[str] = field(default_factory=set)
@@ -68,7 +73,7 @@ class CapLimits:
             case PolicyApplied():
                 self._policy(payload)
             case ModelRequest():
-                self.open[payload.call] = (payload.model, payload.agent_id or _MAIN)
+                self.open[payload.call] = (payload.model, payload.agent_id or MAIN_AGENT)
             case ModelResponse():
                 whose = self.open.pop(payload.call, ("", ""))
                 self.sums[whose] = self.sums.get(whose, _Sum()).with_call(payload)
@@ -78,8 +83,8 @@ class CapLimits:
                 return self._limit(payload)
             case PoolEntered():
                 return self._entered(payload)
-            case Budget(scopes=scopes):
-                return self._uses(scopes or ())
+            case Budget():
+                return self._budget(payload) or self._uses(payload.scopes or ())
             case PoolUse():
                 return self._pool_use(payload)
             case SessionEnd(breached=breached):
@@ -89,7 +94,8 @@ class CapLimits:
     def _policy(self, payload: PolicyApplied) -> None:
         caps, budget = payload.document.get("caps"), payload.document.get("budget")
         self.caps = caps if isinstance(caps, Mapping) else {}
-        pools = budget.get("pools") if isinstance(budget, Mapping) else None
+        section: JsonObject = budget if isinstance(budget, Mapping) else {}
+        self.admission, pools = section.get("admission"), section.get("pools")
         self.pool_names = tuple(pools) if isinstance(pools, (list, tuple)) else ()
 
     def _breached(self, cap: str | None) -> str | None:
@@ -119,7 +125,9 @@ class CapLimits:
         if scope == "model":
             budgets = [one for one in self._budgets("per_model") if one.pattern == name]
         elif scope == "agent":
-            budgets = [one for one in self._budgets("per_agent") if one.matches(name)]
+            known = self._budgets("per_agent")
+            budgets = [one for one in known if one.pattern == name and self._is_shared(name)]
+            budgets = budgets or [one for one in known if one.matches(name)]
         limits = [limit for one in budgets if (limit := getattr(one, cap, None)) is not None]
         return min(limits, default=None)
 
@@ -143,9 +151,21 @@ class CapLimits:
         self.pools[payload.pool] = payload
         return None if payload.pool in self.pool_names else f"the policy names no pool {shown(payload.pool)}"
 
+    def _budget(self, payload: Budget) -> str | None:
+        cap = _usd(self.caps.get("max_usd"))
+        if payload.cap_usd != cap:
+            return f"cap_usd is {payload.cap_usd or 'null'}, the policy has {cap or 'no cap in dollars'}"
+        if payload.admission != self.admission:
+            return f"admission is {shown(payload.admission)}, the policy has {shown(self.admission)}"
+        beyond = Usd(0 if cap is None else max(0, payload.spent_usd.micros - cap.micros))
+        if payload.overshoot_usd != beyond:
+            return f"overshoot_usd is {payload.overshoot_usd}, what was spent lies {beyond} beyond the cap"
+        return None
+
     def _uses(self, uses: Sequence[ScopeUse]) -> str | None:
+        told = {use.name for use in uses if use.scope == "agent"}
         for use in uses:
-            fault = self._use(use)
+            fault = self._use(use, told)
             if fault is not None:
                 return fault
         untold = self.named - {(use.scope, use.name) for use in uses}
@@ -154,25 +174,32 @@ class CapLimits:
             return f"it says nothing of {scope} {shown(name)}, whose cap is named before"
         return None
 
-    def _use(self, use: ScopeUse) -> str | None:
+    def _use(self, use: ScopeUse, told: set[str]) -> str | None:
         named = f"{use.scope} {shown(use.name)}"
         for cap, member in _LIMIT_OF_USE.items():
             if self._limit_of(use.scope, use.name, cap) != getattr(use, member):
                 return f"the policy has another {cap} of {named}"
-        if self.gap or use.name == _OTHERS:
+        if self.gap:
             return None
-        total = self._sum(use)
+        total = self._sum(use, told)
         said = _Sum(use.spent_usd, use.tokens, use.calls)
         return None if said == total else f"{named} says {said.cost}, its calls add up to {total.cost}"
 
-    def _sum(self, use: ScopeUse) -> _Sum:
-        at = 0 if use.scope == "model" else 1
-        pattern = SubBudget(pattern=use.name)
+    def _sum(self, use: ScopeUse, told: set[str]) -> _Sum:
+        pattern, shared = SubBudget(pattern=use.name), self._is_shared(use.name)
         total = _Sum()
-        for whose, part in self.sums.items():
-            if pattern.matches(whose[at]) if at == 0 else whose[at] == use.name:
+        for (model, agent), part in self.sums.items():
+            if use.scope == "model":
+                counts = pattern.matches(model)
+            else:
+                counts = agent == use.name or (shared and agent not in told and pattern.matches(agent))
+            if counts:
                 total = _Sum(total.cost + part.cost, total.tokens + part.tokens, total.calls + part.calls)
         return total
+
+    def _is_shared(self, name: str) -> bool:
+        """Whether a budget of an agent's is one of a pattern, and no agent's own."""
+        return not _WILD.isdisjoint(name) and not any(agent == name for _, agent in (*self.sums, *self.open.values()))
 
     def _pool_use(self, use: PoolUse) -> str | None:
         if use.pool not in self.pools:

@@ -153,6 +153,24 @@ FAULTS: list[tuple[Callable[[], LedgerBuilder], str, Change, str]] = [
     (samples.busy, "cap-limits", data("cap.exceeded", "cap", value="max_tokens"), 'no cap "max_tokens" of "1.00"'),
     (samples.busy, "cap-limits", without("cap.exceeded"), 'breached is "max_usd", no cap.exceeded says so'),
     (samples.busy, "cap-limits", data("policy.applied", "document", value={"name": "golden"}), "the policy has no cap"),
+    (
+        samples.chat,
+        "cap-limits",
+        data("x-docket.budget", "cap_usd", value="2.00"),
+        "cap_usd is 2.00, the policy has 1.00",
+    ),
+    (
+        samples.chat,
+        "cap-limits",
+        data("x-docket.budget", "admission", value="strict"),
+        'admission is "strict", the policy has "metered"',
+    ),
+    (
+        samples.chat,
+        "cap-limits",
+        data("x-docket.budget", "overshoot_usd", value="0.01"),
+        "overshoot_usd is 0.01, what was spent lies 0.00 beyond the cap",
+    ),
 ]
 
 

@@ -17,6 +17,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 from pathlib import Path
 
 BODY = json.dumps(
@@ -34,6 +35,7 @@ REPLY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %
 REQUEST_BODY = json.dumps(
     {"model": "claude-sonnet-4-5", "max_tokens": 512, "messages": [{"role": "user", "content": "a question " * 180}]}
 ).encode()
+LARGE_BYTES = 300_000_000
 STREAM_HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 
 
@@ -52,7 +54,7 @@ def events() -> list[bytes]:
 
 
 class Upstream(asyncio.Protocol):
-    """Answers by the path: /stream after a pause between events, /large with 300 MB of events, else JSON at once."""
+    """Answers by the query: `stream` with a pause between events, `large` with 300 MB of a form, else JSON at once."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = transport
@@ -81,8 +83,8 @@ class Upstream(asyncio.Protocol):
             self.buffer = self.buffer[at + 4 + length :]
             if b"stream=1" in line:
                 self.task = asyncio.ensure_future(self.stream())
-            elif b"large=1" in line:
-                self.task = asyncio.ensure_future(self.large())
+            elif b"large=" in line:
+                self.task = asyncio.ensure_future(self.large(line.partition(b"large=")[2].split()[0].decode()))
             else:
                 self.transport.write(REPLY)
 
@@ -93,20 +95,36 @@ class Upstream(asyncio.Protocol):
             await asyncio.sleep(0.002)
         self.transport.write(b"0\r\n\r\n")
 
-    async def large(self) -> None:
-        first, *_, delta_end, stop = events()
-        delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "w" * 4000}}
-        piece = f"event: content_block_delta\ndata: {json.dumps(delta)}\n\n".encode() * 16
-        self.transport.write(STREAM_HEAD + b"%x\r\n%s\r\n" % (len(first), first))
-        sent = 0
-        while sent < 300_000_000:
+    async def large(self, form: str) -> None:
+        first, piece, last = large_parts(form)
+        packer = zlib.compressobj(9, wbits=31) if form == "gzip" else None
+        head = STREAM_HEAD if form != "json" else STREAM_HEAD.replace(b"text/event-stream", b"application/json")
+        if packer is not None:
+            head = head.replace(b"Transfer", b"Content-Encoding: gzip\r\nTransfer", 1)
+        self.transport.write(head)
+        for sent in range(-1, LARGE_BYTES // len(piece) + 1):
             await self.ready.wait()
-            self.transport.write(b"%x\r\n%s\r\n" % (len(piece), piece))
-            sent += len(piece)
+            data = first if sent < 0 else piece if sent < LARGE_BYTES // len(piece) else last
+            if packer is not None:
+                data = packer.compress(data) + (packer.flush() if data is last else b"")
+            if data:
+                self.transport.write(b"%x\r\n%s\r\n" % (len(data), data))
             await asyncio.sleep(0)
-        for event in (delta_end, stop):
-            self.transport.write(b"%x\r\n%s\r\n" % (len(event), event))
         self.transport.write(b"0\r\n\r\n")
+
+
+def large_parts(form: str) -> tuple[bytes, bytes, bytes]:
+    """Return the beginning of a large reply, what is repeated in it, and its end."""
+    start, *_, delta_end, stop = events()
+    delta = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "w" * 4000}}
+    event = f"event: content_block_delta\ndata: {json.dumps(delta)}\n\n".encode()
+    if form == "json":
+        before, after = BODY.split(b"a short answer", 1)
+        return before, b"w" * 65536, after
+    if form == "one-event":
+        before, after = event.split(b"w" * 4000)
+        return start + before, b"w" * 65536, after + delta_end + stop
+    return start, event * 16, delta_end + stop
 
 
 async def serve_upstream() -> None:

@@ -275,6 +275,9 @@ def test_a_run_whose_ledger_is_full_leaves_its_pool_too(tmp_path, pools):
         rig.stop()
         assert balance(store).taken[Period.DAILY].spent_micros == CALL
         assert balance(store).shares == ()
+    with RawUpstream(ok) as upstream, pooled(tmp_path, upstream, "unused", recorder=Full) as rig:
+        rig.stop()
+        assert balance(store).shares == ()
 
 
 def test_limits_that_change_while_a_run_goes_on_are_recorded_and_hold(tmp_path, pools):

@@ -124,7 +124,9 @@ class Boundary:
             for name in sorted(pools.limits):
                 use = PoolUse(pool=name, spent_usd=ZERO, unknown_usd=ZERO, overshoot_usd=ZERO, bound_usd=ZERO)
                 self._world.ledger.append(use)
-            for problem in pools.leave({}):
+        problems = pools.leave({})
+        with suppress(DocketError):
+            for problem in problems:
                 self._world.ledger.append(Note(code="pool-not-settled", message=problem))
 
 

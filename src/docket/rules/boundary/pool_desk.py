@@ -7,8 +7,9 @@ Rules:
    it asks for a slice ahead, so that most calls find their need granted.
 3. A call is refused for good where what all runs have taken leaves no room for it; where only holds are in the way it
    is refused for the moment, once it has waited long enough.
-4. A running stream asks for more before its grant is used up. Once the pool has no more for it, it is cut where it
-   passes the grant.
+4. A running stream asks for more before its grant is used up. Where the pool has no more for it, it asks again each
+   time that half of what was left is used, for other runs may have given room back, and is cut where it passes the
+   grant.
 5. What a call was billed is told to the pool at once, and exactly; what nobody can tell is kept as unknown.
 6. What was granted and is not held goes back when the run rests, and while it waits for more: of two runs that wait
    for what the other has and does not use, neither would ever go on.
@@ -35,6 +36,7 @@ from docket.rules.spending.scope import Crossing, Scope, ScopeKind
 _AHEAD_MICROS = 20_000
 _AHEAD_CALLS = 4
 _STREAM_AHEAD_MICROS = 50_000
+_LEAST_STEP_MICROS = 500
 
 REASONS: Mapping[Period, Reason] = {
     Period.DAILY: Reason.POOL_DAILY,
@@ -95,6 +97,7 @@ class _Drawn:
     dry: bool = False
     wanted_micros: int = 0
     least_micros: int = 0
+    again_micros: int = 0
     asked_for: Claim | None = None
     answer: PoolAnswer | None = None
     failure: Failure | None = None
@@ -106,6 +109,16 @@ class _Drawn:
     @property
     def taken(self) -> Taken:
         return Taken(self.account.spent.micros, self.account.unknown.micros)
+
+    @property
+    def counted_micros(self) -> int:
+        """What of the grant is used or held."""
+        return (self.account.used + self.account.held).micros
+
+    def run_dry(self) -> None:
+        """Note that there is no more for now, and at which use of the rest to ask again."""
+        left = self.granted_micros - self.counted_micros
+        self.dry, self.again_micros = True, self.counted_micros + max(left // 2, _LEAST_STEP_MICROS)
 
 
 class PoolDesk:
@@ -175,7 +188,9 @@ class PoolDesk:
         drawn = self._drawn[pool]
         drawn.pending, drawn.answer, drawn.failure = False, answer, None
         drawn.account = drawn.account._replace(caps=Caps(usd=Usd(answer.granted_micros)))
-        drawn.dry = answer.granted_micros < drawn.wanted_micros
+        drawn.dry = False
+        if answer.granted_micros < drawn.wanted_micros:
+            drawn.run_dry()
         if answer.granted_micros < drawn.least_micros:
             self._give_back(pool, drawn)
         if answer.limits != drawn.limits:
@@ -189,7 +204,8 @@ class PoolDesk:
     def failed(self, pool: str, failure: Failure) -> None:
         """Take the news that a pool could not be asked: nothing more is taken from it."""
         drawn = self._drawn[pool]
-        drawn.pending, drawn.failure, drawn.dry = False, failure, True
+        drawn.pending, drawn.failure = False, failure
+        drawn.run_dry()
 
     def rest(self) -> None:
         """Give back what is granted and not held, where no call is in flight."""
@@ -242,21 +258,22 @@ class PoolDesk:
         return _unless_it_waits(drawn, least, last=last)
 
     def _request(self, name: str, drawn: _Drawn, need: int, least: int, *, patient: bool) -> None:
-        taken = (drawn.account.used + drawn.account.held).micros
+        taken = drawn.counted_micros
         drawn.pending, drawn.wanted_micros, drawn.least_micros = True, taken + need, taken + least
         ahead = need * _AHEAD_CALLS + _AHEAD_MICROS
         ask = PoolAsk(need_micros=taken + need, least_micros=taken + least, ahead_micros=ahead)
         self._line.ask(name, ask, patient=patient)
 
     def _give_back(self, name: str, drawn: _Drawn) -> None:
-        kept = (drawn.account.used + drawn.account.held).micros
+        kept = drawn.counted_micros
         if drawn.granted_micros > kept:
             drawn.account = drawn.account._replace(caps=Caps(usd=Usd(kept)))
             self._line.book(name, drawn.taken, kept)
 
     def _ask_ahead(self, name: str, drawn: _Drawn) -> None:
-        taken = (drawn.account.used + drawn.account.held).micros
-        if taken + _STREAM_AHEAD_MICROS // 2 > drawn.granted_micros and not (drawn.pending or drawn.dry):
+        counted, granted = drawn.counted_micros, drawn.granted_micros
+        again = not drawn.dry or drawn.again_micros <= counted <= granted
+        if counted + _STREAM_AHEAD_MICROS // 2 > granted and again and not drawn.pending:
             self._request(name, drawn, _STREAM_AHEAD_MICROS, 1, patient=False)
 
     def _change(self, change: Callable[[Account], Account]) -> None:
@@ -283,7 +300,7 @@ def _needs(account: Account, claim: Claim) -> tuple[int, int]:
 
 def _fitting(drawn: _Drawn, claim: Claim, least: int) -> Hold | None:
     """Return the hold of a call that needs at least so much, as much of its need as is free; None if less is."""
-    free = drawn.granted_micros - (drawn.account.used + drawn.account.held).micros
+    free = drawn.granted_micros - drawn.counted_micros
     if least > free:
         return None
     need, _ = _needs(drawn.account, claim)

@@ -212,6 +212,22 @@ def test_a_stream_asks_ahead_and_is_cut_where_there_is_no_more():
     assert one.limit_of(crossing) == ("0.959000", "1.00")
 
 
+def test_a_stream_that_was_told_no_asks_again_while_something_is_left():
+    one, line = desk(granted(20_000))
+    one.take(1, one.ask(claim(100, 10**6), last=False))
+    one.advance(1, Tally(4000, 5, 1))
+    line.give(granted(20_000, taken=980_000))
+    # Half of the 16,000 that were left.
+    one.advance(1, Tally(11_999, 5, 1))
+    assert len(line.asked) == 2
+    one.advance(1, Tally(12_000, 5, 1))
+    assert line.asked[2] == (PoolAsk(need_micros=62_000, least_micros=12_001, ahead_micros=220_000), False)
+    # Another run gave back what it held meanwhile.
+    line.give(granted(90_000, taken=300_000))
+    assert one.advance(1, Tally(64_999, 5, 1)) is None
+    assert len(line.asked) == 3
+
+
 def test_a_failure_while_a_stream_runs_cuts_it_at_its_grant():
     one, line = desk(granted(100))
     one.take(1, one.ask(claim(100), last=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -289,6 +290,25 @@ def test_a_kept_response_that_is_altered_longer_missing_or_no_file(tmp_path: Pat
         verdict = verdict_in(root)
         assert failures(verdict) == ["retained-responses"]
         assert named(verdict, "retained-responses").detail.startswith("event 6: ")
+
+
+def test_of_a_body_that_has_grown_no_more_is_read_than_is_needed(tmp_path: Path) -> None:
+    kept.write_bodies(tmp_path)
+    # Holes of a thousand gigabytes, which nobody reads to their end.
+    os.truncate(tmp_path / kept.path_of(kept.WHOLE), 10**12)
+    check = named(verdict_in(tmp_path), "retained-responses")
+    assert check.detail.endswith(f"is not the {len(kept.WHOLE)} bytes that were kept")
+
+
+@pytest.mark.parametrize("path", ["x" * 5000, "x/" * 3000, "responses/\n", "/etc/passwd", "a/../../b", "responses/\0"])
+def test_a_path_of_a_body_that_is_none_is_a_failure(tmp_path: Path, path: str) -> None:
+    kept.write_bodies(tmp_path)
+    items = bodies(samples.cached().events)
+    index = next(index for index, (_, _, data) in enumerate(items) if data.get("response_path"))
+    items[index][2]["response_path"] = path
+    verdict = verdict_in(tmp_path, lines_of(chained(items, samples.cached().events)))
+    assert verdict.word is Word.FAILED
+    assert "retained-responses" in failures(verdict)
 
 
 def test_a_file_that_no_event_names(tmp_path: Path) -> None:

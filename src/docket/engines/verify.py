@@ -8,12 +8,13 @@ standard library only. Whatever the bytes are, the outcome is a verdict; what ca
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import InvalidDocumentError, UnavailableError
-from docket.formats.canonical import JsonObject, decode_document
+from docket.formats.canonical import JsonObject, JsonValue, decode_document
 from docket.formats.digest import Digest
 from docket.formats.ledger.lines import follow
 from docket.formats.reason import Reason
@@ -93,7 +94,7 @@ def bodies_beside(ledger_path: Path, ledger: LedgerReading) -> FoundBodies:
         path = body.path if isinstance(body.path, str) and not has_way_out(body.path) else None
         if path is not None and path not in digests:
             try:
-                digests[path] = _digest_of(root / path)
+                digests[path] = _digest_of(root / path, body.size_bytes)
             except UnavailableError as error:
                 faults[path] = error.detail
     session = root / RESPONSES / ledger_path.stem
@@ -103,7 +104,8 @@ def bodies_beside(ledger_path: Path, ledger: LedgerReading) -> FoundBodies:
         digests=digests,
         faults=faults,
         others=tuple(sorted(path for path in own if path not in named)),
-        folder=any((root / path).parent.is_dir() for path in (*digests, *faults)),
+        # Path's own raises for a name that is too long.
+        folder=any(os.path.isdir((root / path).parent) for path in (*digests, *faults)),  # noqa: PTH112
     )
 
 
@@ -112,11 +114,14 @@ def has_way_out(path: str) -> bool:
     return path.startswith("/") or "\0" in path or ".." in path.split("/")
 
 
-def _digest_of(path: Path) -> tuple[str, int]:
+def _digest_of(path: Path, stated_bytes: JsonValue) -> tuple[str, int]:
+    """Return the digest and the size of a file; of one that is longer than is stated nothing further is read."""
     digest, size = hashlib.sha256(), 0
     for chunk in regular_file_chunks(path):
         digest.update(chunk)
         size += len(chunk)
+        if isinstance(stated_bytes, int) and size > stated_bytes:
+            break
     return digest.hexdigest(), size
 
 

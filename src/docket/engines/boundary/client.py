@@ -118,17 +118,10 @@ class ClientConnection(asyncio.BufferedProtocol):
 
     def next_head(self) -> RequestHead | None:
         """Return the next request's head, None while it is incomplete; InvalidDocumentError if it is none."""
-        scanned = len(self._buffer)
-        while self._unread:
-            self._buffer += self._pop()
-        if not scanned:
-            del self._buffer[: _blank_lines(self._buffer)]
-        end = head_end(self._buffer, scanned)
-        if end < 0:
+        taken = self._take_head()
+        if taken is None:
             return None
-        head = parse_request(bytes(self._buffer[:end]))
-        rest = bytes(self._buffer[end:])
-        self._buffer.clear()
+        head, rest = parse_request(taken[0]), taken[1]
         self._body = BodyReader(request_framing(head))
         self._method, self._minor = head.method, head.minor
         self._keep = keeps_alive(head) and head.minor == 1
@@ -137,6 +130,28 @@ class ClientConnection(asyncio.BufferedProtocol):
             self._unread.appendleft(rest)
             self._unread_bytes += len(rest)
         return head
+
+    def _take_head(self) -> tuple[bytes, bytes] | None:
+        """Return the bytes of a head, and what has come behind it."""
+        scanned = len(self._buffer)
+        if not scanned and len(self._unread) == 1:
+            # A head mostly comes at once: then nothing is copied but itself and what follows it.
+            data = self._pop()
+            begin = _blank_lines(data)
+            end = head_end(data, begin)
+            if end >= 0:
+                return data[begin:end], data[end:]
+            self._buffer += data
+        while self._unread:
+            self._buffer += self._pop()
+        if not scanned:
+            del self._buffer[: _blank_lines(self._buffer)]
+        end = head_end(self._buffer, scanned)
+        if end < 0:
+            return None
+        head, rest = bytes(self._buffer[:end]), bytes(self._buffer[end:])
+        self._buffer.clear()
+        return head, rest
 
     def next_body(self) -> Event | None:
         """Return the next piece of the body, its end, or None if nothing new has come."""
@@ -279,7 +294,7 @@ class ClientConnection(asyncio.BufferedProtocol):
         self._out.append(encode_response(head))
 
 
-def _blank_lines(buffer: bytearray) -> int:
+def _blank_lines(buffer: bytes | bytearray) -> int:
     """Return how many bytes of empty lines stand before a request (RFC 9112, 2.2)."""
     at = 0
     while buffer[at : at + 2] == b"\r\n":

@@ -201,19 +201,20 @@ class Drive:
         else:
             self._client.end_output()
 
-    def _reply(self, command: SendClient | StartClient | Refuse | Finish | Reset) -> None:
-        client = self._client
-        match command:
-            case SendClient(data):
-                client.send(data)
-            case StartClient(head, framing):
-                client.start(head, framing)
-            case Finish():
-                client.finish()
-            case Refuse():
-                client.refuse(command)
-            case Reset():
-                client.reset()
+    def _send(self, command: SendClient) -> None:
+        self._client.send(command.data)
+
+    def _start(self, command: StartClient) -> None:
+        self._client.start(command.head, command.framing)
+
+    def _finish(self, _: Finish) -> None:
+        self._client.finish()
+
+    def _refuse(self, command: Refuse) -> None:
+        self._client.refuse(command)
+
+    def _reset(self, _: Reset) -> None:
+        self._client.reset()
 
     def _ask(self, command: SendUpstream | EndUpstream | CloseUpstream) -> None:
         upstream = self._upstream
@@ -329,12 +330,12 @@ _ACTS: Mapping[type[Command], Callable[..., Event | None]] = {
     Resolve: Drive._resolve,
     SwitchClient: Drive._switch,
     EndClient: Drive._switch,
-    SendClient: Drive._reply,
-    StartClient: Drive._reply,
-    Finish: Drive._reply,
-    Refuse: Drive._reply,
+    SendClient: Drive._send,
+    StartClient: Drive._start,
+    Finish: Drive._finish,
+    Refuse: Drive._refuse,
     Report: Drive._report,
-    Reset: Drive._reply,
+    Reset: Drive._reset,
     Released: Drive._release,
     Breach: Drive._breach,
     SendUpstream: Drive._ask,

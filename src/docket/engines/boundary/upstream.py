@@ -237,8 +237,7 @@ class UpstreamConnection(asyncio.BufferedProtocol):
 
     def _read(self, data: bytes) -> None:
         if self._body is None:
-            self._buffer += data
-            data = self._heads()
+            data = self._heads(data)
             if self._body is None:
                 return
         content = self._body.feed(data)
@@ -249,14 +248,20 @@ class UpstreamConnection(asyncio.BufferedProtocol):
                 self._keeps = False
             self._whole()
 
-    def _heads(self) -> bytes:
-        """Take the final head out of the buffer, informational ones before it too; return what follows it."""
-        while True:
-            end = head_end(self._buffer)
-            if end < 0:
+    def _heads(self, data: bytes) -> bytes:
+        """Take the final head out of what has come, informational ones before it too; return what follows it."""
+        if self._buffer:
+            self._buffer += data
+            if head_end(self._buffer) < 0:
                 return b""
-            head = parse_response(bytes(self._buffer[:end]))
-            del self._buffer[:end]
+            data = bytes(self._buffer)
+            self._buffer.clear()
+        while True:
+            end = head_end(data)
+            if end < 0:
+                self._buffer += data
+                return b""
+            head, data = parse_response(data[:end]), data[end:]
             if head.status == 101 and not self._upgrade:
                 raise InvalidDocumentError(Reason.MALFORMED_MESSAGE, "it switches protocols unasked")
             if self._upgrade and (head.status == 101 or (self._method == "CONNECT" and 200 <= head.status < 300)):
@@ -265,9 +270,7 @@ class UpstreamConnection(asyncio.BufferedProtocol):
             elif head.status >= 200:
                 self._begin(head)
             if self._body is not None:
-                rest = bytes(self._buffer)
-                self._buffer.clear()
-                return rest
+                return data
 
     def _switch(self) -> None:
         self.switched, self._keeps, self._request_whole = True, False, False

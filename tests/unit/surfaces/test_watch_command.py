@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from docket.formats.amount import Usd
 from docket.formats.canonical import encode_document
 from docket.formats.ledger.session_events import EvidenceGap
+from docket.formats.ledger.spending_events import CapExceeded
 from docket.stores.layout import project_key
 from docket.surfaces.cli.root import run
 from golden_ledgers import elsewhere, samples
@@ -231,3 +233,24 @@ def test_what_went_through_the_proxy_is_shown_and_told_in_lines(
     document = json.loads(capsys.readouterr().out)
     assert (document["tunnels_allowed"], document["tunnels_denied"], document["turned_away"]) == (2, 2, 3)
     assert document["last_refused_hosts"] == [{"host": "elsewhere.example", "port": 443, "reason": "egress_host"}]
+
+
+def test_a_sub_budget_that_is_reached_is_told_beside_a_run_that_goes_on(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = opened()
+    reached = CapExceeded(
+        cap="max_usd", limit="0.02", used="0.02", cost_usd=Usd(20_000), tokens=9, calls=1, action="deny",
+        detail="opus has had its share", scope="model", scope_name="*opus*",
+    )  # fmt: skip
+    ledger.add(reached)
+    project.put("0123456789ab", ledger, live=True)
+    shown = []
+    for form in ((), ("--json",), ("--lines",)):
+        assert run(["watch", "--once", *form]) == 0
+        shown.append(capsys.readouterr().out)
+    said, document, lines = shown[0], json.loads(shown[1]), shown[2]
+    assert "opus has had its share" in said
+    assert "is reached" not in said
+    assert (document["state"], document["breached"]) == ("running", None)
+    assert "cap max_usd of model *opus*: opus has had its share" in lines

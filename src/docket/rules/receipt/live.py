@@ -74,7 +74,10 @@ class DoneCall:
 
 @dataclass(slots=True)
 class LiveFold:
-    """A run as far as its ledger goes. `recent` are the last calls, the newest last; `last_at` is the last instant."""
+    """A run as far as its ledger goes. `recent` are the last calls, the newest last; `last_at` is the last instant.
+
+    `exceeded` and `warnings` are of the run's own caps, `sub_budgets` the last words on those of models and agents.
+    """
 
     course: CourseFold = field(default_factory=CourseFold)
     tree: TreeFold = field(default_factory=TreeFold)
@@ -87,6 +90,7 @@ class LiveFold:
     denials: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
     warnings: dict[str, CapWarning] = field(default_factory=dict)
+    sub_budgets: dict[tuple[str, str, str], CapWarning | CapExceeded] = field(default_factory=dict)
     exceeded: CapExceeded | None = None
     spent: Usd = ZERO
     calls: int = 0
@@ -224,14 +228,28 @@ class LiveFold:
 
     def warned(self, payload: CapWarning) -> None:
         """Take the warning of a cap."""
-        self.warnings[payload.cap] = payload
+        if payload.scope is None:
+            self.warnings[payload.cap] = payload
+        else:
+            self._of_sub_budget(payload)
 
     def crossed(self, payload: CapExceeded) -> None:
-        """Take a cap that was reached; the first one stands."""
-        self.exceeded = self.exceeded or payload
+        """Take a cap that was reached; the first one stands. A sub-budget that only refuses leaves the run as it is."""
+        if payload.scope in _SUB_BUDGETS and payload.action == _DENY:
+            self._of_sub_budget(payload)
+        else:
+            self.exceeded = self.exceeded or payload
+
+    def _of_sub_budget(self, payload: CapWarning | CapExceeded) -> None:
+        key = (payload.scope or "", payload.scope_name or "", payload.cap)
+        self.sub_budgets.pop(key, None)
+        self.sub_budgets[key] = payload
+        if len(self.sub_budgets) > NOTES_KEPT:
+            del self.sub_budgets[next(iter(self.sub_budgets))]
 
 
 _TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
+_SUB_BUDGETS, _DENY = ("model", "agent"), "deny"
 
 
 def _keep(name: str) -> Callable[[LiveFold, Payload], None]:

@@ -183,8 +183,9 @@ def _facts(frame: Frame) -> Iterator[tuple[str, str]]:
     if fold.exceeded is not None:
         yield "cap", fold.exceeded.detail
     elif fold.warnings:
-        last = list(fold.warnings.values())[-1]
-        yield "cap", f"{last.cap} warned at {last.used_pct} %: {last.used} of {last.limit}"
+        yield "cap", live.cap_summary(list(fold.warnings.values())[-1])
+    if fold.sub_budgets:
+        yield "cap", live.cap_summary(list(fold.sub_budgets.values())[-1])
     if fold.remarks:
         yield "note", _remark(fold)
     if frame.others:

@@ -17,6 +17,7 @@ from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.network_events import NetDenied
 from docket.formats.ledger.resilience_events import BreakerState
+from docket.formats.ledger.spending_events import CapExceeded, CapWarning
 from docket.rules.receipt.live import DoneCall, LiveFold
 from docket.surfaces.render.figures import plural
 
@@ -186,6 +187,18 @@ def network_summary(fold: LiveFold) -> str | None:
         return None
     last = f", last {destination(fold.refused_hosts[-1])}" if fold.refused_hosts else ""
     return f"{plural(allowed, 'connection')} through the proxy, {denied:,} refused{last}"
+
+
+def named_cap(payload: CapWarning | CapExceeded) -> str:
+    """Return a cap's name, with the model pattern, the agent or the pool it is about."""
+    return payload.cap if payload.scope is None else f"{payload.cap} of {payload.scope} {payload.scope_name}"
+
+
+def cap_summary(payload: CapWarning | CapExceeded) -> str:
+    """Return what is said of a cap."""
+    if isinstance(payload, CapExceeded):
+        return payload.detail
+    return f"{named_cap(payload)} warned at {payload.used_pct} %: {payload.used} of {payload.limit}"
 
 
 def destination(denied: NetDenied) -> str:

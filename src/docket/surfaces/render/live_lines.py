@@ -12,7 +12,7 @@ from docket.formats.ledger.spending_events import CapExceeded, CapWarning
 from docket.formats.ledger.tree_events import FsChange
 from docket.surfaces.cli.console import plain
 from docket.surfaces.render.figures import plural
-from docket.surfaces.render.live import destination, latency_text
+from docket.surfaces.render.live import destination, latency_text, named_cap
 
 
 def line(event: Event, payload: Payload | None) -> str | None:
@@ -28,9 +28,9 @@ def _said(payload: Payload) -> str | None:
         case ToolCall() | ToolResult():
             return _tool(payload)
         case CapWarning():
-            return f"cap {payload.cap}: {payload.used_pct} % used, {payload.used} of {payload.limit}"
+            return f"cap {named_cap(payload)}: {payload.used_pct} % used, {payload.used} of {payload.limit}"
         case CapExceeded():
-            return f"cap {payload.cap}: {payload.detail}"
+            return f"cap {named_cap(payload)}: {payload.detail}"
         case Note():
             return f"note: {payload.message}" + (" (the agent's word)" if payload.reported_by is not None else "")
         case NetAllowed():

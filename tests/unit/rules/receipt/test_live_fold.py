@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from docket.formats.amount import Usd
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultPlanned, Paced
-from docket.formats.ledger.spending_events import PoolEntered
+from docket.formats.ledger.spending_events import CapExceeded, CapWarning, PoolEntered
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.run.usage import Usage
-from docket.rules.receipt.live import CALLS_KEPT, LiveFold
+from docket.rules.receipt.live import CALLS_KEPT, NOTES_KEPT, LiveFold
 from golden_ledgers import samples
 from golden_ledgers.build import LedgerBuilder, component, opened, price, request, response
 from golden_ledgers.judging import receipt_of
@@ -111,3 +112,24 @@ def test_what_stands_around_the_calls_is_told() -> None:
     assert hits.cache_hits == receipt["cache"]["hits"] + receipt["cache"]["component_hits"]["hits"]
     saved = Usd.parse(receipt["cache"]["saved_usd"]) + Usd.parse(receipt["cache"]["component_hits"]["saved_usd"])
     assert hits.avoided == saved
+
+
+def test_a_sub_budget_that_only_refuses_leaves_the_run_as_it_is() -> None:
+    ledger = opened()
+    model = {"scope": "model", "scope_name": "*opus*"}
+    used = {"cost_usd": Usd(0), "tokens": 0, "calls": 0, "detail": "no more of these"}
+    warning = CapWarning(cap="max_usd", threshold="0.8", used_pct="90.0", used="0.90", limit="1.00")
+    ledger.add(replace(warning, **model))
+    ledger.add(CapExceeded(cap="max_usd", limit="1.00", used="1.00", action="deny", **used, **model))
+    for number in range(NOTES_KEPT):
+        ledger.add(replace(warning, scope="agent", scope_name=f"sub:{number}"))
+    fold = folded(ledger.events)
+    assert (fold.exceeded, fold.warnings) == (None, {})
+    assert len(fold.sub_budgets) == NOTES_KEPT
+    assert list(fold.sub_budgets)[-1] == ("agent", f"sub:{NOTES_KEPT - 1}", "max_usd")
+
+    ledger.add(CapExceeded(cap="max_model_calls", limit="3", used="3", action="kill", **used, **model))
+    ledger.add(warning)
+    fold = folded(ledger.events)
+    assert fold.exceeded is not None
+    assert (fold.exceeded.cap, list(fold.warnings)) == ("max_model_calls", ["max_usd"])

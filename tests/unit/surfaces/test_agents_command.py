@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,22 @@ def test_a_script_of_an_environment_names_its_interpreter(tmp_path, monkeypatch)
 def test_a_program_that_does_not_answer_in_time_has_no_version(tmp_path, monkeypatch):
     monkeypatch.setattr(installed, "PATIENCE_SECONDS", 0.2)
     program(tmp_path / "bin/x", "#!/bin/sh\nexec /bin/sleep 30\n")
+    assert found(tmp_path, monkeypatch).version is None
+
+
+def test_a_program_that_leaves_another_behind_is_heard_and_both_are_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(installed, "PATIENCE_SECONDS", 2.0)
+    left = tmp_path / "left"
+    program(tmp_path / "bin/x", f"#!/bin/sh\n/bin/sleep 600 &\necho $! > {left}\necho x 1.2.3\n")
+    assert found(tmp_path, monkeypatch).version == "1.2.3"
+    stat, until = Path(f"/proc/{int(left.read_text())}/stat"), time.monotonic() + 30
+    # Gone, or dead and not yet waited for by whoever inherited it.
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] not in "ZX":
+        assert time.monotonic() < until
+
+
+def test_of_a_program_that_does_not_stop_talking_not_all_is_kept(tmp_path, monkeypatch):
+    program(tmp_path / "bin/x", "#!/bin/sh\nexec /usr/bin/yes no-version\n")
     assert found(tmp_path, monkeypatch).version is None
 
 

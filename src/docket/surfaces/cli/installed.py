@@ -12,9 +12,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import select
 import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +28,7 @@ from docket.rules.agents.interface import AgentFacts
 
 PATIENCE_SECONDS = 3.0
 _MAX_BYTES = 1024 * 1024
+_CHUNK_BYTES = 64 * 1024
 _VERSION = re.compile(r"\d+\.\d+(?:\.\d+)*(?:[-+][0-9A-Za-z.-]+)?")
 _LEVELS = 6
 
@@ -101,14 +106,34 @@ def _of_path(real: Path) -> str | None:
 
 def _asked(path: str) -> str | None:
     try:
-        done = subprocess.run(
+        # In a session of its own: whatever it has started by the end of our patience ends with it.
+        process = subprocess.Popen(
             [path, "--version"],
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=PATIENCE_SECONDS,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    found = _VERSION.search(done.stdout[:_MAX_BYTES].decode("utf-8", "replace"))
+    with process:
+        try:
+            said = _heard(process)
+        finally:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+    found = _VERSION.search(said.decode("utf-8", "replace"))
     return found[0] if found else None
+
+
+def _heard(process: subprocess.Popen[bytes]) -> bytes:
+    """Return what a program says until it ends, is silent for too long or has said too much."""
+    assert process.stdout is not None  # noqa: S101 - it was started with a pipe
+    said, until, poll = b"", time.monotonic() + PATIENCE_SECONDS, select.poll()
+    poll.register(process.stdout, select.POLLIN)
+    while len(said) < _MAX_BYTES and poll.poll(max(0.0, until - time.monotonic()) * 1000):
+        part = os.read(process.stdout.fileno(), _CHUNK_BYTES)
+        if not part:
+            break
+        said += part
+    return said

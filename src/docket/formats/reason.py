@@ -115,3 +115,7 @@ class Reason(StrEnum):
     UPSTREAM_STATUS = "upstream_status"
     UPSTREAM_ERROR_EVENT = "upstream_error_event"
     INJECTED_FAULT = "injected_fault"
+
+
+TRANSPORT_FAULTS = frozenset((Reason.UPSTREAM_UNREACHABLE, Reason.UPSTREAM_BROKEN, Reason.INJECTED_FAULT))
+"""Why there was no whole reply of an upstream: what a breaker counts, and a receipt with it."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState
-from docket.formats.reason import Reason
+from docket.formats.reason import TRANSPORT_FAULTS, Reason
 from docket.formats.run.policy_spending import ResiliencePolicy
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.gates import Ended, GateAnswer, Go
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _SECOND_NS = 1_000_000_000
 _MS = 1_000_000
-TRANSPORT_FAULTS = frozenset((Reason.UPSTREAM_UNREACHABLE, Reason.UPSTREAM_BROKEN, Reason.INJECTED_FAULT))
 
 
 def failed(ended: Ended) -> bool | None:

@@ -24,7 +24,6 @@ from docket.rules.boundary.reach import Unreachable, host_refused
 from docket.rules.boundary.refusing import plain_text
 from docket.rules.boundary.terms import Terms
 
-USER = "docket"
 TUNNEL, REQUEST = "tunnel", "request"
 _CHALLENGE = (b"proxy-authenticate", b'Basic realm="docket"')
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelResponse, Outcome
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
-from docket.formats.reason import Reason
+from docket.formats.reason import TRANSPORT_FAULTS, Reason
 from docket.rules.receipt.calls import counted
 
-_BROKEN = frozenset((Reason.UPSTREAM_UNREACHABLE, Reason.UPSTREAM_BROKEN, Reason.INJECTED_FAULT))
 _ANSWERED = frozenset((Reason.UPSTREAM_STATUS, Reason.UPSTREAM_ERROR_EVENT))
 _WORST = (BreakerState.OPEN, BreakerState.HALF_OPEN, BreakerState.CLOSED)
 
@@ -53,7 +52,7 @@ class OperationsFold:
 
     def error(self, payload: ModelError) -> None:
         """Take a call without a billable reply."""
-        if payload.reason in _BROKEN or (payload.reason in _ANSWERED and payload.status >= 500):
+        if payload.reason in TRANSPORT_FAULTS or (payload.reason in _ANSWERED and payload.status >= 500):
             self.failures[payload.provider] += 1
         elif payload.reason == Reason.UPSTREAM_STATUS:
             self.successes[payload.provider] += 1

@@ -159,6 +159,9 @@ def find_receipt(layout: Layout, ref: str | None, *, disk: Disk = SYSTEM_DISK) -
         if not os.path.exists(path):  # noqa: PTH110 - Path's own raises for a name that is too long
             raise UnavailableError(Reason.NOT_FOUND, f"{ref} is neither a receipt's path nor a docket number")
         return path
+    unseen = None if ref is not None or not layout.is_split else _unseen_latest(layout, disk)
+    if unseen is not None:
+        return unseen
     for folder in _folders(layout):
         number = ref.upper() if ref is not None else latest_number(folder, disk)
         found = number is not None and _readable(folder / RECEIPTS / receipt_name(number), disk)
@@ -168,6 +171,15 @@ def find_receipt(layout: Layout, ref: str | None, *, disk: Disk = SYSTEM_DISK) -
     raise UnavailableError(
         Reason.NOT_FOUND, f"there is {wanted} in {layout.docket_dir}", hint="docket run -- <agent> writes one"
     )
+
+
+def _unseen_latest(layout: Layout, disk: Disk) -> Path | None:
+    """Return the latest receipt where it reached the state folder alone: the other folder's pointer lags behind."""
+    number = latest_number(layout.state, disk)
+    if number is None:
+        return None
+    seen, unseen = (folder / RECEIPTS / receipt_name(number) for folder in (layout.docket_dir, layout.state))
+    return None if _readable(seen, disk) or not _readable(unseen, disk) else unseen
 
 
 def ledger_beside(receipt: Path, session_id: str, *, disk: Disk = SYSTEM_DISK) -> Path | None:

@@ -116,6 +116,22 @@ def test_the_latest_is_the_last_published(layout):
     assert find_receipt(layout, "DKT-20260131-FFFFFF").read_bytes() == RECEIPT
 
 
+def test_the_latest_is_found_where_the_docket_folder_lags_behind(layout):
+    first = publish(layout, publication(layout, "DKT-20260131-FFFFFF"))
+    # A file in its place: what ends now does not reach the folder that a person looks into.
+    os.rename(layout.docket_dir, layout.tree_root / "aside")
+    layout.docket_dir.write_text("x")
+    last = publish(layout, publication(layout, "DKT-20260131-000000", receipt=b"{}\n"))
+    assert last.receipt_path == last.state_receipt_path
+    layout.docket_dir.unlink()
+    os.rename(layout.tree_root / "aside", layout.docket_dir)
+
+    assert find_receipt(layout, None) == last.state_receipt_path
+    assert find_receipt(layout, "DKT-20260131-FFFFFF") == first.receipt_path
+    last.state_receipt_path.unlink()
+    assert find_receipt(layout, None) == first.receipt_path
+
+
 # A docket folder that is not as it should be
 
 

@@ -85,8 +85,10 @@ class EventOrder:
     def take(self, event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
         before, self.last_at = self.last_at, event.ts
-        return self._calls(payload) or self.drills.take(payload) or (
-            "its instant lies before that of the event before it" if event.ts < before else None
+        return (
+            self._calls(payload)
+            or self.drills.take(payload)
+            or ("its instant lies before that of the event before it" if event.ts < before else None)
         )
 
     def _calls(self, payload: Payload | None) -> str | None:

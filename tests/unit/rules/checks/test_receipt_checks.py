@@ -97,7 +97,8 @@ def test_without_a_ledger_what_needs_one_is_skipped_and_the_receipt_is_consisten
     without = [check.name for check in verdict.checks if check.detail == "no ledger was given"]
     assert without == [
         "ledger-chain", "retained-responses", "head", "event-count", "merkle-root", "ledger-file-digest",
-        "usage-rows-rebound", "ledger-payloads", "session-shape", "event-order", "components", "cap-limits", "receipt-rebuild",
+        "usage-rows-rebound", "ledger-payloads", "session-shape", "event-order", "components", "cap-limits",
+        "receipt-rebuild",
     ]  # fmt: skip
 
 

@@ -96,6 +96,9 @@ def run(command: tuple[str, ...], **options: Any) -> int:  # noqa: ANN401 - clic
       docket run --max-calls 40 --max-minutes 20 -- codex exec "add a changelog entry"
       docket run --policy docket.toml --admission strict -- aider --message "rename Foo to Bar" foo.py
       docket run --upstream openai=http://127.0.0.1:8080/v1 -- ./my-agent
+      docket run --pool team --max-usd-per-model '*opus*=1' -- claude -p "review the last commit"
+      docket run --http-proxy --policy policy.toml -- claude -p "update the dependencies"
+      docket run --faults 'status=529@calls=2-4' -- codex exec "add a changelog entry"
     """
     if not command:
         raise UsageError(

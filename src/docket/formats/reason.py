@@ -69,6 +69,16 @@ class Reason(StrEnum):
     NAME_TOO_LONG = "name-too-long"
     ROOT_REPLACED = "root-replaced"
 
+    # outcomes of a plan's steps
+    CHANGED_SINCE = "changed-since"
+    NOT_EMPTY = "not-empty"
+    TOO_MANY_LINKS = "too-many-links"
+    MOVED_WHILE_WRITTEN = "moved-while-written"
+    CONTENT_MISSING = "content-missing"
+    CONTENT_DAMAGED = "content-damaged"
+    LEFT_ASIDE = "left-aside"
+    ROLLED_BACK = "rolled-back"
+
     # policy and start of a run
     POLICY_INVALID = "policy-invalid"
     USAGE = "usage"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Record, SymlinkEntry
-from docket.formats.visible import shown_and_coded
+from docket.formats.visible import raw_of, shown_and_coded
 
 SYMLINK_MODE = 0o777
 
@@ -38,12 +38,19 @@ def state_of(record: Record) -> EntryState:
         case DirectoryEntry():
             return EntryState(kind=Kind.DIRECTORY.value, mode=record.mode)
         case SymlinkEntry():
-            return _symlink_state(record.target)
+            return symlink_state(record.target)
         case _:
             kind = record.kind or Kind.UNKNOWN
             return EntryState(kind=kind.value, mode=record.mode or 0, size=record.size)
 
 
-def _symlink_state(target: bytes) -> EntryState:
+def symlink_state(target: bytes) -> EntryState:
+    """Return the state of a symbolic link with this literal target."""
     text, coded = shown_and_coded(target)
     return EntryState(kind=Kind.SYMLINK.value, mode=SYMLINK_MODE, target=text, target_b64=coded)
+
+
+def target_of(state: EntryState) -> bytes:
+    """Return the literal target of a link's state."""
+    members = {"target": state.target, "target_b64": state.target_b64}
+    return raw_of("target", members) or b""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import socket
 import sys
 import time
 
@@ -104,6 +106,20 @@ def test_what_was_found_is_written_down_where_nobody_reads_it_any_more(lab):
     assert [phase["phase"] for phase in day["phases"]] == ["baseline"]
     assert day["not_run"] == [{"phase": name, "why": "interrupted"} for name in ("hang", "budget")]
     assert (lab.root / "out" / "post-mortem.md").exists()
+
+
+def test_a_project_with_a_pipe_a_socket_and_links_that_lead_nowhere_is_copied_without_them(lab, monkeypatch):
+    monkeypatch.chdir(lab.tree)  # the path of a socket has room for a hundred characters
+    os.mkfifo(lab.tree / "pipe")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("s")
+    (lab.tree / "nowhere").symlink_to("/no/such/place")
+    (lab.tree / "round").symlink_to(".")
+    (lab.tree / "kept").write_text("mine")
+    agent = (sys.executable, "-c", "import os; print(sorted(os.listdir()))")
+    done = lab.docket("game-day", "--phases", "baseline", "--out", str(lab.root / "out"), "--", *agent)
+    assert "could not be run" not in done.stdout, done.said
+    assert "['kept', 'nowhere', 'round']" in (lab.root / "out" / "baseline.log").read_text()
 
 
 def test_by_default_it_stands_in_the_folder_of_evidence_which_git_ignores(lab):

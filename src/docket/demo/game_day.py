@@ -13,6 +13,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -223,13 +224,25 @@ def _stage(phase: Phase, options: GameDayOptions) -> Iterator[_Stage]:
 def _fill(stage: _Stage, options: GameDayOptions) -> None:
     try:
         if options.command:
-            left_out = shutil.ignore_patterns(*_LEFT_OUT)
-            shutil.copytree(options.project, stage.tree, symlinks=True, ignore=left_out, ignore_dangling_symlinks=True)
+            shutil.copytree(options.project, stage.tree, symlinks=True, ignore=_left_out)
         else:
             stage.tree.mkdir()
             (stage.tree / "notes.md").write_text("# Notes\n\nTeh parser reads one line at a time.\n", encoding="utf-8")
     except (OSError, shutil.Error) as error:
         raise UnavailableError(Reason.IO_ERROR, f"the project cannot be copied: {error}") from error
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    """Return what of a folder is not copied: what can be made anew, and sockets, pipes and devices."""
+    return {name for name in names if name in _LEFT_OUT or not _can_be_copied(os.path.join(folder, name))}  # noqa: PTH118
+
+
+def _can_be_copied(path: str) -> bool:
+    try:
+        mode = os.lstat(path).st_mode
+    except OSError:
+        return False  # it has gone in between
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode)
 
 
 def _script(options: GameDayOptions) -> Script:

@@ -155,6 +155,7 @@ def test_a_body_too_deep_to_parse_has_come_to_its_end_all_the_same() -> None:
 def test_events_without_the_last_one_have_not_come_to_their_end() -> None:
     assert chat(b'data: {"choices":[]}\n\n').reading().broken_off
     assert not chat(b'data: {"choices":[]}\n\ndata: [DONE]\n\n').reading().broken_off
+    assert not chat(b"data: hello\n\n").reading().broken_off
     assert not chat(b"no events at all\n\ndata: [1]\n\n").reading().broken_off
 
 

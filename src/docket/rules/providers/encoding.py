@@ -75,12 +75,8 @@ def decode_body(content_encoding: str, body: bytes, limit_bytes: int) -> bytes |
         return None
     pieces = bytearray()
 
-    def take(piece: bytes) -> None:
-        if len(pieces) <= limit_bytes:
-            pieces.extend(piece)
-
     for at in range(0, len(body), PIECE_BYTES):
-        chain.feed(body[at : at + PIECE_BYTES], take)
+        chain.feed(body[at : at + PIECE_BYTES], pieces.extend)
         if chain.failed or len(pieces) > limit_bytes:
             return None
     return bytes(pieces)
@@ -265,11 +261,10 @@ def _inflate(inner: zlib._Decompress, data: bytes, sink: Sink) -> bytes:
 
 def _to_the_fault(inner: zlib._Decompress, data: bytes, sink: Sink) -> None:
     """Hand on what comes before the byte that does not decode, which the library drops with it."""
+    left = [data[at : at + 1] for at in reversed(range(len(data)))]
     with suppress(zlib.error):
-        for at in range(len(data)):
-            piece = inner.decompress(data[at : at + 1])
-            if piece:
-                _cut(piece, sink)
+        while left:  # pragma: no branch - one of them is the fault
+            _cut(inner.decompress(left.pop()), sink)
 
 
 class _Brotli:

@@ -48,12 +48,10 @@ class _Repeats:
     def __call__(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
         if len(members) != len(pairs) and self.name is None:
-            met: set[str] = set()
-            for name, _ in pairs:
-                if name in met:
-                    self.name = name
-                    break
-                met.add(name)
+            names = [name for name, _ in pairs]
+            # Of a name that stands twice the index is not its own place the second time.
+            first = {name: at for at, name in reversed(list(enumerate(names)))}
+            self.name = next(name for at, name in enumerate(names) if first[name] != at)
         return members
 
 

@@ -285,3 +285,49 @@ def test_the_fake_is_as_large_as_it_is_told():
         assert refusal(file.append, b"7") == Reason.NO_SPACE
         other.truncate(3)
         file.append(b"7")
+
+
+def test_a_file_moves_to_another_folder_over_what_stands_there(folder):
+    write(folder, "a", b"new")
+    with folder.folder("inner", create=True) as inner:
+        write(inner, "b", b"old")
+        folder.move("a", inner, "b")
+        folder.sync_everything()
+        assert (folder.names(), inner.names(), read(inner, "b")) == (("inner",), ("b",), b"new")
+        assert refusal(folder.move, "a", inner, "c") == Reason.NOT_FOUND
+        folder.folder("other", create=True).close()
+        assert refusal(inner.move, "b", folder, "other") == Reason.NOT_A_FILE
+        assert refusal(inner.move, "b", folder, "../b") == Reason.NOT_A_PATH
+
+
+def test_a_file_gets_a_second_name(folder):
+    write(folder, "a", b"one")
+    with folder.folder("inner", create=True) as inner:
+        folder.link("a", inner, "b")
+        assert (folder.look("a").links, inner.look("b").links) == (2, 2)
+        assert folder.identity("a") == inner.identity("b") == inner.look("b").identity
+        assert refusal(folder.link, "a", inner, "b") == Reason.ALREADY_EXISTS
+        assert refusal(folder.link, "c", inner, "d") == Reason.NOT_FOUND
+        assert refusal(folder.link, "inner", folder, "d") == Reason.NOT_PERMITTED
+        folder.remove("a")
+        assert (inner.look("b").links, read(inner, "b")) == (1, b"one")
+
+
+def test_what_a_name_stands_for_is_told(folder):
+    write(folder, "a", b"seven77")
+    folder.folder("inner", create=True).close()
+    found = folder.look("a")
+    assert (found.is_file, found.is_folder, found.size_bytes, found.links) == (True, False, 7, 1)
+    assert (folder.look("inner").is_file, folder.look("inner").is_folder) == (False, True)
+    assert folder.look("b") is None
+
+
+def test_an_empty_folder_is_removed(folder):
+    with folder.folder("inner", create=True) as inner:
+        write(inner, "a", b"x")
+        assert refusal(folder.remove_folder, "inner") == Reason.NOT_EMPTY
+        inner.remove("a")
+    folder.remove_folder("inner")
+    assert refusal(folder.remove_folder, "inner") == Reason.NOT_FOUND
+    write(folder, "file", b"x")
+    assert refusal(folder.remove_folder, "file") == Reason.NOT_A_DIRECTORY

@@ -13,7 +13,7 @@ from typing import Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.host.disk import Disk, FileIdentity, Folder, StoredFile
+from docket.host.disk import Disk, FileFigures, FileIdentity, Folder, StoredFile
 
 Rule = Callable[[int, str, str], Reason | None]
 
@@ -96,6 +96,25 @@ class FaultyFolder:
     def remove(self, name: str) -> None:
         self._disk.step("remove", name)
         self._inner.remove(name)
+
+    def sync_everything(self) -> None:
+        self._disk.step("sync everything", self._inner.path.name)
+        self._inner.sync_everything()
+
+    def move(self, name: str, into: FaultyFolder, new_name: str) -> None:
+        self._disk.step("move", new_name)
+        self._inner.move(name, into._inner, new_name)
+
+    def link(self, name: str, into: FaultyFolder, new_name: str) -> None:
+        self._disk.step("link", new_name)
+        self._inner.link(name, into._inner, new_name)
+
+    def look(self, name: str) -> FileFigures | None:
+        return self._inner.look(name)
+
+    def remove_folder(self, name: str) -> None:
+        self._disk.step("remove folder", name)
+        self._inner.remove_folder(name)
 
     def make_private(self) -> None:
         self._disk.step("restrict", self._inner.path.name)

@@ -15,7 +15,7 @@ from typing import Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.host.disk import FileIdentity
+from docket.host.disk import FileFigures, FileIdentity
 
 
 @dataclass
@@ -61,6 +61,7 @@ class MemoryDisk:
     def __init__(self, capacity_bytes: int | None = None) -> None:
         self.capacity_bytes = capacity_bytes
         self.supports_preallocation = True
+        self.max_links: int | None = None
         self.lock = threading.RLock()
         self._numbers = 0
         self.root = FolderNode(self.number())
@@ -80,6 +81,20 @@ class MemoryDisk:
         parent = self.folder(path.parent, create=True)
         parent.node.entries[path.name] = OtherNode(self.number(), reason)
         parent.sync()
+
+    def sync_everything(self) -> None:
+        def walk(node: FolderNode) -> None:
+            node.durable = dict(node.entries)
+            node.unsynced.clear()
+            for inner in node.entries.values():
+                if isinstance(inner, FolderNode):
+                    walk(inner)
+                elif isinstance(inner, FileNode):
+                    inner.durable = bytes(inner.data)
+                    inner.unsynced.clear()
+
+        with self.lock:
+            walk(self.root)
 
     def used_bytes(self) -> int:
         seen: dict[int, FileNode] = {}
@@ -104,7 +119,17 @@ class MemoryDisk:
             files: dict[int, FileNode] = {}
             left.root = self._left_of_folder(self.root, draw, files)
             left._numbers = self._numbers
+            for file in files.values():
+                file.links = 0
+            left._count_links(left.root)
             return left
+
+    def _count_links(self, node: FolderNode) -> None:
+        for inner in node.entries.values():
+            if isinstance(inner, FolderNode):
+                self._count_links(inner)
+            elif isinstance(inner, FileNode):
+                inner.links += 1
 
     def _left_of_folder(self, node: FolderNode, draw: Callable[[int], int], files: dict[int, FileNode]) -> FolderNode:
         states = [node.durable, *node.unsynced]
@@ -269,6 +294,51 @@ class MemoryFolder:
                 raise refuse(Reason.NOT_A_FILE, self._path / name)
             if isinstance(found, FileNode):
                 found.links -= 1
+            self._change({key: node for key, node in self.node.entries.items() if key != name})
+
+    def sync_everything(self) -> None:
+        self._entries("x")
+        self._disk.sync_everything()
+
+    def move(self, name: str, into: MemoryFolder, new_name: str) -> None:
+        with self._disk.lock:
+            moved = self._taken(name)
+            old = into._entries(new_name).get(new_name)
+            if isinstance(old, FolderNode) and not isinstance(moved, FolderNode):
+                raise refuse(Reason.NOT_A_FILE, into.path / new_name)
+            if isinstance(old, FileNode):
+                old.links -= 1
+            # One transaction of the journal: what is left after a cut may be behind it, or neither half of it.
+            self._change({key: node for key, node in self.node.entries.items() if key != name})
+            into._change({**into.node.entries, new_name: moved})
+
+    def link(self, name: str, into: MemoryFolder, new_name: str) -> None:
+        with self._disk.lock:
+            found = self._taken(name)
+            if new_name in into._entries(new_name):
+                raise refuse(Reason.ALREADY_EXISTS, into.path / new_name)
+            if not isinstance(found, FileNode):
+                raise refuse(Reason.NOT_PERMITTED, self._path / name)
+            if self._disk.max_links is not None and found.links >= self._disk.max_links:
+                raise refuse(Reason.TOO_MANY_LINKS, self._path / name)
+            found.links += 1
+            into._change({**into.node.entries, new_name: found})
+
+    def look(self, name: str) -> FileFigures | None:
+        found = self._entries(name).get(name)
+        if found is None:
+            return None
+        size, links = (len(found.data), found.links) if isinstance(found, FileNode) else (0, 1)
+        kind = isinstance(found, FileNode), isinstance(found, FolderNode)
+        return FileFigures(FileIdentity(0, found.number), *kind, size, links, 0)
+
+    def remove_folder(self, name: str) -> None:
+        with self._disk.lock:
+            found = self._taken(name)
+            if not isinstance(found, FolderNode):
+                raise refuse(Reason.NOT_A_DIRECTORY, self._path / name)
+            if found.entries:
+                raise refuse(Reason.NOT_EMPTY, self._path / name)
             self._change({key: node for key, node in self.node.entries.items() if key != name})
 
     def make_private(self) -> None:

@@ -16,16 +16,16 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.host.disk_port import Disk, FileIdentity, Folder, StoredFile
+from docket.host.disk_calls import fallocate, syncfs
+from docket.host.disk_port import Disk, FileFigures, FileIdentity, Folder, StoredFile
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
@@ -46,6 +46,9 @@ _REASONS = {
     errno.EISDIR: (Reason.NOT_A_FILE, "it is a folder"),
     errno.ENXIO: (Reason.NOT_A_FILE, "it is not a regular file"),
     errno.ENAMETOOLONG: (Reason.NAME_TOO_LONG, "the name is too long"),
+    errno.ENOTEMPTY: (Reason.NOT_EMPTY, "it is not empty"),
+    errno.EMLINK: (Reason.TOO_MANY_LINKS, "the file has as many names as its file system allows"),
+    errno.EXDEV: (Reason.OTHER_FILE_SYSTEM, "it stands on another file system"),
 }
 
 
@@ -151,7 +154,7 @@ class SystemFile(_Descriptor):
 
     def preallocate(self, size: int) -> bool:
         """fallocate with KEEP_SIZE; posix_fallocate would show NUL bytes at the end of the file."""
-        call = _fallocate()
+        call = fallocate()
         if call is None:
             return False
         while call(self._descriptor, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(size)) != 0:
@@ -241,6 +244,36 @@ class SystemFolder(_Descriptor):
 
     def identity(self, name: str) -> FileIdentity | None:
         """lstat."""
+        found = self.look(name)
+        return None if found is None else found.identity
+
+    def sync(self) -> None:
+        """fsync of the directory."""
+        with reported("sync", self._path):
+            os.fsync(self._descriptor)
+
+    def sync_everything(self) -> None:
+        """syncfs, which since Linux 5.8 tells of a write that failed; sync where there is no such call."""
+        call = syncfs()
+        if call is None:
+            os.sync()
+        elif call(self._descriptor) != 0:
+            code = ctypes.get_errno()
+            raise unavailable(OSError(code, os.strerror(code)), "sync", self._path)
+
+    def move(self, name: str, into: Folder, new_name: str) -> None:
+        """renameat."""
+        with reported("rename", into.path / _component(new_name)):
+            os.rename(_component(name), new_name, src_dir_fd=self._descriptor, dst_dir_fd=_descriptor_of(into))
+
+    def link(self, name: str, into: Folder, new_name: str) -> None:
+        """linkat."""
+        target = _descriptor_of(into)
+        with reported("link", into.path / _component(new_name)):
+            os.link(_component(name), new_name, src_dir_fd=self._descriptor, dst_dir_fd=target, follow_symlinks=False)
+
+    def look(self, name: str) -> FileFigures | None:
+        """fstatat."""
         try:
             with reported("look at", self._path / _component(name)):
                 status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
@@ -248,12 +281,14 @@ class SystemFolder(_Descriptor):
             if error.reason == Reason.NOT_FOUND:
                 return None
             raise
-        return FileIdentity(status.st_dev, status.st_ino)
+        identity, mode = FileIdentity(status.st_dev, status.st_ino), status.st_mode
+        kind = stat.S_ISREG(mode), stat.S_ISDIR(mode)
+        return FileFigures(identity, *kind, status.st_size, status.st_nlink, status.st_mtime_ns)
 
-    def sync(self) -> None:
-        """fsync of the directory."""
-        with reported("sync", self._path):
-            os.fsync(self._descriptor)
+    def remove_folder(self, name: str) -> None:
+        """rmdir."""
+        with reported("remove the folder", self._path / _component(name)):
+            os.rmdir(name, dir_fd=self._descriptor)
 
 
 class SystemDisk:
@@ -313,11 +348,11 @@ def _open_up(name: str, dir_fd: int) -> None:
         os.close(descriptor)
 
 
-@cache
-def _fallocate() -> Callable[..., int] | None:
-    library = ctypes.CDLL(None, use_errno=True)
-    found: Callable[..., int] | None = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)
-    return found
+def _descriptor_of(folder: Folder) -> int:
+    """Return the descriptor of a folder of this machine; one of another disk is no place to move a file to."""
+    if not isinstance(folder, SystemFolder):
+        raise UnavailableError(Reason.OTHER_FILE_SYSTEM, f"{folder.path} is a folder of another disk")
+    return folder.fileno()
 
 
 def _open_folder(name: str | Path, path: Path, dir_fd: int | None) -> int:
@@ -350,6 +385,7 @@ __all__ = [
     "FOLDER_MODE",
     "SYSTEM_DISK",
     "Disk",
+    "FileFigures",
     "FileIdentity",
     "Folder",
     "StoredFile",

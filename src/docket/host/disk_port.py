@@ -21,6 +21,18 @@ class FileIdentity:
     inode: int
 
 
+@dataclass(frozen=True, slots=True)
+class FileFigures:
+    """What the file system says of a name: which file, how large, of how many names, changed when."""
+
+    identity: FileIdentity
+    is_file: bool
+    is_folder: bool
+    size_bytes: int
+    links: int
+    mtime_ns: int
+
+
 class StoredFile(Protocol):
     """An open regular file of docket's own."""
 
@@ -118,6 +130,29 @@ class Folder(Protocol):
 
     def sync(self) -> None:
         """Return when the names inside would survive a power cut."""
+        ...
+
+    def sync_everything(self) -> None:
+        """Return when whatever was written to the folder's file system would survive a power cut, other files too."""
+        ...
+
+    def move(self, name: str, into: Folder, new_name: str) -> None:
+        """Give `name` a new name in another folder of the same file system, whatever stood there, in one step."""
+        ...
+
+    def link(self, name: str, into: Folder, new_name: str) -> None:
+        """Give the file `name` a further name, which must be free (ALREADY_EXISTS).
+
+        TOO_MANY_LINKS where the file may have no more, NOT_PERMITTED or WRITE_FAILED where it may have no second one.
+        """
+        ...
+
+    def look(self, name: str) -> FileFigures | None:
+        """Return the figures of what `name` stands for, not followed; None if nothing does."""
+        ...
+
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder (NOT_EMPTY)."""
         ...
 
     def close(self) -> None:

@@ -92,7 +92,7 @@ def test_reserving_space_that_cannot_be_had(folder, monkeypatch, found):
         disk_module.ctypes.set_errno(code)
         return -1 if code else 0
 
-    monkeypatch.setattr(disk_module, "_fallocate", lambda: fallocate if found else None)
+    monkeypatch.setattr(disk_module, "fallocate", lambda: fallocate if found else None)
     with folder.create("a") as file:
         if found == "full":
             with pytest.raises(UnavailableError) as caught:

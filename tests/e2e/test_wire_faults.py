@@ -392,6 +392,22 @@ def test_the_upstream_ends_without_the_last_event(tmp_path, form, version):
 
 
 @STREAMS
+def test_a_gateway_ends_the_chunks_in_order_without_the_last_event(tmp_path, form):
+    seen = threading.Event()
+    parts = (*middle(form), LAST)
+
+    def handler(request: Any, sock: socket.socket) -> bool:
+        for part in parts[:-1]:
+            sock.sendall(part)
+        seen.wait(20)
+        sock.sendall(parts[-1])
+        return True
+
+    with served(tmp_path, form, handler) as (rig, _):
+        broken(rig, form, seen)
+
+
+@STREAMS
 def test_the_upstream_ends_without_the_last_event_under_another_content_type(tmp_path, form):
     for kind in (form.kind.title(), f" {form.kind}; charset=utf-8", JSON):
         seen = threading.Event()

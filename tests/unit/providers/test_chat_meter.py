@@ -228,3 +228,16 @@ def test_legacy_completions_show_text() -> None:
 
 def test_a_binary_reply_is_not_read() -> None:
     assert OpenAiChat().meter("audio/mpeg", streaming=False).reading().note is not None
+
+
+def test_every_choice_that_began_and_finished_ends_a_stream_without_its_mark() -> None:
+    def said(index: object, reason: str | None) -> bytes:
+        return chunk(choices=[{"index": index, "delta": {"content": "a"}, "finish_reason": reason}])
+
+    assert not read(said(0, None)).terminal
+    assert read(said(0, None) + said(0, "stop")).terminal
+    assert not read(said(0, "stop") + said(1, None)).terminal
+    assert read(said(0, "stop") + said(1, None) + said(1, "length")).terminal
+    # A place that is none counts as the first, so that many of them need no memory.
+    assert read(said(-1, None) + said("x", None) + said(10**9, "stop")).terminal
+    assert not read(chunk(choices=[])).terminal

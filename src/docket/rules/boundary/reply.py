@@ -5,8 +5,8 @@ Rules:
 2. The last bytes wait until the response's event is durable: of a body with a stated length its last piece, of a
    chunked one the end mark.
 3. A stream that carries the run across a cap is cut: nothing of that piece passes, the connection is reset.
-4. A broken upstream is passed on as broken. A stream of events that ends with its connection and without its
-   protocol's last event counts as broken too, and so does a JSON value: nobody could tell it from a whole one.
+4. A broken upstream is passed on as broken. A stream of events that ends without its protocol's last event counts as
+   broken too, and so does a JSON value that ends with its connection: nobody could tell it from a whole one.
 5. Every call that was sent is settled exactly once, however it ended.
 
 It is a part of `exchange`, which owns what comes before the reply.
@@ -191,7 +191,7 @@ class ModelReply:
             if b"stream_options" in self._suspect:
                 return self._ask_plainly()
             return recorded_first([*self._believe(), *self.end(now_ns)])
-        if self._framing == UNTIL_CLOSE and self._lacks_its_end():
+        if self._lacks_its_end():
             return self.broken(Reason.UPSTREAM_BROKEN, "the reply ended without its end", now_ns)
         held = self._held if self._filter is None else self._filter.finish()
         self._passed(held)
@@ -248,7 +248,11 @@ class ModelReply:
         # An error is an end too, and a reset could take it from the agent.
         if head is None or not 200 <= head.status < 300 or reading.error is not None:
             return False
-        return reading.broken_off or (self._is_stream() and not reading.terminal)
+        if self._framing == UNTIL_CLOSE:
+            return reading.broken_off or (self._is_stream() and not reading.terminal)
+        # A gateway that lost its upstream may end the chunks in order, so a stream of known events must say itself
+        # that it is whole.
+        return self._framing.chunked and self._is_stream() and reading.broken_off
 
     def _believe(self) -> list[Command]:
         """Pass on a refusal that has nothing to do with what was asked for on the agent's behalf."""

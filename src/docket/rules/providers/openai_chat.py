@@ -54,10 +54,15 @@ class OpenAiChat:
         return openai_refusal(refusal)
 
 
+_MAX_CHOICES = 128
+
+
 class ChatState:
     """What a Chat Completions reply has said so far."""
 
-    __slots__ = ("_error", "_id", "_model", "_terminal", "_tier", "_usage", "visible_output_bytes")
+    __slots__ = (
+        "_error", "_finished", "_id", "_met", "_model", "_terminal", "_tier", "_usage", "visible_output_bytes",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.visible_output_bytes = 0
@@ -66,6 +71,8 @@ class ChatState:
         self._tier: object = None
         self._id: object = None
         self._error: StreamError | None = None
+        self._met: frozenset[int] = frozenset()
+        self._finished: frozenset[int] = frozenset()
         self._terminal = False
 
     def event(self, event: JsonMap) -> None:
@@ -75,6 +82,15 @@ class ChatState:
             members = as_map(choice)
             self._show(as_map(members.get("delta")) or members)
             self._usage.merge(as_map(members.get("usage")))
+            self._follow(members)
+
+    def _follow(self, choice: JsonMap) -> None:
+        # A compatible server may end without the mark: every choice that began has then said why it finished.
+        number = choice.get("index", 0)
+        place = number if isinstance(number, int) and 0 <= number < _MAX_CHOICES else 0
+        self._met |= {place}
+        if choice.get("finish_reason"):
+            self._finished |= {place}
 
     def done(self) -> None:
         """Take the mark that ends a stream."""
@@ -101,7 +117,7 @@ class ChatState:
             response_id=as_text(self._id),
             upstream_cost_usd=self._usage.upstream_cost_usd,
             note=self._usage.note(),
-            terminal=self._terminal,
+            terminal=self._terminal or (bool(self._met) and self._met == self._finished),
             error=self._error,
         )
 

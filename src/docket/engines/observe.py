@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from docket.engines.segment import Segment, joined
-from docket.engines.walk import Start, Walk, WalkRequest
+from docket.engines.walk import Walk
+from docket.engines.walk_request import ContentTaker, Start, WalkRequest
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Listing, tree_order
@@ -36,6 +37,17 @@ STARTS = 64
 MAX_CUTS = 256
 SHARE_AFTER_FILES = 4096
 MAX_COPIES = 3
+
+
+UNKNOWN_DIGEST = bytes(32)
+
+
+class ContentSink(ContentTaker, Protocol):
+    """Who keeps contents, and hears what of them a pass stands for."""
+
+    def settled(self, acks: bytes) -> None:
+        """What the pass' listing names, as `ack` gave it, packed end to end; it takes the place of an earlier one's."""
+        ...
 
 
 class DigestCache(Protocol):
@@ -57,6 +69,8 @@ class ObserveRequest:
 
     `progress` hears how many files and bytes the listing holds so far. `root_identity` is the (device, inode) the
     root must still have, from an earlier listing's `root`. `reread` reads every file, whatever is known of it.
+    `content` takes the bytes of every file that it does not hold, as they are read for their digests. `details` asks
+    for what stands beside a listing. `unread` reads nothing: a file whose digest is not known has UNKNOWN_DIGEST.
     """
 
     root: bytes
@@ -64,6 +78,9 @@ class ObserveRequest:
     progress: Callable[[int, int], None] | None = None
     root_identity: tuple[int, int] | None = None
     reread: bool = False
+    content: ContentSink | None = None
+    details: bool = False
+    unread: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,15 +122,20 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
         WalkRequest(
             root=root,
             surface=request.surface,
-            lookup=_nothing if request.reread else world.cache.lookup,
+            lookup=_lookup(request, world.cache),
             clock_ns=tree.file_system_clock_ns(root),
             mounts=mounts_below(root),
+            content=request.content,
+            details=request.details,
+            reader=tree.reader(),
         ),
         progress,
     )
     segments = _passage(walk, _starts(walk, request, root), world)
-    if not request.reread:
+    if not request.reread and not request.unread:
         world.cache.keep(b"".join(part.met for part in segments), b"".join(part.fresh for part in segments))
+    if request.content is not None:
+        request.content.settled(b"".join(part.acks for part in segments))
     listing = joined(segments, identity)
     progress(listing.files, listing.bytes_watched)
     return listing
@@ -189,6 +211,13 @@ def _flattened(top: list[Segment | _Node]) -> Iterator[Segment]:
             yield part
         else:
             ahead += part.parts[::-1]
+
+
+def _lookup(request: ObserveRequest, cache: DigestCache) -> Callable[[bytes], bytes | None]:
+    known = _nothing if request.reread else cache.lookup
+    if not request.unread:
+        return known
+    return lambda key: known(key) or UNKNOWN_DIGEST
 
 
 def _nothing(_key: bytes) -> None:

@@ -1,8 +1,8 @@
 """Segments: runs of a listing's lines, as a walk gathers them and as they are joined into the listing.
 
 A segment is plain data (bytes, numbers, texts), so that a forked copy can hand it over. It holds, beside the lines,
-what the encoding leaves out: modification times, the prose of omissions, and which keys of the stat cache were met
-or are new.
+what the encoding leaves out: modification times, the prose of omissions, which keys of the stat cache were met or are
+new, and, where they were asked for, details and what the taker of contents is to be told.
 """
 
 from __future__ import annotations
@@ -13,10 +13,15 @@ from typing import NamedTuple, TypeAlias
 
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.tree.details import Detail, Details
 from docket.formats.tree.listing import HEADER, Counts, Kind, Listing, Omission, encode_record
 
 Facts: TypeAlias = tuple[bytes, str, str | None, str | None, int | None, int | None]
 """An omission's path, reason, detail, kind, mode and size."""
+Seen: TypeAlias = tuple[
+    bytes, tuple[int, int] | None, int, int | None, tuple[tuple[bytes, bytes | None], ...], int | None
+]
+"""A `Detail`'s path, identity, links, allocated bytes, attributes and owner."""
 
 
 class Segment(NamedTuple):
@@ -30,12 +35,19 @@ class Segment(NamedTuple):
     omissions: tuple[Facts, ...]
     met: bytes
     fresh: bytes
+    acks: bytes
+    details: tuple[Seen, ...]
+    directory_mtimes: bytes
+    symlink_mtimes: bytes
 
 
 class Gathering:
     """What a walk has found since the last `cut`."""
 
-    __slots__ = ("directories", "file_bytes", "fresh", "lines", "met", "mtimes", "omissions", "symlinks")
+    __slots__ = (
+        "acks", "details", "directories", "directory_mtimes", "file_bytes", "fresh", "lines", "met", "mtimes",
+        "omissions", "symlink_mtimes", "symlinks",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self._clear()
@@ -49,6 +61,10 @@ class Gathering:
         self.omissions: list[Facts] = []
         self.met: list[bytes] = []
         self.fresh: list[bytes] = []
+        self.acks: list[bytes] = []
+        self.details: list[Seen] = []
+        self.directory_mtimes: list[int] = []
+        self.symlink_mtimes: list[int] = []
 
     def omit(self, omission: Omission) -> None:
         """Add an omission."""
@@ -62,13 +78,17 @@ class Gathering:
         """Return what was found and begin anew."""
         segment = Segment(
             lines="".join(self.lines).encode("utf-8"),
-            mtimes=struct.pack(f"<{len(self.mtimes)}q", *self.mtimes),
+            mtimes=_packed(self.mtimes),
             directories=self.directories,
             symlinks=self.symlinks,
             file_bytes=self.file_bytes,
             omissions=tuple(self.omissions),
             met=b"".join(self.met),
             fresh=b"".join(self.fresh),
+            acks=b"".join(self.acks),
+            details=tuple(self.details),
+            directory_mtimes=_packed(self.directory_mtimes),
+            symlink_mtimes=_packed(self.symlink_mtimes),
         )
         self._clear()
         return segment
@@ -79,7 +99,7 @@ def joined(segments: Iterable[Segment], root: tuple[int, int]) -> Listing:
     parts = list(segments)
     mtimes = b"".join(part.mtimes for part in parts)
     omissions = tuple(_omission(facts) for part in parts for facts in part.omissions)
-    return Listing(
+    listing = Listing(
         b"".join((HEADER, *(part.lines for part in parts))),
         counts=Counts(
             files=len(mtimes) // 8,
@@ -91,6 +111,32 @@ def joined(segments: Iterable[Segment], root: tuple[int, int]) -> Listing:
         omissions=omissions,
         mtimes=mtimes,
         root=root,
+    )
+    listing.details = _details(parts)
+    return listing
+
+
+def _packed(numbers: list[int]) -> bytes:
+    return struct.pack(f"<{len(numbers)}q", *numbers)
+
+
+def _details(parts: list[Segment]) -> Details:
+    return Details(
+        paths=tuple(_detail(seen) for part in parts for seen in part.details),
+        directory_mtimes=b"".join(part.directory_mtimes for part in parts),
+        symlink_mtimes=b"".join(part.symlink_mtimes for part in parts),
+    )
+
+
+def _detail(seen: Seen) -> Detail:
+    raw, identity, links, allocated_bytes, xattrs, owner = seen
+    return Detail(
+        path=RelPath(raw),
+        identity=identity,
+        links=links,
+        allocated_bytes=allocated_bytes,
+        xattrs=xattrs,
+        owner=owner,
     )
 
 

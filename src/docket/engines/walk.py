@@ -13,12 +13,12 @@ left out is the surface's saying.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
-from typing import TypeAlias
 
 from docket.engines.segment import Gathering, Segment
+from docket.engines.walk_request import Part, Start, WalkRequest
 from docket.formats.canonical import MAX_INTEGER
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES, MAX_PATH_BYTES, RelPath
@@ -33,7 +33,7 @@ from docket.formats.tree.listing import (
     name_suffix,
     path_member,
 )
-from docket.formats.tree.surface import LeftOut, Surface
+from docket.formats.tree.surface import LeftOut
 from docket.host import tree
 from docket.host.tree import FileReader, Row, Status, Unread, pack_key
 from docket.stores.statcache import is_settled
@@ -49,38 +49,6 @@ _VANISHED = Unread(Reason.VANISHED, "it was gone when it was looked at a second 
 _STALE = Unread(Reason.VANISHED, "")
 _OTHER = LeftOut(Reason.OTHER_FILE_SYSTEM, "another file system, or a mount point")
 _TOO_LONG = LeftOut(Reason.NAME_TOO_LONG, f"paths below it can be longer than {MAX_PATH_BYTES} bytes")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """Where a walk begins: the rows of the directory `prefix` (its path and a slash; empty for the root).
-
-    `inside` is whether the surface watches the directory itself and so everything in it.
-    """
-
-    prefix: bytes
-    identity: tuple[int, int]
-    rows: Sequence[Row]
-    gaps: Mapping[bytes, Unread]
-    inside: bool
-
-
-Part: TypeAlias = Segment | Start
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WalkRequest:
-    """One pass: the open root, what it looks at, what is known of unchanged files, and the file system's clock.
-
-    `mounts` are mount points below the root as relative paths; `clock_ns` is None where no digest made in this pass
-    may be kept.
-    """
-
-    root: int
-    surface: Surface
-    lookup: Callable[[bytes], bytes | None]
-    clock_ns: int | None
-    mounts: frozenset[bytes]
 
 
 @dataclass(slots=True)
@@ -107,6 +75,7 @@ class Walk:
         self._reads = 0
         self._request = request
         self._lookup = request.lookup
+        self._content = request.content
         self._settling_ns = request.clock_ns or tree.local_clock_ns()
         self._keeps = request.clock_ns is not None
         self._device = tree.directory_status(request.root).st_dev
@@ -221,11 +190,12 @@ class Walk:
         raw, name, status = row
         size, mtime_ns, ctime_ns = status.st_size, status.st_mtime_ns, status.st_ctime_ns
         key = pack_key(status.st_dev, status.st_ino, size, mtime_ns, ctime_ns)
-        found, digest = self._found, self._lookup(key)
-        if digest is not None:
+        found, digest, content = self._found, self._lookup(key), self._content
+        if digest is not None and (content is None or content.holds(digest, size)):
             found.met.append(key)
         else:
-            read = self._reader.digest(frame.descriptor, name, status, key)
+            taker = content if content is not None and content.wants(size) else None
+            read = self._reader.digest(frame.descriptor, name, status, key, taker)
             if not isinstance(read, bytes):
                 return read or _STALE
             digest = read
@@ -235,6 +205,8 @@ class Walk:
                     return _STALE
             elif self._keeps:
                 found.fresh.append(key + digest)
+            if taker is not None:
+                found.acks.append(taker.ack())
             self._reads += 1
             if self._reads % _REPORT_EVERY_READS == 0:
                 self.report(self.files + len(found.mtimes), self.file_bytes + found.file_bytes)
@@ -243,7 +215,23 @@ class Walk:
         found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, digest.hex(), size))
         found.mtimes.append(mtime_ns)
         found.file_bytes += size
+        if self._request.details:
+            self._detail(frame, row)
         return None
+
+    def _detail(self, frame: _Frame, row: Row) -> None:
+        """Take down what stands beside an entry, where there is anything."""
+        raw, name, status = row
+        xattrs = tree.extended_attributes(frame.descriptor, name)
+        allocated_bytes, identity = None, None
+        if not S_ISDIR(status.st_mode):
+            identity = tree.identity_of(status) if status.st_nlink > 1 else None
+            held = tree.allocated_bytes(status)
+            allocated_bytes = held if S_ISREG(status.st_mode) and held < status.st_size else None
+        owner = None if status.st_uid == self._request.reader else status.st_uid
+        if xattrs or identity is not None or allocated_bytes is not None or owner is not None:
+            seen = (frame.start.prefix + raw, identity, status.st_nlink, allocated_bytes, xattrs, owner)
+            self._found.details.append(seen)
 
     def _leaves_out(self, frame: _Frame, row: Row) -> bool:
         raw, _, status = row
@@ -278,7 +266,7 @@ class Walk:
                 self._omit(path, opened, status)
                 return None
             if opened is not None:
-                return self._listed(frame, path, opened, status)
+                return self._listed(frame, row, opened, status)
             again = tree.status_at(frame.descriptor, name)
             if again is None or isinstance(again, Unread):
                 self._omit(path, again or _VANISHED, None)
@@ -297,7 +285,8 @@ class Walk:
             return _TOO_LONG
         return self._request.surface.left_out(path, is_directory=True)
 
-    def _listed(self, frame: _Frame, path: bytes, descriptor: int, status: Status) -> _Frame | None:
+    def _listed(self, frame: _Frame, row: Row, descriptor: int, status: Status) -> _Frame | None:
+        path = frame.start.prefix + row[0]
         listed = tree.list_directory(descriptor)
         if isinstance(listed, Unread):
             tree.close(descriptor)
@@ -307,6 +296,9 @@ class Walk:
         if inside:
             self._found.lines.append(directory_line(path_member(path), S_IMODE(status.st_mode)))
             self._found.directories += 1
+            if self._request.details:
+                self._found.directory_mtimes.append(status.st_mtime_ns)
+                self._detail(frame, (row[0], row[1], status))
         identity = tree.identity_of(status)
         start = Start(prefix=path + b"/", identity=identity, rows=listed.rows, gaps=listed.gaps, inside=inside)
         return self._frame(start, descriptor)
@@ -340,6 +332,9 @@ class Walk:
                 encode_record(SymlinkEntry(path=RelPath(frame.start.prefix + raw), target=target)).decode("utf-8")
             )
             self._found.symlinks += 1
+            if self._request.details:
+                self._found.symlink_mtimes.append(status.st_mtime_ns)
+                self._detail(frame, row)
             return None
         return Unread(Reason.SPECIAL_FILE, f"a {tree.kind_of(status.st_mode)} is never opened")
 

@@ -24,7 +24,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
@@ -92,9 +92,19 @@ def file_key(status: Status) -> bytes:
     return pack_key(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
+def reader() -> int:
+    """Return the user as whom trees are read."""
+    return os.geteuid()
+
+
 def identity_of(status: Status) -> tuple[int, int]:
     """Return (device, inode)."""
     return status.st_dev, status.st_ino
+
+
+def allocated_bytes(status: Status) -> int:
+    """Return how many bytes a file takes on its disk, holes left aside."""
+    return status.st_blocks * _BLOCK_BYTES
 
 
 def open_root(path: bytes) -> int:
@@ -196,6 +206,26 @@ def read_link(parent: int, name: str) -> bytes | Unread | None:
         return None if error.errno in (*_STALE, errno.EINVAL) else _unread(error)
 
 
+class Taker(Protocol):
+    """Who is given the bytes of a file as they are read for its digest, once."""
+
+    def whole(self, data: bytes, digest: bytes) -> None:
+        """Take all of a file that stood still, with its SHA-256."""
+        ...
+
+    def piece(self, data: memoryview) -> None:
+        """Take the next bytes of a larger file; the view is good for this call only."""
+        ...
+
+    def end(self, digest: bytes) -> None:
+        """The pieces are all of a file that stood still, and this is their SHA-256."""
+        ...
+
+    def drop(self) -> None:
+        """The pieces stand for nothing."""
+        ...
+
+
 class FileReader:
     """Digests files one after the other through one buffer."""
 
@@ -204,13 +234,15 @@ class FileReader:
     def __init__(self) -> None:
         self._chunk = memoryview(bytearray(_CHUNK_BYTES))
 
-    def digest(self, parent: int, name: str, seen: Status, key: bytes) -> bytes | Unread | None:
+    def digest(
+        self, parent: int, name: str, seen: Status, key: bytes, taker: Taker | None = None
+    ) -> bytes | Unread | None:
         """Return the SHA-256 (32 bytes) of the regular file `seen` at `name`; None if it is another or changed.
 
-        `key` is `file_key` of `seen`.
+        `key` is `file_key` of `seen`. `taker` gets the very bytes that the digest is made of.
         """
         size = seen.st_size
-        if size > MAX_HOLE_BYTES and size - seen.st_blocks * _BLOCK_BYTES > MAX_HOLE_BYTES:
+        if size > MAX_HOLE_BYTES and size - allocated_bytes(seen) > MAX_HOLE_BYTES:
             return Unread(Reason.TOO_LARGE, f"{size} bytes, of which more than {MAX_HOLE_BYTES} are a hole")
         try:
             descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
@@ -221,23 +253,59 @@ class FileReader:
             if file_key(os.fstat(descriptor)) != key:
                 return None
             if size < _WHOLE_BYTES and len(data := os.read(descriptor, size + 1)) == size:
-                digest: bytes | None = hashlib.sha256(data).digest()
-            else:
-                digest = self._read_chunks(descriptor, size)
-            return digest if file_key(os.fstat(descriptor)) == key else None
+                digest = hashlib.sha256(data).digest()
+                if file_key(os.fstat(descriptor)) != key:
+                    return None
+                if taker is not None:
+                    taker.whole(data, digest)
+                return digest
+            return self._read_chunks(descriptor, size, key, taker)
         except OSError as error:
             return _unread(error)
         finally:
             os.close(descriptor)
 
-    def _read_chunks(self, descriptor: int, size: int) -> bytes | None:
-        left, digest = size, hashlib.sha256()
+    def _read_chunks(self, descriptor: int, size: int, key: bytes, taker: Taker | None) -> bytes | None:
+        left, digest, read = size, hashlib.sha256(), None
         os.lseek(descriptor, 0, os.SEEK_SET)
-        # One byte more than there should be is asked for: it shows a file that has grown.
-        while left >= 0 and (count := os.readv(descriptor, [self._chunk[: min(left + 1, _CHUNK_BYTES)]])):
-            digest.update(self._chunk[:count])
-            left -= count
-        return digest.digest() if left == 0 else None
+        try:
+            # One byte more than there should be is asked for: it shows a file that has grown.
+            while left >= 0 and (count := os.readv(descriptor, [self._chunk[: min(left + 1, _CHUNK_BYTES)]])):
+                piece = self._chunk[:count]
+                digest.update(piece)
+                left -= count
+                if taker is not None:
+                    taker.piece(piece)
+            read = digest.digest() if left == 0 and file_key(os.fstat(descriptor)) == key else None
+        finally:
+            if taker is not None and read is None:
+                taker.drop()
+        if taker is not None and read is not None:
+            taker.end(read)
+        return read
+
+
+def extended_attributes(parent: int, name: str) -> tuple[tuple[bytes, bytes | None], ...]:
+    """Return the extended attributes of what stands at `name`, itself if it is a link, sorted by name.
+
+    The value is given for the `user.` namespace and None for others, or where it cannot be read. A file system without
+    attributes, and a name that has gone, have none.
+    """
+    path = f"/proc/self/fd/{parent}/{name}"
+    try:
+        names = os.listxattr(path, follow_symlinks=False)
+    except OSError:
+        return ()
+    return tuple(sorted((os.fsencode(item), _value_of(path, item)) for item in names)) if names else ()
+
+
+def _value_of(path: str, name: str) -> bytes | None:
+    if not name.startswith("user."):
+        return None
+    try:
+        return os.getxattr(path, name, follow_symlinks=False)
+    except OSError:
+        return None
 
 
 def file_system_clock_ns(descriptor: int) -> int | None:

@@ -8,7 +8,8 @@ import os
 import pytest
 
 from docket.engines.segment import joined
-from docket.engines.walk import Start, Walk, WalkRequest
+from docket.engines.walk import Walk
+from docket.engines.walk_request import Start, WalkRequest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, SymlinkEntry, decode_listing

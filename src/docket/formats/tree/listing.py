@@ -29,11 +29,13 @@ from docket.formats.digest import Digest, sha256
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.tree.details import Details
 from docket.formats.visible import base64_text
 
 FORMAT = "docket/tree/v1"
 HEADER = b'{"format":"docket/tree/v1"}\n'
 MAX_MODE = 0o7777
+_NO_DETAILS = Details()
 
 
 class Kind(StrEnum):
@@ -116,10 +118,10 @@ class Listing:
 
     `mtimes` holds one little-endian signed 64-bit number a file, in the files' order; empty where unknown (a
     listing that was decoded), in which case every `mtime_ns` reads 0. `root` is the (device, inode) of the
-    directory that was observed, where the listing comes from a pass.
+    directory that was observed, where the listing comes from a pass; `details` is what the pass saw beside it.
     """
 
-    __slots__ = ("_by_path", "_records", "counts", "document", "mtimes", "omissions", "root", "tree_sha256")
+    __slots__ = ("_by_path", "_records", "counts", "details", "document", "mtimes", "omissions", "root", "tree_sha256")
 
     def __init__(
         self,
@@ -135,6 +137,7 @@ class Listing:
         self.omissions = omissions
         self.mtimes = mtimes
         self.root = root
+        self.details = _NO_DETAILS
         self.tree_sha256 = sha256(document)
         self._records: tuple[Record, ...] | None = None
         self._by_path: dict[RelPath, Record] | None = None

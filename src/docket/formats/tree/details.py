@@ -1,0 +1,36 @@
+"""What a pass saw beside its listing, where it was asked to: what a faithful copy needs and a digest leaves out.
+
+Rules (spec/tree.md, Details):
+1. Details stand beside the listing's bytes and never enter its digest.
+2. A `Detail` stands for a path that has something to tell: further names (`identity`, `links`), holes
+   (`allocated_bytes` below its size), extended attributes, an owner (`owner`) who is not the reader.
+3. Modification times of directories and of links are one little-endian signed 64-bit number each, in the listing's
+   order, as those of files are in `Listing.mtimes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from docket.formats.relpath import RelPath
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Detail:
+    """What one path has beside its entry; a value of None in `xattrs` was not or could not be read."""
+
+    path: RelPath
+    identity: tuple[int, int] | None = None
+    links: int = 1
+    allocated_bytes: int | None = None
+    xattrs: tuple[tuple[bytes, bytes | None], ...] = ()
+    owner: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Details:
+    """The details of one pass, in tree order."""
+
+    paths: tuple[Detail, ...] = ()
+    directory_mtimes: bytes = b""
+    symlink_mtimes: bytes = b""

@@ -132,9 +132,9 @@ class Desk:
         if isinstance(pooled, PoolDeny):
             return _refused_by_pool(pooled)
         self._admitted += 1
-        for scope, decision in decided.items():
-            if isinstance(decision, Admit):
-                self._put(scope, self._account(scope).take(self._admitted, decision.hold))
+        holds = {scope: one.hold for scope, one in decided.items() if isinstance(one, Admit)}
+        for scope, hold in holds.items():
+            self._put(scope, self._account(scope).take(self._admitted, hold))
         if self.pools is not None:
             self.pools.take(self._admitted, pooled)
         self._scopes[self._admitted] = scopes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from boundary_rig.playbook import Play, Stage
 from boundary_rig.replies import messages_events, messages_json, messages_request
 from docket.formats.amount import Usd
@@ -44,9 +46,16 @@ class Line:
 class Pooled:
     """A stage on a pool whose answers the test gives."""
 
-    def __init__(self, admission: Admission = Admission.METERED, **caps: object) -> None:
-        budget = BudgetPolicy(admission=admission, pools=("team",))
-        self.stage = Stage(Policy(budget=budget, caps=CapsPolicy(**caps)))
+    def __init__(
+        self,
+        admission: Admission = Admission.METERED,
+        *,
+        lower: bool = False,
+        provider: str = "anthropic",
+        **caps: object,
+    ) -> None:
+        budget = BudgetPolicy(admission=admission, pools=("team",), lower_max_tokens=lower)
+        self.stage = Stage(Policy(budget=budget, caps=CapsPolicy(**caps)), provider=provider)
         self.line = Line()
         self.pool = PoolDesk({"team": LIMITS}, admission, self.line)
         self.stage.desk.pools = self.pool
@@ -180,3 +189,35 @@ def test_a_call_that_nobody_weighed_is_told_too():
     play.head("/anthropic/v1/models", "GET")
     ended(play)
     assert one.line.booked == [Taken(CALL, 0)]
+
+
+def test_a_call_whose_limit_was_lowered_waits_for_the_pool_like_any_other():
+    body = messages_request(max_tokens=9000)
+    # A byte a token at 6 micro-dollars, 1000 tokens of output at 15, four for rounding.
+    fits = len(body) * 6 + 15_000 + 4
+    one = Pooled(Admission.STRICT, lower=True, max_usd=Usd(fits))
+    play = one.post(max_tokens=9000)
+    assert (play.payloads(ModelRequest), play.exchange.needs.release) == ([], True)
+    assert [ask.need_micros for ask in one.line.asked] == [fits]
+    one.give(fits)
+    (event,) = play.payloads(ModelRequest)
+    assert (event.altered, event.held_usd) == (("max_tokens",), Usd(fits))
+
+
+def test_a_response_in_the_background_goes_on_holding_its_part_of_the_pool():
+    one = Pooled(provider="openai")
+    play = one.stage.play()
+    asked = {"model": "gpt-5.2-codex", "input": "hello", "background": True, "max_output_tokens": 1000}
+    body = json.dumps(asked).encode()
+    play.post(body, "/openai/v1/responses")
+    # At the prices of priority processing, twice 1.75 and 14.
+    worst = -(-len(body) * 35 // 10) + 28_000 + 4
+    one.give(worst)
+    play.feed(Retry())
+    play.reply(200, (b"content-type", b"application/json"))
+    reply = {"id": "resp_1", "object": "response", "status": "queued", "model": "gpt-5.2-codex", "usage": None}
+    play.feed(UpstreamChunk(json.dumps(reply).encode()))
+    play.feed(UpstreamEnded())
+    assert one.pool.taken() == {"team": Taken(0, 0)}
+    one.stage.desk.finish()
+    assert one.pool.taken() == {"team": Taken(0, worst)}

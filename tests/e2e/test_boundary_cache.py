@@ -8,6 +8,7 @@ import json
 import socket
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +161,8 @@ def test_what_is_not_whole_and_good_is_never_given_again(reply: bytes, reason: s
     policy = cached(max_response_bytes=2000)
     with RawUpstream(answering(reply)) as upstream, boundary(tmp_path, upstream.url, policy=policy) as rig:
         for _ in range(2):
-            rig.post(STREAM)
+            with suppress(ConnectionResetError):  # a stream without its end is passed on as broken
+                rig.post(STREAM)
         assert len(upstream.requests) == 2
         marks = [data["cache"] for data in rig.data("model.response")]
         assert rig.events("model.cache_hit") == []

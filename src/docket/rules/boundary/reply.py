@@ -5,8 +5,8 @@ Rules:
 2. The last bytes wait until the response's event is durable: of a body with a stated length its last piece, of a
    chunked one the end mark.
 3. A stream that carries the run across a cap is cut: nothing of that piece passes, the connection is reset.
-4. A broken upstream is passed on as broken. A stream of events that ends without its protocol's last event counts as
-   broken too, and so does a JSON value that ends with its connection: nobody could tell it from a whole one.
+4. A broken upstream is passed on as broken, and so is a reply that lacks its own end (`reply_ends`): nobody could tell
+   it from a whole one.
 5. Every call that was sent is settled exactly once, however it ended.
 
 It is a part of `exchange`, which owns what comes before the reply.
@@ -46,12 +46,12 @@ from docket.rules.boundary.protocol import (
     StartClient,
     recorded_first,
 )
+from docket.rules.boundary.reply_ends import is_stream, lacks_its_end, refusal_of
 from docket.rules.providers.encoding import decoding
 from docket.rules.providers.interface import Hidden, Meter, Reading
 from docket.rules.providers.usage_chunk import UsageChunkFilter
 from docket.rules.spending.scope import Crossing
 
-_STREAMS = ("text/event-stream", "application/x-ndjson", "application/vnd.amazon.eventstream")
 _GONE_STATUS = 499
 _FOLLOW_EVERY_BYTES = 64
 _OBJECTIONS = (400, 422)
@@ -113,7 +113,7 @@ class ModelReply:
         if self._plain is not None and head.status in _OBJECTIONS:
             self._suspect = bytearray()
             return []
-        if self._plain is not None and self._is_stream():
+        if self._plain is not None and is_stream(self._head):
             self._filter = UsageChunkFilter()
             self._framing = UNTIL_CLOSE if framing == UNTIL_CLOSE else Framing(chunked=True)
             return [_DURABLE, StartClient(reply_of_new_length(head), self._framing)]
@@ -191,7 +191,7 @@ class ModelReply:
             if b"stream_options" in self._suspect:
                 return self._ask_plainly()
             return recorded_first([*self._believe(), *self.end(now_ns)])
-        if self._lacks_its_end():
+        if lacks_its_end(self._head, self._framing, self._seen().reading):
             return self.broken(Reason.UPSTREAM_BROKEN, "the reply ended without its end", now_ns)
         held = self._held if self._filter is None else self._filter.finish()
         self._passed(held)
@@ -236,23 +236,6 @@ class ModelReply:
             return []
         self.settle(Outcome.CUT, now_ns)
         return [CloseUpstream()]
-
-    def _is_stream(self) -> bool:
-        head = self._head
-        if head is None or not 200 <= head.status < 300:
-            return False
-        return joined(head.headers, b"content-type").strip().lower().startswith(_STREAMS)
-
-    def _lacks_its_end(self) -> bool:
-        head, reading = self._head, self._seen().reading
-        # An error is an end too, and a reset could take it from the agent.
-        if head is None or not 200 <= head.status < 300 or reading.error is not None:
-            return False
-        if self._framing == UNTIL_CLOSE:
-            return reading.broken_off or (self._is_stream() and not reading.terminal)
-        # A gateway that lost its upstream may end the chunks in order, so a stream of known events must say itself
-        # that it is whole.
-        return self._framing.chunked and self._is_stream() and reading.broken_off
 
     def _believe(self) -> list[Command]:
         """Pass on a refusal that has nothing to do with what was asked for on the agent's behalf."""
@@ -329,7 +312,7 @@ class ModelReply:
         """Book the call as it ended, `whole` if the agent gets all of it; return what is recorded, and the breach."""
         self.settled = True
         seen = self._seen()
-        refused = self._refusal_of(seen)
+        refused = refusal_of(self._head, seen)
         fault = reason if outcome is Outcome.UPSTREAM_BROKEN else None
         if fault is None and refused is not None and refused[0] is Reason.UPSTREAM_ERROR_EVENT:
             fault = Reason.UPSTREAM_ERROR_EVENT
@@ -347,17 +330,6 @@ class ModelReply:
         # Forgotten once told: a reply that held on to its exchange would keep both alive until a collection.
         told, self._told = self._told, None
         return [] if told is None else told(ended, now_ns)
-
-    def _refusal_of(self, seen: Seen) -> tuple[Reason, str] | None:
-        """Return why nothing is billed: an error status, or an error event before any output."""
-        error, used = seen.reading.error, seen.reading.usage
-        if used is not None or self._head is None:
-            return None
-        if not 200 <= seen.status < 300:
-            return Reason.UPSTREAM_STATUS, error.message if error else f"the upstream answered {seen.status}"
-        if error is not None and not seen.visible_output_bytes:
-            return Reason.UPSTREAM_ERROR_EVENT, error.message
-        return None
 
     def _booked(self, outcome: Outcome, seen: Seen, now_ns: int, *, whole: bool) -> tuple[list[Command], list[Breach]]:
         call = self.call

@@ -5,8 +5,7 @@ Rules:
 2. The last bytes wait until the response's event is durable: of a body with a stated length its last piece, of a
    chunked one the end mark.
 3. A stream that carries the run across a cap is cut: nothing of that piece passes, the connection is reset.
-4. A broken upstream is passed on as broken, and so is a reply that lacks its own end (`reply_ends`): nobody could tell
-   it from a whole one.
+4. A broken upstream is passed on as broken; so is a reply that lacks its own end (`reply_ends`).
 5. Every call that was sent is settled exactly once, however it ended.
 
 It is a part of `exchange`, which owns what comes before the reply.

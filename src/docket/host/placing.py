@@ -1,0 +1,369 @@
+"""Putting what was built in its place, and back: each a single rename, verified afterwards.
+
+Rules:
+1. A name that is taken is exchanged with what was built (RENAME_EXCHANGE), a free one is taken only if it is still
+   free, and what is removed is renamed away; so nothing is ever overwritten or unlinked where it stood.
+2. What was displaced is looked at again where nobody else can rename it. If it is not what the step expects, it is put
+   back: a save made between the look and the rename is not lost. Nor is what cannot be put back: it stays in the
+   staging directory, and the refusal names it.
+3. Afterwards the directory must still be the one the path leads to; if it was moved meanwhile, everything is undone
+   through the descriptor that is held.
+4. An empty directory is removed where it stands (rmdir can lose nothing) and made again if it must come back.
+5. Where a system or a file system has no exchange, a taken name is replaced by a plain rename, after the old file
+   got a second name: what another program puts there by a rename in between the two calls is lost. `exchanges` tells.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+
+from docket.formats.reason import Reason
+from docket.formats.tree.plan import MakeDirectory, Remove, SetMode, Step, WriteFile
+from docket.host.looking import Found, core_is_done, has_entries, look, told, unmet
+from docket.host.reaching import Reached, Refusal, Ways, failure
+from docket.host.staging import Staging
+from docket.host.tree import identity_of
+from docket.host.tree_calls import UNSUPPORTED, TreeCalls, open_inside, open_name
+
+Place = tuple[int, bytes]
+
+
+class Deed(Enum):
+    """What was done at a path, and so what undoes it."""
+
+    EXCHANGED = "exchanged"
+    CREATED = "created"
+    TAKEN_AWAY = "taken-away"
+    DIRECTORY_REMOVED = "directory-removed"
+    ALTERED = "altered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What is ready to be put in place: `staged` is its name in the staging directory, or the one it will leave there.
+
+    `seen` is what stood at the path when it was built, `inode` 0 where nothing was built; `detail` tells what could
+    not be kept.
+    """
+
+    number: int
+    step: Step
+    staged: bytes
+    seen: Found | None = None
+    inode: int = 0
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """A step that was done and can be undone; `before` is what stood at the path."""
+
+    built: Built
+    deed: Deed
+    before: Found | None
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return self.built.step
+
+    @property
+    def displaced(self) -> bool:
+        """Whether what stood at the path now stands in the staging directory."""
+        return self.deed in (Deed.EXCHANGED, Deed.TAKEN_AWAY)
+
+
+class Placer:
+    """Puts things in place in one tree; every method may raise OSError, after which the path is as it was."""
+
+    def __init__(self, ways: Ways, staging: Staging, calls: TreeCalls, touch: Callable[[Reached], None]) -> None:
+        self._ways = ways
+        self._staging = staging
+        self._calls = calls
+        self._touch = touch
+        self.exchanges = True
+
+    def place(self, built: Built, reached: Reached, found: Found | None) -> Placed | Refusal:
+        """Do a step at a reached name where `found` stood a moment ago."""
+        self._touch(reached)
+        match built.step:
+            case Remove() if found is not None and found.is_directory:
+                self._calls.remove_directory(*reached.place)
+                self._ways.settle_mode(found.status)
+                placed = Placed(built=built, deed=Deed.DIRECTORY_REMOVED, before=found)
+            case Remove():
+                self._calls.rename(reached.place, self._staged(built))
+                placed = Placed(built=built, deed=Deed.TAKEN_AWAY, before=found)
+            case _ if not built.inode:
+                return self._altered(built, reached, found)
+            case _ if found is None:
+                self._put_new(self._staged(built), reached.place)
+                placed = Placed(built=built, deed=Deed.CREATED, before=None)
+            case _:
+                if found.is_directory:
+                    self._ways.open_up(reached, built.step.path)
+                self._exchange(built, reached, found)
+                placed = Placed(built=built, deed=Deed.EXCHANGED, before=found)
+        return self._verified(placed, reached)
+
+    def undo(self, placed: Placed) -> Refusal | None:
+        """Put back what stood at the path; a refusal says why it could not be."""
+        path = placed.step.path
+        reached = self._ways.reach(path)
+        if isinstance(reached, Refusal):
+            return reached
+        with reached:
+            try:
+                self._touch(reached)
+                return self._put_back(placed, reached.place)
+            except OSError as error:
+                return failure(error, "put back", path)
+
+    def settle(self, placed: Placed) -> Refusal | None:
+        """Let go of what was displaced."""
+        if not placed.displaced or placed.before is None:
+            return None
+        try:
+            self._drop(placed.built.staged, is_directory=placed.before.is_directory)
+        except OSError as error:
+            return failure(error, "remove", placed.step.path)
+        if placed.before.is_directory:
+            self._ways.settle_mode(placed.before.status)
+        return None
+
+    def discard(self, built: Built) -> None:
+        """Remove what was built and not put in place."""
+        with suppress(FileNotFoundError):
+            status = os.stat(built.staged, dir_fd=self._staging.descriptor, follow_symlinks=False)
+            if status.st_ino == built.inode:  # anything else there is what was displaced and could not be put back
+                self._drop(built.staged, is_directory=stat.S_ISDIR(status.st_mode))
+
+    def _staged(self, built: Built) -> Place:
+        return self._staging.descriptor, built.staged
+
+    def _drop(self, name: bytes, *, is_directory: bool) -> None:
+        with suppress(FileNotFoundError):
+            if is_directory:
+                self._calls.remove_directory(self._staging.descriptor, name)
+            else:
+                self._calls.unlink(self._staging.descriptor, name)
+
+    def _verified(self, placed: Placed, reached: Reached) -> Placed | Refusal:
+        try:
+            refused = self._misplaced(placed, reached)
+        except OSError as error:
+            refused = failure(error, "verify", placed.step.path)
+        if refused is None:
+            return placed
+        try:
+            worse = self._put_back(placed, reached.place)
+        except OSError as error:
+            told_why = failure(error, "put back", placed.step.path).detail
+            worse = Refusal(Reason.LEFT_ASIDE, f"{told_why}; {self._aside(placed)}", failed=True)
+        return worse or refused
+
+    def _misplaced(self, placed: Placed, reached: Reached) -> Refusal | None:
+        if placed.displaced:
+            found = look(*self._staged(placed.built), self._ways.own_mode)
+            if isinstance(found, Refusal):
+                return found
+            refused = unmet(placed.step, found)
+            if refused is not None:
+                return refused
+            if found is not None and found.is_directory and has_entries(*self._staged(placed.built)):
+                return Refusal(Reason.NOT_EMPTY, "the directory was filled meanwhile")
+        again = self._ways.reach(placed.step.path)
+        if isinstance(again, Refusal):
+            return Refusal(Reason.MOVED_WHILE_WRITTEN, f"its directory was moved meanwhile: {again.detail}")
+        with again:
+            if again.identity != reached.identity:
+                return Refusal(Reason.MOVED_WHILE_WRITTEN, "its directory was replaced meanwhile")
+        return None
+
+    def _put_new(self, source: Place, target: Place) -> None:
+        """Rename to a name that must be free."""
+        try:
+            self._calls.rename_new(source, target)
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise
+        else:
+            return
+        if stat.S_ISDIR(os.stat(source[1], dir_fd=source[0], follow_symlinks=False).st_mode):
+            self._calls.rename(source, target)  # over a directory only, and only over an empty one
+        else:
+            self._calls.link(source, target)
+            self._calls.unlink(*source)
+
+    def _exchange(self, built: Built, reached: Reached, found: Found) -> None:
+        staged = self._staged(built)
+        try:
+            self._calls.exchange(staged, reached.place)
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise
+        else:
+            return
+        self.exchanges = False
+        aside = (self._staging.descriptor, built.staged + b".aside")
+        if found.is_directory or isinstance(built.step, MakeDirectory):
+            self._calls.rename(reached.place, aside)
+            try:
+                self._put_new(staged, reached.place)
+            except OSError:
+                self._put_new(aside, reached.place)
+                raise
+        else:
+            self._calls.link(reached.place, aside)
+            try:
+                self._calls.rename(staged, reached.place)
+            except OSError:
+                self._calls.unlink(*aside)
+                raise
+        self._calls.rename(aside, staged)
+
+    def _put_back(self, placed: Placed, place: Place) -> Refusal | None:
+        match placed.deed:
+            case Deed.EXCHANGED:
+                return self._exchange_back(placed, place)
+            case Deed.CREATED:
+                return self._uncreate(placed, place)
+            case Deed.TAKEN_AWAY:
+                try:
+                    self._put_new(self._staged(placed.built), place)
+                except FileExistsError:
+                    detail = f"another thing stands there by now; {self._aside(placed)}"
+                    return Refusal(Reason.LEFT_ASIDE, detail, failed=True)
+            case Deed.DIRECTORY_REMOVED:
+                self._calls.make_directory(*place)
+                self._set_mode(place, placed)
+            case _:
+                self._set_mode(place, placed)
+        return None
+
+    def _exchange_back(self, placed: Placed, place: Place) -> Refusal | None:
+        staged = self._staged(placed.built)
+        try:
+            self._calls.exchange(staged, place)
+        except FileNotFoundError:
+            self._put_new(staged, place)
+            return None
+        except OSError as error:
+            if error.errno not in UNSUPPORTED:
+                raise
+            self._replace_back(placed, place)
+            return None
+        now = os.stat(staged[1], dir_fd=staged[0], follow_symlinks=False)
+        if now.st_ino == placed.built.inode:
+            self._drop(staged[1], is_directory=stat.S_ISDIR(now.st_mode))
+            return None
+        self._calls.exchange(staged, place)
+        return Refusal(Reason.LEFT_ASIDE, f"it was saved anew meanwhile; {self._aside(placed)}", failed=True)
+
+    def _replace_back(self, placed: Placed, place: Place) -> None:
+        staged = self._staged(placed.built)
+        if isinstance(placed.step, MakeDirectory):
+            self._calls.remove_directory(*place)
+        elif placed.before is not None and placed.before.is_directory:
+            self._calls.unlink(*place)
+        self._calls.rename(staged, place)
+
+    def _uncreate(self, placed: Placed, place: Place) -> Refusal | None:
+        status = os.stat(place[1], dir_fd=place[0], follow_symlinks=False)
+        if status.st_ino != placed.built.inode:
+            return Refusal(Reason.CHANGED_SINCE, "another thing was put there meanwhile")
+        if stat.S_ISDIR(status.st_mode):
+            self._calls.remove_directory(*place)
+            return None
+        staged = self._staged(placed.built)
+        self._put_new(place, staged)
+        if os.stat(staged[1], dir_fd=staged[0], follow_symlinks=False).st_ino == placed.built.inode:
+            self._drop(staged[1], is_directory=False)
+            return None
+        self._put_new(staged, place)
+        return Refusal(Reason.CHANGED_SINCE, "another thing was put there meanwhile")
+
+    def _altered(self, built: Built, reached: Reached, found: Found | None) -> Placed | Refusal:
+        """Change what stands at the path and stays: a file's mode and time. A directory's come last (`finish`)."""
+        placed = Placed(built=built, deed=Deed.ALTERED, before=found)
+        step = built.step
+        if isinstance(step, MakeDirectory) and found is not None and found.is_directory:
+            return placed
+        if found is None or not (
+            isinstance(step, SetMode) or (isinstance(step, WriteFile) and core_is_done(step, found))
+        ):
+            return Refusal(Reason.CHANGED_SINCE, "another thing was put there meanwhile")
+        descriptor = open_name(*reached.place)
+        try:
+            if identity_of(os.fstat(descriptor)) != identity_of(found.status):
+                return Refusal(Reason.CHANGED_SINCE, "another file was put there meanwhile")
+            if step.mode != found.state.mode:
+                self._calls.chmod(descriptor, step.mode)
+            if step.mtime_ns is not None:
+                self._calls.set_mtime(reached.place, step.mtime_ns)
+        finally:
+            os.close(descriptor)
+        return self._verified(placed, reached)
+
+    def finish(self, placed: Placed) -> Refusal | None:
+        """Give a directory its last mode and time; nothing is made in it afterwards."""
+        step = placed.step
+        if not isinstance(step, MakeDirectory):
+            return None
+        reached = self._ways.reach(step.path)
+        if isinstance(reached, Refusal):
+            return reached
+        with reached:
+            try:
+                return self._finished(placed, step, reached)
+            except OSError as error:
+                return failure(error, "set the mode of", step.path)
+
+    def _finished(self, placed: Placed, step: MakeDirectory, reached: Reached) -> Refusal | None:
+        descriptor = open_name(*reached.place)
+        try:
+            status = os.fstat(descriptor)
+            inode = placed.built.inode or (placed.before.status.st_ino if placed.before else 0)
+            if status.st_ino != inode or not stat.S_ISDIR(status.st_mode):
+                return Refusal(Reason.CHANGED_SINCE, "another thing was put there meanwhile")
+            if step.mtime_ns is not None:
+                self._calls.set_mtime(reached.place, step.mtime_ns)
+            if stat.S_IMODE(status.st_mode) != step.mode:
+                self._calls.chmod(descriptor, step.mode)
+            self._ways.settle_mode(status)
+        finally:
+            os.close(descriptor)
+        self._sync_directory(reached)
+        return None
+
+    def _sync_directory(self, reached: Reached) -> None:
+        self._touch(reached)
+        with suppress(PermissionError):  # its own last mode may forbid to open it; its parent's sync follows
+            descriptor = open_inside(*reached.place)
+            self._touch(Reached(descriptor, b".", identity_of(os.fstat(descriptor))))
+            os.close(descriptor)
+
+    def _set_mode(self, place: Place, placed: Placed) -> None:
+        if placed.before is None:
+            return
+        with suppress(FileNotFoundError):
+            descriptor = open_name(*place)
+            try:
+                status = os.fstat(descriptor)
+                same = identity_of(status) == identity_of(placed.before.status)
+                if same or placed.deed is Deed.DIRECTORY_REMOVED:
+                    self._calls.chmod(descriptor, placed.before.state.mode)
+                    self._calls.set_mtime(place, placed.before.status.st_mtime_ns)
+                    self._ways.settle_mode(status)
+            finally:
+                os.close(descriptor)
+
+    def _aside(self, placed: Placed) -> str:
+        kept = (self._staging.name + b"/" + placed.built.staged).decode("utf-8", "backslashreplace")
+        what = "" if placed.before is None else f" ({told(placed.before.state)})"
+        return f"what stood there{what} is kept as {kept}"

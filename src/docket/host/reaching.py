@@ -1,0 +1,245 @@
+"""Reaching a path inside a tree: one component at a time from an open root, never through a link or a mount.
+
+Rules:
+1. A path is checked as it is used, whatever made it: relative, no `.`, `..`, empty part or NUL.
+2. Each directory on the way is opened in the one before it; a link, another kind of thing, a mount point or another
+   file system is a `Refusal` with its reason, and nothing beyond is looked at.
+3. A directory of the user's own that its mode keeps closed is opened for its owner alone, and gets its mode back as
+   soon as it is not among the last few used. What was opened is noted before, so that a later run can close it.
+
+What is done at the path is `host.confined`'s.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Self
+
+from docket.errors import InvalidDocumentError
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.visible import visible
+from docket.host.disk import unavailable
+from docket.host.mounts import mounts_below
+from docket.host.tree import identity_of
+from docket.host.tree_calls import TreeCalls, open_inside, open_name
+
+STAGING_PREFIX = b".docket-apply-"
+MAX_OPENED = 32
+_ATTEMPTS = 8
+_PASS, _CHANGE = 0o100, 0o300
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why something was not done; `failed` where the operating system refused rather than docket."""
+
+    reason: Reason
+    detail: str
+    failed: bool = False
+
+
+def failure(error: OSError, action: str, path: RelPath) -> Refusal:
+    """Return the refusal for an OSError met while doing `action` (an infinitive) to `path`."""
+    if error.errno in (errno.EXDEV, errno.EBUSY):
+        return Refusal(Reason.OTHER_FILE_SYSTEM, f"cannot {action} {path}: it lies on a mount point", failed=True)
+    if error.errno == errno.EMLINK:
+        return Refusal(Reason.TOO_MANY_LINKS, f"cannot {action} {path}: it would have too many names", failed=True)
+    if error.errno in (errno.ENOTEMPTY, errno.EEXIST) and action == "remove":
+        return Refusal(Reason.NOT_EMPTY, f"cannot remove {path}: the directory is not empty")
+    told = unavailable(error, action, str(path))
+    return Refusal(Reason(told.reason), told.detail, failed=True)
+
+
+@dataclass(slots=True)
+class Reached:
+    """An open directory and the name in it that a path stands for."""
+
+    descriptor: int
+    name: bytes
+    identity: tuple[int, int]
+
+    @property
+    def place(self) -> tuple[int, bytes]:
+        """The pair that calls take."""
+        return self.descriptor, self.name
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.descriptor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Opened:
+    descriptor: int
+    mode: int
+    note: bytes
+
+
+class Ways:
+    """The ways into one tree. `note` records a directory that is about to be opened up and returns the note's name."""
+
+    def __init__(self, root: int, calls: TreeCalls) -> None:
+        self._root = root
+        self._calls = calls
+        self._device = os.fstat(root).st_dev
+        self._mounts = mounts_below(root)
+        self._opened: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
+        self.note: Callable[[bytes, int], bytes] = lambda _path, _mode: b""
+        self.forget: Callable[[bytes], None] = lambda _note: None
+
+    def reach(self, path: RelPath) -> Reached | Refusal:
+        """Open the directory that holds `path`; the caller closes it."""
+        refused = self._refused(path)
+        if refused is not None:
+            return refused
+        *above, name = path.parts
+        current = os.dup(self._root)
+        passed = b""
+        try:
+            self._open_up(current, b"", _PASS if above else _CHANGE)
+            for index, part in enumerate(above, start=1):
+                passed = passed + b"/" + part if passed else part
+                entered = self._enter(current, part, passed)
+                if isinstance(entered, Refusal):
+                    os.close(current)
+                    return entered
+                os.close(current)
+                current = entered
+                self._open_up(current, passed, _CHANGE if index == len(above) else _PASS)
+            return Reached(current, name, identity_of(os.fstat(current)))
+        except OSError as error:
+            os.close(current)
+            return failure(error, "reach", path)
+
+    def is_mount(self, path: RelPath) -> bool:
+        """Whether the path is a mount point, as far as the kernel's table told when the tree was opened."""
+        return path.raw in self._mounts
+
+    def own_mode(self, status: os.stat_result) -> int:
+        """Return the permission bits a directory has by itself, also while it is opened up."""
+        opened = self._opened.get(identity_of(status))
+        return stat.S_IMODE(status.st_mode) if opened is None else opened.mode
+
+    def open_up(self, reached: Reached, path: RelPath) -> None:
+        """Open the directory at a reached name to its owner, so that it can be moved. May raise OSError."""
+        descriptor = open_name(*reached.place)
+        try:
+            self._open_up(descriptor, path.raw, 0o700)
+        finally:
+            os.close(descriptor)
+
+    def settle_mode(self, status: os.stat_result) -> None:
+        """Forget that a directory was opened up: it has another mode by now, or is gone."""
+        opened = self._opened.pop(identity_of(status), None)
+        if opened is not None:
+            os.close(opened.descriptor)
+            self.forget(opened.note)
+
+    def close_all(self) -> None:
+        """Give every directory that was opened up its mode back."""
+        while self._opened:
+            self._close_oldest()
+
+    def abandon(self) -> None:
+        """Give the descriptors back and change nothing more."""
+        for opened in self._opened.values():
+            os.close(opened.descriptor)
+        self._opened.clear()
+
+    def _refused(self, path: RelPath) -> Refusal | None:
+        try:
+            RelPath.parse(path.raw)
+        except InvalidDocumentError as error:
+            return Refusal(Reason.NOT_A_PATH, error.detail)
+        if path.parts[0].startswith(STAGING_PREFIX):
+            return Refusal(Reason.EXCLUDED, f"{path} lies where docket keeps what it is about to put in place")
+        return None
+
+    def _enter(self, parent: int, name: bytes, path: bytes) -> int | Refusal:
+        if path in self._mounts:
+            return Refusal(Reason.OTHER_FILE_SYSTEM, f"{visible(path)} is a mount point")
+        for _ in range(_ATTEMPTS):
+            try:
+                entered = open_inside(parent, name)
+            except PermissionError:
+                if not self._open_unreadable(parent, name, path):
+                    raise
+                continue
+            except OSError as error:
+                if error.errno == errno.EAGAIN:  # something was renamed at this moment
+                    continue
+                return self._no_directory(error, parent, name, path)
+            if os.fstat(entered).st_dev == self._device:
+                return entered
+            os.close(entered)
+            return Refusal(Reason.OTHER_FILE_SYSTEM, f"{visible(path)} is on another file system")
+        return Refusal(Reason.CHANGED_WHILE_READ, f"{visible(path)} is renamed again and again")
+
+    def _no_directory(self, error: OSError, parent: int, name: bytes, path: bytes) -> Refusal:
+        shown = visible(path)
+        match error.errno:
+            case errno.ENOENT:
+                return Refusal(Reason.NOT_FOUND, f"the directory {shown} does not exist")
+            case errno.EXDEV:
+                return Refusal(Reason.OTHER_FILE_SYSTEM, f"{shown} is a mount point")
+            case errno.ELOOP | errno.ENOTDIR:
+                if _is_link(parent, name):
+                    return Refusal(Reason.IS_A_SYMLINK, f"{shown} is a symbolic link, and none is followed")
+                return Refusal(Reason.NOT_A_DIRECTORY, f"{shown} is no directory")
+            case _:
+                return failure(error, "enter", RelPath(path))
+
+    def _open_unreadable(self, parent: int, name: bytes, path: bytes) -> bool:
+        descriptor = open_name(parent, name)
+        try:
+            return self._open_up(descriptor, path, 0o700)
+        finally:
+            os.close(descriptor)
+
+    def _open_up(self, descriptor: int, path: bytes, needed: int) -> bool:
+        """Let the owner into a directory that is the user's own; say whether it was closed."""
+        status = os.fstat(descriptor)
+        identity, mode = identity_of(status), stat.S_IMODE(status.st_mode)
+        if identity in self._opened:
+            self._opened.move_to_end(identity)
+        if not stat.S_ISDIR(status.st_mode) or mode & needed == needed:
+            return False
+        user = os.geteuid()
+        if user == 0 or status.st_uid != user or status.st_dev != self._device:
+            return False
+        while len(self._opened) >= MAX_OPENED:
+            self._close_oldest()
+        # The root can only be noted once something can be made in it.
+        note = self.note(path, mode) if path else b""
+        self._calls.chmod(descriptor, mode | 0o700)
+        self._opened[identity] = _Opened(os.dup(descriptor), mode, note)
+        if not path:
+            self._opened[identity] = replace(self._opened[identity], note=self.note(path, mode))
+        return True
+
+    def _close_oldest(self) -> None:
+        _, opened = self._opened.popitem(last=False)
+        try:
+            with suppress(FileNotFoundError):
+                self._calls.chmod(opened.descriptor, opened.mode)
+        finally:
+            os.close(opened.descriptor)
+        self.forget(opened.note)
+
+
+def _is_link(parent: int, name: bytes) -> bool:
+    with suppress(OSError):
+        return stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
+    return False

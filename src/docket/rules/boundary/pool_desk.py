@@ -94,6 +94,7 @@ class _Drawn:
     limits: PoolLimits
     account: Account
     pending: bool = False
+    waits: bool = False
     dry: bool = False
     wanted_micros: int = 0
     least_micros: int = 0
@@ -186,7 +187,8 @@ class PoolDesk:
     def answered(self, pool: str, answer: PoolAnswer) -> None:
         """Take a pool's answer."""
         drawn = self._drawn[pool]
-        drawn.pending, drawn.answer, drawn.failure = False, answer, None
+        drawn.pending = drawn.waits = False
+        drawn.answer, drawn.failure = answer, None
         drawn.account = drawn.account._replace(caps=Caps(usd=Usd(answer.granted_micros)))
         drawn.dry = False
         if answer.granted_micros < drawn.wanted_micros:
@@ -199,12 +201,14 @@ class PoolDesk:
 
     def waiting(self, pool: str) -> None:
         """Take the news that a question waits for other runs."""
+        self._drawn[pool].waits = True
         self._give_back(pool, self._drawn[pool])
 
     def failed(self, pool: str, failure: Failure) -> None:
         """Take the news that a pool could not be asked: nothing more is taken from it."""
         drawn = self._drawn[pool]
-        drawn.pending, drawn.failure = False, failure
+        drawn.pending = drawn.waits = False
+        drawn.failure = failure
         drawn.run_dry()
 
     def rest(self) -> None:
@@ -241,6 +245,9 @@ class PoolDesk:
     def _ask_one(self, name: str, drawn: _Drawn, claim: Claim, *, last: bool) -> Hold | PoolWait | PoolDeny:
         need, least = _needs(drawn.account, claim)
         hold = _fitting(drawn, claim, need)
+        if hold is None and drawn.waits and (last or not drawn.account.holds):
+            # The question waits for other runs; calls of this one have ended since it was put.
+            hold = _fitting(drawn, claim, least)
         if hold is not None or drawn.pending:
             return hold or PoolWait()
         if drawn.failure is not None:

@@ -212,6 +212,22 @@ def test_a_stream_asks_ahead_and_is_cut_where_there_is_no_more():
     assert one.limit_of(crossing) == ("0.959000", "1.00")
 
 
+def test_a_call_that_waits_for_other_runs_takes_what_its_own_run_gives_back():
+    one, line = desk(granted(1000))
+    hidden = claim(10, 700_000, hidden=True)
+    one.take(1, one.ask(hidden, last=False))
+    second = claim(10, 700_000, hidden=True)
+    assert one.ask(second, last=False) == PoolWait()
+    one.waiting("team")
+    assert one.ask(second, last=False) == PoolWait()
+    one.settle(1, Tally(300, 60, 1), whole=True)
+    assert one.ask(second, last=False) == {"team": hold(10, 700, 700_000, hidden=True)}
+    assert len(line.asked) == 2
+    # An answer ends the wait: what is free then is for whoever asks.
+    line.give(granted(1000, taken=300))
+    assert one.ask(claim(10, 700_000, hidden=True), last=False) == PoolWait()
+
+
 def test_a_stream_that_was_told_no_asks_again_while_something_is_left():
     one, line = desk(granted(20_000))
     one.take(1, one.ask(claim(100, 10**6), last=False))

@@ -45,7 +45,8 @@ def settled(value, quiet: float = 0.5):
 
 
 def test_an_agent_that_reads_slowly_slows_the_upstream_down(tmp_path):
-    piece = messages_events(texts=("w" * 100_000,))[2]
+    events = messages_events(texts=("w" * 100_000,))
+    piece, end = events[2], events[-1]
     sent = [0]
 
     def handler(request, sock):
@@ -53,7 +54,7 @@ def test_an_agent_that_reads_slowly_slows_the_upstream_down(tmp_path):
         for _ in range(600):
             sock.sendall(chunk(piece))
             sent[0] += len(piece)
-        sock.sendall(b"0\r\n\r\n")
+        sock.sendall(chunk(end) + b"0\r\n\r\n")
         return True
 
     with RawUpstream(handler) as upstream, boundary(tmp_path, upstream.url) as rig:
@@ -61,7 +62,7 @@ def test_an_agent_that_reads_slowly_slows_the_upstream_down(tmp_path):
         connection.request("POST", PATH, messages_request(stream=True))
         # What stands in between is bounded by buffers, not by the reply's 60 MB.
         assert settled(lambda: sent[0]) < 30_000_000
-        assert connection.getresponse().read() == piece * 600
+        assert connection.getresponse().read() == piece * 600 + end
         connection.close()
 
 

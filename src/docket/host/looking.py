@@ -111,7 +111,7 @@ def _differs(step: Step, expected: EntryState, found: Found) -> Refusal | None:
     if found.state == expected:
         return None
     known = (found.state.kind, found.state.mode, found.state.size)
-    if known == (expected.kind, expected.mode, expected.size):
+    if found.kind is Kind.FILE and known == (expected.kind, expected.mode, expected.size):
         if isinstance(step, SetMode) and expected.sha256 is None:
             return None
         if found.unread is not None:

@@ -33,6 +33,7 @@ from golden_ledgers.build import (
     spawn,
     start,
 )
+from golden_ledgers.contents import contents, contents_refused
 from golden_ledgers.kept import cached
 from golden_ledgers.pooled import pooled
 
@@ -383,8 +384,8 @@ def busy() -> LedgerBuilder:
     ledger.add(FsChange(path=RelPath.parse(b"b"), change=Change.REMOVED, before=file))
     ledger.add(FsChange(path=RelPath.parse(b"c"), change=Change.RETYPED, before=file, after=link))
     omitted = OmittedPath(path=RelPath.parse(b"fifo"), reason="special-file", detail="a FIFO")
-    ledger.add(Omissions(phase=Phase.AFTER, omissions=(omitted,)))
     ledger.add(snapshot(Phase.AFTER, 3, "33", omissions=1))
+    ledger.add(Omissions(phase=Phase.AFTER, omissions=(omitted,)))
     ledger.add(PolicyViolation(rule="files.deny_write", path=RelPath.parse(b".env"), detail="it was written"))
     ledger.add(budget("0.975000"))
     ledger.add(end("0.975000", 42, exit_source=ExitSource.CAP, breached="max_usd"))
@@ -503,5 +504,7 @@ ALL = {
         drilled,
         cached,
         pooled,
+        contents,
+        contents_refused,
     )
 }

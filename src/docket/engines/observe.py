@@ -46,7 +46,7 @@ class ContentSink(ContentTaker, Protocol):
     """Who keeps contents, and hears what of them a pass stands for."""
 
     def settled(self, acks: bytes) -> None:
-        """What the pass' listing names, as `ack` gave it, packed end to end; it takes the place of an earlier one's."""
+        """What the pass' listing names, as `ack` gave it, packed end to end; what several passes say adds up."""
         ...
 
 

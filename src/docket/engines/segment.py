@@ -19,9 +19,9 @@ from docket.formats.tree.listing import HEADER, Counts, Kind, Listing, Omission,
 Facts: TypeAlias = tuple[bytes, str, str | None, str | None, int | None, int | None]
 """An omission's path, reason, detail, kind, mode and size."""
 Seen: TypeAlias = tuple[
-    bytes, tuple[int, int] | None, int, int | None, tuple[tuple[bytes, bytes | None], ...], int | None
+    bytes, str, int, tuple[int, int] | None, int, int | None, tuple[tuple[bytes, bytes | None], ...], int | None
 ]
-"""A `Detail`'s path, identity, links, allocated bytes, attributes and owner."""
+"""A `Detail`'s path, kind, size, identity, links, allocated bytes, attributes and owner."""
 
 
 class Segment(NamedTuple):
@@ -129,9 +129,11 @@ def _details(parts: list[Segment]) -> Details:
 
 
 def _detail(seen: Seen) -> Detail:
-    raw, identity, links, allocated_bytes, xattrs, owner = seen
+    raw, kind, size, identity, links, allocated_bytes, xattrs, owner = seen
     return Detail(
         path=RelPath(raw),
+        kind=kind,
+        size=size,
         identity=identity,
         links=links,
         allocated_bytes=allocated_bytes,

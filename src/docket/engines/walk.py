@@ -230,8 +230,9 @@ class Walk:
             allocated_bytes = held if S_ISREG(status.st_mode) and held < status.st_size else None
         owner = None if status.st_uid == self._request.reader else status.st_uid
         if xattrs or identity is not None or allocated_bytes is not None or owner is not None:
-            seen = (frame.start.prefix + raw, identity, status.st_nlink, allocated_bytes, xattrs, owner)
-            self._found.details.append(seen)
+            kind = str(tree.kind_of(status.st_mode))
+            path, size, links = frame.start.prefix + raw, status.st_size, status.st_nlink
+            self._found.details.append((path, kind, size, identity, links, allocated_bytes, xattrs, owner))
 
     def _leaves_out(self, frame: _Frame, row: Row) -> bool:
         raw, _, status = row

@@ -61,6 +61,18 @@ class BlobBatch:
         self._file: StoredFile | None = None
         self._ack = self._acks = b""
 
+    def forget(self, digests: Iterable[str]) -> None:
+        """Take these contents as not known: what was to be shared is not to be had."""
+        self._known -= {bytes.fromhex(digest) for digest in digests}
+
+    def knows(self, digests: Iterable[bytes]) -> bool:
+        """Whether every one of these contents stands in an earlier store."""
+        return self._known.issuperset(digests)
+
+    def known(self, addresses: Iterable[Address]) -> list[Address]:
+        """Return those of `addresses` that stand in an earlier store."""
+        return [address for address in addresses if bytes.fromhex(address.sha256) in self._known]
+
     def holds(self, digest: bytes, size: int) -> bool:
         """Whether a content of that digest and size need not be read for the batch."""
         return digest in self._known or digest in self._taken or size > self._limits.max_file_bytes
@@ -103,8 +115,8 @@ class BlobBatch:
         return self._ack
 
     def settled(self, acks: bytes) -> None:
-        """Keep in mind what a pass stands for, in place of what an earlier one did."""
-        self._acks = acks
+        """Keep in mind what a pass stands for, beside what an earlier one did."""
+        self._acks += acks
 
     def settle(self, blobs: Folder) -> int:
         """Make what the pass stands for durable and name it in `blobs`; return how many bytes are new there.

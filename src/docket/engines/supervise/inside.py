@@ -79,7 +79,7 @@ class InsideRun:
         self._stack.callback(self._settle, self._boundary)
         run_dir = self._stack.enter_context(live_folder(request.layout, run.session.session_id))
         write_boundary(run_dir, self._boundary.base_url)
-        self._before = measuring.measure(run, Phase.BEFORE)
+        self._before = measuring.measure_before(run)
         self._watch_clock(self._boundary)
 
     def finish(self, left: Left) -> RunResult:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from docket.engines.observe import ObserveRequest
 from docket.engines.supervise.request import RunWorld
 from docket.engines.supervise.session import OpenRun
-from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import PolicyViolation
 from docket.formats.ledger.tree_events import FsSnapshot, Omissions, OmittedPath, Phase
 from docket.formats.reason import Reason
-from docket.formats.tree.listing import Kind, Listing
+from docket.formats.tree.listing import Kind, Listing, Omission
 from docket.rules.selectors import Selector, compile_patterns
 from docket.rules.tree.diff import Difference, diff
 from docket.rules.tree.watch import watched_surface
@@ -28,13 +27,25 @@ class PassInterruptedError(Exception):
         self.number = number
 
 
+def measure_before(run: OpenRun) -> Listing:
+    """Make the pass before the agent, and keep the tree's contents where the run asks for it.
+
+    RefusedBeforeStartError where a snapshot that was asked for does not fit; else as `measure`.
+    """
+    if run.request.snapshot is None:
+        return measure(run, Phase.BEFORE)
+    from docket.engines.supervise.keep import keep_contents  # noqa: PLC0415 - a run without a snapshot never loads it
+
+    return keep_contents(run, run.request.snapshot)
+
+
 def measure(run: OpenRun, phase: Phase, *, root_identity: tuple[int, int] | None = None) -> Listing:
     """Make a pass over the tree and record its figures and what it could not observe.
 
     UnavailableError if the root is gone, or another than `root_identity`. PassInterruptedError before the agent only:
     once it has run, what it changed is worth the wait.
     """
-    request, world, session = run.request, run.world, run.session
+    request, world = run.request, run.world
     files = request.policy.files
     surface = watched_surface(watch=files.watch, ignore=files.ignore, evidence=request.layout.evidence)
     try:
@@ -42,18 +53,27 @@ def measure(run: OpenRun, phase: Phase, *, root_identity: tuple[int, int] | None
             ObserveRequest(
                 root=os.fsencode(request.cwd),
                 surface=surface,
-                progress=_interruptible(world) if phase is Phase.BEFORE else world.watcher.scanned,
+                progress=interruptible(world) if phase is Phase.BEFORE else world.watcher.scanned,
                 root_identity=root_identity,
             )
         )
     finally:
         world.watcher.scan_ended()
-    for payload in _pass_payloads(listing, files.watch, phase):
-        session.ledger.append(payload, control=isinstance(payload, FsSnapshot))
+    record_pass(run, listing, phase)
     return listing
 
 
-def _interruptible(world: RunWorld) -> Callable[[int, int], None]:
+def record_pass(run: OpenRun, listing: Listing, phase: Phase) -> None:
+    """Record a pass: its figures, and what it could not observe."""
+    ledger, roots = run.session.ledger, run.request.policy.files.watch
+    ledger.append(pass_payload(listing, roots, phase), control=True)
+    for payload in omission_payloads(listing.omissions, phase):
+        ledger.append(payload)
+
+
+def interruptible(world: RunWorld) -> Callable[[int, int], None]:
+    """Return what hears a pass's progress and ends it with PassInterruptedError when a signal came."""
+
     def progress(files: int, size_bytes: int) -> None:
         signals = world.signals.wait(0)
         if signals:
@@ -63,8 +83,9 @@ def _interruptible(world: RunWorld) -> Callable[[int, int], None]:
     return progress
 
 
-def _pass_payloads(listing: Listing, roots: Sequence[str], phase: Phase) -> Iterator[Payload]:
-    yield FsSnapshot(
+def pass_payload(listing: Listing, roots: Sequence[str], phase: Phase) -> FsSnapshot:
+    """Return the event of a pass."""
+    return FsSnapshot(
         phase=phase,
         roots=tuple(roots),
         files=listing.files,
@@ -74,8 +95,12 @@ def _pass_payloads(listing: Listing, roots: Sequence[str], phase: Phase) -> Iter
         bytes_watched=listing.bytes_watched,
         tree_sha256=listing.tree_sha256,
     )
-    for start in range(0, len(listing.omissions), OMISSIONS_PER_EVENT):
-        chunk = listing.omissions[start : start + OMISSIONS_PER_EVENT]
+
+
+def omission_payloads(omissions: Sequence[Omission], phase: Phase) -> Iterator[Omissions]:
+    """Yield the events that name what a pass left out."""
+    for start in range(0, len(omissions), OMISSIONS_PER_EVENT):
+        chunk = omissions[start : start + OMISSIONS_PER_EVENT]
         yield Omissions(
             phase=phase,
             omissions=tuple(

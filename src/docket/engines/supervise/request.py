@@ -27,6 +27,7 @@ from docket.stores.receipts import Problem
 
 if TYPE_CHECKING:
     from docket.engines.pools.entry import EntryRequest, PoolEntry
+    from docket.formats.tree.manifest import SnapshotLimits
     from docket.rules.drills.faults import FaultPlan
 
 
@@ -37,7 +38,8 @@ class RunRequest:
     `argv` and `environ` are the person's (surrogateescape text); `policy` is the effective policy, `upstreams` what
     the person named by flag; `protected` are selectors whose change is a violation beside the policy's own;
     `remarks` are sentences that belong into the record (an ignored policy key, say). `faults` make the run a drill.
-    `http_proxy`: the boundary is the agent's proxy for other hosts.
+    `http_proxy`: the boundary is the agent's proxy for other hosts. `snapshot`: keep the tree's contents before the
+    agent starts, up to these limits.
     """
 
     argv: tuple[str, ...]
@@ -56,6 +58,7 @@ class RunRequest:
     host_facts: Mapping[str, JsonValue]
     http_proxy: bool = False
     faults: FaultPlan | None = None
+    snapshot: SnapshotLimits | None = None
 
 
 class Signals(Protocol):

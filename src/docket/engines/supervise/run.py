@@ -62,6 +62,9 @@ def supervise(request: RunRequest, world: RunWorld) -> RunResult:
         _between(run, rehearsed, providers, course)
     except measuring.PassInterruptedError as interrupted:
         course.ending = ends.interrupted_ending(interrupted.number)
+    except RefusedBeforeStartError as refused:
+        course.fault(str(refused.reason), refused.detail, codes.REFUSED)
+        world.watcher.warned(refused.detail if refused.hint is None else f"{refused.detail}; {refused.hint}")
     except DocketError as error:
         course.fault(str(error.reason), error.detail, codes.UNAVAILABLE)
         world.watcher.warned(error.detail)
@@ -96,7 +99,7 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
         pools = enter_pools(run, stack)
         boundary = start_boundary(run, rehearsed, providers, breached, pools)
         stack.callback(_settle, boundary, course)
-        before = measuring.measure(run, Phase.BEFORE)
+        before = measuring.measure_before(run)
         watched = _agents_time(run, boundary, breached, stack)
         state = boundary.snapshot()
         if state.breach is not None:

@@ -12,15 +12,24 @@ from docket.formats.relpath import RelPath
 
 
 class Phase(StrEnum):
-    """When a pass over the tree was made."""
+    """When a pass over the tree was made; CONTENTS is the pass before once its contents are kept."""
 
     BEFORE = "before"
     AFTER = "after"
+    CONTENTS = "contents"
+
+
+PASSES = (Phase.BEFORE, Phase.AFTER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FsSnapshot(Payload):
-    """A digest pass over the watched tree; `tree_sha256` is the digest of its listing, omissions included."""
+    """A digest pass over the watched tree; `tree_sha256` is the digest of its listing, omissions included.
+
+    The members from `format` on stand where contents are kept: the manifest's format and digest, the folder that
+    holds it, how many files and bytes of different contents it covers, how many bytes an earlier snapshot had, and
+    how many paths it does not cover.
+    """
 
     TYPE: ClassVar[str] = "fs.snapshot"
     phase: Phase
@@ -31,6 +40,23 @@ class FsSnapshot(Payload):
     omissions: int
     bytes_watched: int
     tree_sha256: Digest
+    format: str | None = None
+    manifest_sha256: Digest | None = None
+    store: str | None = None
+    bytes_stored: int | None = None
+    bytes_shared: int | None = None
+    not_covered: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotRefused(Payload):
+    """No contents are kept, though they were asked for; `needed` is beyond `allowed`, in bytes or entries."""
+
+    TYPE: ClassVar[str] = "x-docket.snapshot-refused"
+    reason: str
+    detail: str
+    needed: int | None = None
+    allowed: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from docket.formats.ledger.session_events import (
     SessionStart,
 )
 from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning, PoolEntered, PoolUse
-from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Omissions
+from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Omissions, SnapshotRefused
 
 PAYLOADS: Mapping[str, type[Payload]] = {
     cls.TYPE: cls
@@ -35,7 +35,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
         ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CacheHit, ComponentsHit,
         CapWarning, CapExceeded, Budget, NetDenied, NetAllowed, NetClosed, ToolCall, ToolResult,
         AssertedCall, PoolEntered, PoolUse, EvidenceGap, SessionEnd,
-        Paced, BreakerChange, FaultPlanned, FaultInjected,
+        Paced, BreakerChange, FaultPlanned, FaultInjected, SnapshotRefused,
     )
 }  # fmt: skip
 

@@ -12,6 +12,7 @@ from docket.formats.run.price_table import SCHEMA
 from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PROOF_NOTE
 from docket.formats.run.usage import LATER, Usage
 from docket.formats.shape import (
+    Shape,
     amount,
     anything,
     array,
@@ -56,6 +57,27 @@ _LATENCY = record(
         "p99_ms": count,
     }
 )
+_PASS_MEMBERS: dict[str, Shape] = {
+    "roots": _TEXTS,
+    "files": count,
+    "directories": count,
+    "symlinks": count,
+    "omissions": count,
+    "bytes_watched": count,
+    "tree_sha256": digest,
+}
+_NOT_COVERED = record({"reason": text}, {"path": text, "path_b64": text})
+_SNAPSHOT = record(
+    {"taken": flag},
+    {
+        **_PASS_MEMBERS,
+        **dict.fromkeys(("bytes_stored", "bytes_shared", "needed", "allowed"), count),
+        **dict.fromkeys(("format", "store", "reason", "detail"), text),
+        "manifest_sha256": digest,
+        "not_covered": array(_NOT_COVERED),
+        "not_covered_count": nullable(count),
+    },
+)
 _OPS = record(
     {
         "circuit_breaker": mapping(
@@ -83,7 +105,7 @@ _OPS = record(
                 }
             )
         ),
-        "snapshot": null,
+        "snapshot": nullable(_SNAPSHOT),
         "rollback": null,
     },
     {
@@ -117,17 +139,7 @@ _CACHE = record(
     {"component_hits": record(_HITS)},
 )
 _RESPONSES = record({"kept": count, "kept_bytes": count, "truncated": count, "not_kept": count})
-_PASS = record(
-    {
-        "roots": _TEXTS,
-        "files": count,
-        "directories": count,
-        "symlinks": count,
-        "omissions": count,
-        "bytes_watched": count,
-        "tree_sha256": digest,
-    }
-)
+_PASS = record(_PASS_MEMBERS)
 _POOLS = array(
     record(
         {

@@ -17,9 +17,11 @@ from docket.formats.relpath import RelPath
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """What one path has beside its entry; a value of None in `xattrs` was not or could not be read."""
+    """What one path has beside its entry: `kind` and `size` are the entry's; an `xattrs` value of None was not read."""
 
     path: RelPath
+    kind: str
+    size: int = 0
     identity: tuple[int, int] | None = None
     links: int = 1
     allocated_bytes: int | None = None

@@ -3,7 +3,8 @@
 Rules (spec/receipt.md, Checks):
 1. `session.start` is event 0 and stands nowhere else; `session.end` is the last event.
 2. `policy.applied`, `proc.spawn`, `proc.exit` and each pass of `fs.snapshot` stand at most once; the policy before
-   any process or call, the exit after the spawn, the pass after behind the pass before.
+   any process or call, the exit after the spawn, the pass after behind the pass before, and the pass whose contents
+   are kept between that and any process. Omissions stand behind the pass they belong to.
 3. Calls are numbered from 1 in the order of their `model.request`; each is settled at most once, by a
    `model.response` or a `model.error` that agrees with its request. `requested_model` stands where the reply's model
    is another than the one asked for, and only there.
@@ -32,7 +33,7 @@ from docket.formats.ledger.session_events import (
     SessionStart,
 )
 from docket.formats.ledger.spending_events import Budget
-from docket.formats.ledger.tree_events import FsSnapshot, Phase
+from docket.formats.ledger.tree_events import FsSnapshot, Omissions, Phase, SnapshotRefused
 from docket.rules.checks.drills import DrillOrder
 from docket.rules.checks.tunnels import TunnelOrder
 
@@ -42,6 +43,7 @@ class SessionShape:
     """Rules 1 and 2."""
 
     seen: set[str] = field(default_factory=set)
+    passed: Phase | None = None
 
     def take(self, event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
@@ -53,14 +55,18 @@ class SessionShape:
             return "it stands before policy.applied"
         if isinstance(payload, ProcExit) and "proc.spawn" not in self.seen:
             return "it stands without proc.spawn"
+        if isinstance(payload, Omissions) and payload.phase is not self.passed:
+            return "it stands behind a pass of another phase, or none"
         return self._once(payload)
 
     def _once(self, payload: Payload | None) -> str | None:
         if isinstance(payload, FsSnapshot):
-            key = f"{payload.TYPE} {payload.phase}"
-            if payload.phase is Phase.AFTER and f"{payload.TYPE} {Phase.BEFORE}" not in self.seen:
-                return "the pass after stands without the pass before"
-        elif isinstance(payload, (PolicyApplied, ProcSpawn, ProcExit, Budget, SessionEnd)):
+            key, self.passed = f"{payload.TYPE} {payload.phase}", payload.phase
+            if payload.phase is not Phase.BEFORE and f"{payload.TYPE} {Phase.BEFORE}" not in self.seen:
+                return f"the pass {payload.phase} stands without the pass before"
+            if payload.phase is Phase.CONTENTS and "proc.spawn" in self.seen:
+                return "the contents were kept when the agent had been started"
+        elif isinstance(payload, (PolicyApplied, ProcSpawn, ProcExit, Budget, SessionEnd, SnapshotRefused)):
             key = payload.TYPE
         else:
             return None

@@ -32,7 +32,7 @@ from docket.formats.ledger.session_events import (
     SessionStart,
 )
 from docket.formats.ledger.spending_events import Budget, PoolEntered, PoolUse
-from docket.formats.ledger.tree_events import FsChange, FsSnapshot
+from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Omissions, SnapshotRefused
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
@@ -142,6 +142,8 @@ class LedgerFold:
             PriceRow: self.prices.row,
             FsChange: self.tree.change,
             FsSnapshot: self.tree.snapshot,
+            Omissions: self.tree.omitted,
+            SnapshotRefused: self.tree.snapshot_refused,
             PolicyViolation: self.tree.violation,
         }
 
@@ -169,7 +171,8 @@ class LedgerFold:
             "event_counts": {name: self._counts[name] for name in sorted(self._counts)},
             "price_table": price_table(document, start.prices),
             "evidence": course.evidence(),
-            "ops": self.operations.member(course.policy_document, calls.requests),
+            "ops": self.operations.member(course.policy_document, calls.requests)
+            | {"snapshot": self.tree.snapshot_member()},
             "isolation": course.isolation(),
             "pools": course.pools_member(),
             "limits_disclosure": disclosure(applying(self._facts(start))),

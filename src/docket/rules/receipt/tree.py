@@ -1,4 +1,8 @@
-"""The fold over the passes and changes of the watched tree: the receipt member `files`."""
+"""The fold over the passes and changes of the watched tree: the receipt members `files` and `ops.snapshot`.
+
+Rules (spec/receipt.md, Operations): `ops.snapshot` is null unless contents were asked for. It says `taken` only where
+the ledger has a pass whose contents are kept; the first paths that are not covered stand in it by name.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,15 @@ from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonValue
 from docket.formats.ledger.session_events import PolicyViolation
-from docket.formats.ledger.tree_events import Change, FsChange, FsSnapshot, Phase
+from docket.formats.ledger.tree_events import (
+    PASSES,
+    Change,
+    FsChange,
+    FsSnapshot,
+    Omissions,
+    Phase,
+    SnapshotRefused,
+)
 from docket.formats.run.receipt import TOP_PATHS
 
 
@@ -19,6 +31,8 @@ class TreeFold:
     paths: list[str] = field(default_factory=list)
     passes: dict[Phase, FsSnapshot] = field(default_factory=dict)
     violations: Counter[str] = field(default_factory=Counter)
+    not_covered: list[JsonValue] = field(default_factory=list)
+    refused: SnapshotRefused | None = None
 
     def change(self, payload: FsChange) -> None:
         """Take one changed path."""
@@ -34,10 +48,20 @@ class TreeFold:
         """Take a violation."""
         self.violations[payload.rule] += 1
 
+    def omitted(self, payload: Omissions) -> None:
+        """Take paths that a pass did not observe; of those whose contents are not kept the first are named."""
+        if payload.phase is Phase.CONTENTS:
+            left = max(TOP_PATHS - len(self.not_covered), 0)
+            self.not_covered += [{**item.path.members(), "reason": item.reason} for item in payload.omissions[:left]]
+
+    def snapshot_refused(self, payload: SnapshotRefused) -> None:
+        """Take the refusal of a snapshot."""
+        self.refused = payload
+
     @property
     def both_passes(self) -> bool:
         """Whether the tree was seen before and after."""
-        return len(self.passes) == len(Phase)
+        return all(phase in self.passes for phase in PASSES)
 
     @property
     def omissions(self) -> int:
@@ -55,8 +79,20 @@ class TreeFold:
             "violations": self.violations.total(),
             "violations_by_rule": {rule: self.violations[rule] for rule in sorted(self.violations)},
             "top_paths": list(self.paths),
-            "passes": {str(phase): self._pass(phase) for phase in Phase},
+            "passes": {str(phase): self._pass(phase) for phase in PASSES},
         }
+
+    def snapshot_member(self) -> dict[str, JsonValue] | None:
+        """Return the receipt member `ops.snapshot`."""
+        if self.refused is not None:
+            return {"taken": False, **self.refused.to_data()}
+        taken = self.passes.get(Phase.CONTENTS)
+        if taken is None:
+            return None
+        members = taken.to_data()
+        del members["phase"]
+        not_covered = members.pop("not_covered", None)
+        return {"taken": True, **members, "not_covered": list(self.not_covered), "not_covered_count": not_covered}
 
     def _pass(self, phase: Phase) -> JsonValue:
         taken = self.passes.get(phase)

@@ -28,8 +28,12 @@ from docket.surfaces.cli.project import layout_at, run_folder, warn_of_unfinishe
 from docket.surfaces.render import figures, text
 
 if TYPE_CHECKING:
+    from docket.formats.tree.manifest import SnapshotLimits
     from docket.rules.drills.faults import FaultPlan
 
+SNAPSHOT_MAX_BYTES = 1024**3
+SNAPSHOT_MAX_FILE_BYTES = 256 * 1024**2
+SNAPSHOT_MAX_ENTRIES = 2_000_000
 _MAX_FAULT_FILE_BYTES = 1024 * 1024
 
 
@@ -70,6 +74,9 @@ class RunArguments:
     cache_ttl: str | None
     cache_max_hits: int | None
     record_responses: bool
+    snapshot: bool
+    snapshot_max_bytes: int | None
+    snapshot_max_file_bytes: int | None
 
     def flags(self) -> dict[str, object]:
         """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
@@ -131,6 +138,22 @@ def build_request(asked: RunArguments) -> RunRequest:
         host_facts=wiring.host_facts(),
         faults=None if asked.faults is None else fault_plan(asked.faults, asked.fault_seed),
         http_proxy=asked.http_proxy,
+        snapshot=snapshot_limits(asked),
+    )
+
+
+def snapshot_limits(asked: RunArguments) -> SnapshotLimits | None:
+    """Return how much a snapshot may hold, None where none is asked for; a limit that is named asks for one."""
+    if not asked.snapshot and asked.snapshot_max_bytes is None and asked.snapshot_max_file_bytes is None:
+        return None
+    from docket.formats.tree.manifest import SnapshotLimits  # noqa: PLC0415 - a run without a snapshot never loads it
+
+    return SnapshotLimits(
+        max_bytes=SNAPSHOT_MAX_BYTES if asked.snapshot_max_bytes is None else asked.snapshot_max_bytes,
+        max_file_bytes=(
+            SNAPSHOT_MAX_FILE_BYTES if asked.snapshot_max_file_bytes is None else asked.snapshot_max_file_bytes
+        ),
+        max_entries=SNAPSHOT_MAX_ENTRIES,
     )
 
 

@@ -164,9 +164,9 @@ def dies_at(count: int):
 def fails_at(count: int, code: int):
     """One call fails."""
 
-    def rule(number, _name, done=[]):  # noqa: B006
+    def rule(number, _name, done=[]):
         if number == count and not done:
             done.append(True)
             raise OSError(code, os.strerror(code))
 
-    return lambda number, name, seen=[]: rule(number, name, seen)  # noqa: B006
+    return lambda number, name, seen=[]: rule(number, name, seen)

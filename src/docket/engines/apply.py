@@ -16,18 +16,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from enum import Enum
-from typing import BinaryIO, Protocol
+from dataclasses import replace
 
+from docket.engines.apply_options import DisplacedSink, Journal, Mode, Options
 from docket.errors import DocketError
-from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
-from docket.formats.tree.plan import MakeDirectory, MakeSymlink, Outcome, Plan, Remove, Step, StepStatus, WriteFile
+from docket.formats.tree.plan import (
+    Link,
+    MakeDirectory,
+    MakeSymlink,
+    Outcome,
+    Plan,
+    Remove,
+    Step,
+    StepStatus,
+    WriteFile,
+)
 from docket.host.confined import ConfinedTree
-from docket.host.disk import reported
+from docket.host.disk import reported, unavailable
 from docket.host.leftovers import Leftover, leftover_names
 from docket.host.leftovers import sweep as _sweep
 from docket.host.looking import Found
@@ -36,43 +44,6 @@ from docket.host.reaching import Refusal
 from docket.stores.content import CHUNK_BYTES, ContentReader
 
 BATCH_STEPS = 256
-
-
-class Mode(Enum):
-    """Whether steps stand for themselves or together."""
-
-    PATH_BY_PATH = "path-by-path"
-    ALL_OR_NOTHING = "all-or-nothing"
-
-
-class Journal(Protocol):
-    """What makes an all-or-nothing apply recoverable; each returns when it is durable."""
-
-    def prepared(self) -> None:
-        """Everything is built; from now on paths change."""
-        ...
-
-    def applied(self) -> None:
-        """Every path is as planned; what was displaced goes next."""
-        ...
-
-
-class DisplacedSink(Protocol):
-    """Takes what a step displaced before it goes."""
-
-    def keep(self, path: RelPath, state: EntryState, content: BinaryIO | None, /) -> None:
-        """Keep a file's content or a link's target (in `state`), durably; DocketError puts it back."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How a plan is applied. `progress` hears how many steps are done."""
-
-    mode: Mode = Mode.PATH_BY_PATH
-    journal: Journal | None = None
-    keep: DisplacedSink | None = None
-    progress: Callable[[int], None] | None = None
 
 
 def open_tree(root: bytes, *, durable: bool = True) -> ConfinedTree:
@@ -85,8 +56,8 @@ def apply(
 ) -> tuple[Outcome, ...]:
     """Do the plan's steps and return what became of each, in order.
 
-    UnavailableError where the changed directories cannot be synced or the staging directory cannot be removed: the
-    steps' own failures are outcomes.
+    Whatever fails is an outcome; if docket's own things could not be removed from the tree afterwards, `tree.trouble`
+    says so and `sweep` removes them later. An exception that ends the program leaves what a killed one does.
     """
     options = options or Options()
     if plan.root != tree.identity:
@@ -94,11 +65,12 @@ def apply(
         return tuple(_refused(step, Refusal(Reason.ROOT_REPLACED, detail)) for step in plan.steps)
     tree.begin(plan.document, keeps=options.keep is not None)
     work = _Apply(plan, content, tree, options)
-    with reported("finish changing the tree", os.fsdecode(tree.path)):
-        try:
-            return work.all_or_nothing() if options.mode is Mode.ALL_OR_NOTHING else work.path_by_path()
-        finally:
-            tree.end()
+    outcomes = work.all_or_nothing() if options.mode is Mode.ALL_OR_NOTHING else work.path_by_path()
+    try:
+        tree.end()
+    except OSError as error:
+        tree.trouble = f"something of docket's own is left in the tree: {(error.strerror or str(error)).lower()}"
+    return outcomes
 
 
 def sweep(tree: ConfinedTree) -> tuple[Leftover, ...]:
@@ -116,6 +88,7 @@ class _Apply:
         self._journal = options.journal
         self._progress = options.progress or (lambda _done: None)
         self._links = {step.path: step for step in plan.steps if isinstance(step, MakeSymlink)}
+        self._undone: dict[RelPath, Outcome] = {}
         self._outcomes: list[Outcome | None] = [None] * len(plan)
 
     def path_by_path(self) -> tuple[Outcome, ...]:
@@ -124,15 +97,23 @@ class _Apply:
         for start in range(0, len(self._plan), BATCH_STEPS):
             placed = [self._step(number) for number in range(start, min(start + BATCH_STEPS, len(self._plan)))]
             done = [item for item in placed if item is not None]
-            self._tree.sync()
+            broken = self._unsynced()
+            if broken is not None:
+                self._give_up([], done, broken)
+                break
             for item in done:
                 self._settle(item)
             directories += (item for item in done if isinstance(item.step, MakeDirectory))
             self._progress(min(start + BATCH_STEPS, len(self._plan)))
         for item in reversed(directories):
             refused = self._tree.finish(item)
-            self._tell(item, refused)
-        self._tree.sync()
+            if refused is not None or item.step.path not in self._undone:
+                self._tell(item, refused)
+        broken = self._unsynced()
+        if broken is not None:
+            for item in directories:
+                detail = f"done, but it may not outlast a power cut: {broken.detail}"
+                self._note(item.built.number, Outcome(path=item.step.path, status=StepStatus.APPLIED, detail=detail))
         return self._all()
 
     def all_or_nothing(self) -> tuple[Outcome, ...]:
@@ -140,22 +121,49 @@ class _Apply:
         built = self._built_all()
         if built is None:
             return self._all()
-        if self._journal is not None:
-            self._tree.sync()
-            self._journal.prepared()
+        broken = self._marked(lambda journal: journal.prepared())
+        if broken is not None:
+            self._give_up(built, [], broken)
+            return self._all()
         placed = self._placed_all(built)
         if placed is None:
             return self._all()
-        self._tree.sync()
-        if self._journal is not None:
-            self._journal.applied()
+        broken = self._unsynced() or self._marked(lambda journal: journal.applied())
+        if broken is not None:
+            self._give_up([], placed, broken)
+            return self._all()
         for item in placed:
             self._settle(item)
-        self._tree.sync()
+        self._unsynced()
         return self._all()
+
+    def _unsynced(self) -> Refusal | None:
+        """Sync what was changed; return why that failed."""
+        try:
+            self._tree.sync()
+        except OSError as error:
+            told = unavailable(error, "sync the directories of", os.fsdecode(self._tree.path))
+            return Refusal(Reason(told.reason), told.detail, failed=True)
+        return None
+
+    def _marked(self, mark: Callable[[Journal], None]) -> Refusal | None:
+        if self._journal is None:
+            return None
+        broken = self._unsynced()
+        if broken is not None:
+            return broken
+        try:
+            mark(self._journal)
+        except DocketError as error:
+            return Refusal(_reason(error), f"the journal cannot be written: {error.detail}", failed=True)
+        return None
 
     def _step(self, number: int) -> Placed | None:
         step = self._plan.steps[number]
+        if isinstance(step, Link) and (undone := self._undone.get(step.to)) is not None:
+            detail = f"{step.to}, of which it is to be a name, could not be written"
+            self._note(number, replace(undone, path=step.path, status=StepStatus.SKIPPED, detail=detail))
+            return None
         seen = self._tree.examine(step)
         if isinstance(seen, Outcome):
             self._note(number, self._or_gone(step, seen))
@@ -184,10 +192,12 @@ class _Apply:
 
     def _note(self, number: int, outcome: Outcome) -> None:
         self._outcomes[number] = outcome
+        if outcome.status in (StepStatus.REFUSED, StepStatus.FAILED):
+            self._undone[outcome.path] = outcome
 
     def _tell(self, placed: Placed, refused: Refusal | None) -> None:
         outcome = Outcome(path=placed.step.path, status=StepStatus.APPLIED, detail=placed.built.detail or None)
-        self._outcomes[placed.built.number] = outcome if refused is None else _refused(placed.step, refused)
+        self._note(placed.built.number, outcome if refused is None else _refused(placed.step, refused))
 
     def _kept(self, placed: Placed) -> bool:
         """Hand what was displaced to the sink; if it does not take it, put it back."""
@@ -211,20 +221,29 @@ class _Apply:
 
     def _settle(self, placed: Placed) -> None:
         refused = self._tree.settle(placed)
-        if refused is not None:
-            refused = self._tree.undo(placed) or refused
-        self._tell(placed, refused)
+        if refused is None:
+            self._tell(placed, None)
+        elif refused.reason is Reason.NOT_EMPTY:  # somebody put a thing into the directory that was to go
+            self._tell(placed, self._tree.undo(placed) or refused)
+        else:
+            detail = f"what stood there could not be removed for good: {refused.detail}"
+            self._note(placed.built.number, Outcome(path=placed.step.path, status=StepStatus.APPLIED, detail=detail))
 
     def _built_all(self) -> list[Built] | None:
         """Examine and build every step; None, with the outcomes, where one cannot be done."""
         built: list[Built] = []
         made: set[RelPath] = set()
+        emptied = {step.path.parent for step in self._plan.steps if isinstance(step, Remove)}
         for number, step in enumerate(self._plan.steps):
+            if isinstance(step, Link):  # what it is to be a name of may not stand there yet
+                continue
             seen: Outcome | Found | None = None
             if not any(above in made for above in _above(step.path)):
                 seen = self._tree.examine(step)
             if isinstance(step, MakeDirectory) and not (isinstance(seen, Found) and seen.is_directory):
                 made.add(step.path)
+            if isinstance(seen, Outcome) and seen.reason is Reason.NOT_EMPTY and step.path in emptied:
+                seen = None
             if isinstance(seen, Outcome):
                 seen = self._or_gone(step, seen)
                 self._note(number, seen)
@@ -255,6 +274,14 @@ class _Apply:
             if not self._kept(result):
                 self._give_up(built[index + 1 :], placed[:-1])
                 return None
+        for number, step in enumerate(self._plan.steps):
+            if isinstance(step, Link):
+                linked = self._step(number)
+                if linked is not None:
+                    placed.append(linked)
+                elif step.path in self._undone:
+                    self._give_up([], placed)
+                    return None
         for done in reversed([done for done in placed if isinstance(done.step, MakeDirectory)]):
             refused = self._tree.finish(done)
             if refused is not None:
@@ -263,14 +290,15 @@ class _Apply:
                 return None
         return placed
 
-    def _give_up(self, built: list[Built], placed: list[Placed]) -> None:
+    def _give_up(self, built: list[Built], placed: list[Placed], why: Refusal | None = None) -> None:
+        """Put everything back; `why`, if no step is to blame, becomes the outcome of those that were done."""
         for item in built:
             self._tree.discard(item)
         for done in reversed(placed):
-            refused = self._tree.undo(done)
+            refused = self._tree.undo(done) or why
             if refused is not None:
                 self._note(done.built.number, _refused(done.step, refused))
-        self._tree.sync()
+        self._unsynced()
         for number, step in enumerate(self._plan.steps):
             if self._outcomes[number] is None:
                 detail = "another step of the plan could not be done"

@@ -66,6 +66,8 @@ class ConfinedTree:
         self._placer: Placer | None = None
         self._document, self._keeps = b"", False
         self._touched: dict[tuple[int, int], int] = {}
+        self._notes: dict[RelPath, bytes] = {}
+        self.trouble: str | None = None
 
     def begin(self, document: bytes, *, keeps: bool) -> None:
         """Say whose steps follow: the plan's document, and whether what they displace is promised to somebody."""
@@ -126,7 +128,10 @@ class ConfinedTree:
 
     def finish(self, placed: Placed) -> Refusal | None:
         """Give a directory its last mode and time, when everything in it is done."""
-        return self._place_maker().finish(placed)
+        refused = self._place_maker().finish(placed)
+        if refused is not None:  # its note stays, so that a later run closes it
+            self._notes.pop(placed.step.path, None)
+        return refused
 
     def discard(self, built: Built) -> None:
         """Remove what was built and is not put in place."""
@@ -147,6 +152,9 @@ class ConfinedTree:
         """Close what was opened up and remove the staging directory, if nothing is left in it. May raise OSError."""
         self.ways.close_all()
         if self._staging is not None:
+            for note in self._notes.values():
+                self._staging.drop(note)
+            self._notes.clear()
             staging, self._staging, self._placer = self._staging, None, None
             try:
                 staging.remove()
@@ -288,6 +296,8 @@ class ConfinedTree:
                     return made
                 detail = made
             case MakeDirectory():
+                if step.mode & _ENOUGH_TO_WORK != _ENOUGH_TO_WORK:
+                    self._notes[step.path] = self._stage().note_opened(step.path.raw, step.mode)
                 self.calls.make_directory(self._stage().descriptor, name)
                 self._set_mode(name, step.mode | _ENOUGH_TO_WORK)
             case MakeSymlink():

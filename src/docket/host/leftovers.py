@@ -21,7 +21,7 @@ from enum import StrEnum
 
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.relpath import RelPath
-from docket.formats.tree.plan import MakeDirectory, Plan, Step, decode_plan
+from docket.formats.tree.plan import Plan, Step, decode_plan
 from docket.formats.visible import visible
 from docket.host.confined import ConfinedTree
 from docket.host.looking import Found, has_entries, look, unmet
@@ -108,9 +108,6 @@ class _Sweep:
                 self._drop(name)
             elif item is not None:
                 self._judge(name, int(item[1]), int(item[2]), promised=promised)
-        for step in reversed(self._plan.steps):
-            if isinstance(step, MakeDirectory) and step.mode & 0o700 != 0o700:
-                self._restore_mode(step.path.raw, step.mode, from_mode=step.mode | 0o700)
         for name in reversed(names):
             if name.startswith(OPENED_PREFIX):
                 self._close(name)

@@ -1,0 +1,48 @@
+"""How a plan is applied: path by path or as one, and who hears of it; what `engines.apply` is called with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import BinaryIO, Protocol
+
+from docket.formats.ledger.tree_events import EntryState
+from docket.formats.relpath import RelPath
+
+
+class Mode(Enum):
+    """Whether steps stand for themselves or together."""
+
+    PATH_BY_PATH = "path-by-path"
+    ALL_OR_NOTHING = "all-or-nothing"
+
+
+class Journal(Protocol):
+    """What makes an all-or-nothing apply recoverable; each returns when it is durable."""
+
+    def prepared(self) -> None:
+        """Everything is built; from now on paths change."""
+        ...
+
+    def applied(self) -> None:
+        """Every path is as planned; what was displaced goes next."""
+        ...
+
+
+class DisplacedSink(Protocol):
+    """Takes what a step displaced before it goes."""
+
+    def keep(self, path: RelPath, state: EntryState, content: BinaryIO | None, /) -> None:
+        """Keep a file's content or a link's target (in `state`), durably; DocketError puts it back."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a plan is applied. `progress` hears how many steps are done."""
+
+    mode: Mode = Mode.PATH_BY_PATH
+    journal: Journal | None = None
+    keep: DisplacedSink | None = None
+    progress: Callable[[int], None] | None = None

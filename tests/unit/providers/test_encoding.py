@@ -174,6 +174,7 @@ def test_a_coding_that_breaks_leaves_what_was_read() -> None:
     reading = meter.reading()
     assert reading.usage == Usage(input_tokens=3, output_tokens=4)
     assert reading.note == "the reply's content coding could not be undone to its end"
+    assert reading.broken_off is False
 
 
 def test_without_a_coding_the_meter_is_the_same() -> None:

@@ -103,9 +103,11 @@ class DecodingMeter:
     def reading(self) -> Reading:
         """Return what has been read so far."""
         reading = self._meter.reading()
-        if self._decoder.failed and reading.note is None:
-            return replace(reading, note="the reply's content coding could not be undone to its end")
-        return reading
+        if not self._decoder.failed:
+            return reading
+        # Whether the rest is there is not known here; the reply is not to be taken for broken by what was not read.
+        note = reading.note or "the reply's content coding could not be undone to its end"
+        return replace(reading, note=note, broken_off=False)
 
 
 class UnknownCodingMeter:

@@ -164,7 +164,7 @@ def dies_at(count: int):
 def fails_at(count: int, code: int):
     """One call fails."""
 
-    def rule(number, _name, done=[]):
+    def rule(number, _name, done=[]):  # noqa: B006
         if number == count and not done:
             done.append(True)
             raise OSError(code, os.strerror(code))

@@ -164,9 +164,11 @@ def dies_at(count: int):
 def fails_at(count: int, code: int):
     """One call fails."""
 
-    def rule(number, _name, done=[]):  # noqa: B006
+    done = []
+
+    def rule(number, _name):
         if number == count and not done:
             done.append(True)
             raise OSError(code, os.strerror(code))
 
-    return lambda number, name, seen=[]: rule(number, name, seen)
+    return rule

@@ -67,18 +67,19 @@ class ConfinedTree:
         self._document, self._keeps = b"", False
         self._touched: dict[tuple[int, int], int] = {}
         self._notes: dict[RelPath, bytes] = {}
+        self._exchanges = True
         self.trouble: str | None = None
 
     def begin(self, document: bytes, *, keeps: bool) -> None:
         """Say whose steps follow: the plan's document, and whether what they displace is promised to somebody."""
         self._document, self._keeps = document, keeps
         self.ways.note = lambda path, mode: self._stage().note_opened(path, mode)
-        self.ways.forget = lambda note: self._stage().drop(note)
+        self.ways.forget = self._forget_note
 
     @property
     def exchanges(self) -> bool:
         """False once it showed that names cannot be exchanged here (host.placing, rule 5)."""
-        return self._placer is None or self._placer.exchanges
+        return self._exchanges and (self._placer is None or self._placer.exchanges)
 
     def examine(self, step: Step) -> Outcome | Found | None:
         """Return what stands at the step's path if the step can be done, else its outcome."""
@@ -150,7 +151,8 @@ class ConfinedTree:
 
     def end(self) -> None:
         """Close what was opened up and remove the staging directory, if nothing is left in it. May raise OSError."""
-        self.ways.close_all()
+        self.ways.close_below()
+        self._exchanges = self.exchanges
         if self._staging is not None:
             for note in self._notes.values():
                 self._staging.drop(note)
@@ -160,6 +162,7 @@ class ConfinedTree:
                 staging.remove()
             finally:
                 staging.close()
+                self.ways.close_root()
             if self.durable:
                 self.calls.sync(self.descriptor)
 
@@ -195,7 +198,14 @@ class ConfinedTree:
             os.close(descriptor)
         self._touched.clear()
 
+    def _forget_note(self, note: bytes) -> None:
+        if self._staging is not None:
+            self._staging.drop(note)
+
     def _stage(self) -> Staging:
+        if self._staging is None:
+            self.ways.open_root()
+        # Opening the root may have noted it, and so have made the staging directory already.
         if self._staging is None:
             self._staging = Staging.create(
                 self.descriptor, self._document, self.calls, durable=self.durable, keeps=self._keeps

@@ -66,18 +66,37 @@ def _swept(tree: ConfinedTree, name: bytes) -> Leftover:
     staging = Staging.open(tree.descriptor, name, tree.calls, durable=tree.durable)
     if staging is None:
         return Leftover(name=name, state=LeftoverState.IN_USE)
+    root = _OpenRoot(tree)
     try:
         plan = _plan(staging)
         if isinstance(plan, str):
             return Leftover(name=name, state=LeftoverState.KEPT, detail=plan)
         digest = None if plan is None else plan.digest
-        kept = _Sweep(tree, staging, plan).run() if plan is not None else []
+        tree.ways.note, tree.ways.forget = staging.note_opened, staging.drop
+        kept = _Sweep(tree, staging, plan, root).run() if plan is not None else []
+        tree.ways.close_below()
         if not kept and staging.remove():
             return Leftover(name=name, state=LeftoverState.REMOVED, plan=digest)
         detail = "; ".join(kept) or "it holds things that are not docket's"
         return Leftover(name=name, state=LeftoverState.KEPT, plan=digest, detail=detail)
     finally:
         staging.close()
+        root.close()
+
+
+class _OpenRoot:
+    """The root, open to its owner while something is removed from it; `mode` is the one it gets in the end."""
+
+    def __init__(self, tree: ConfinedTree) -> None:
+        self._tree = tree
+        status = os.fstat(tree.descriptor)
+        self.mode = stat.S_IMODE(status.st_mode)
+        if self.mode & 0o300 != 0o300 and 0 != os.geteuid() == status.st_uid:
+            tree.calls.chmod(tree.descriptor, self.mode | 0o700)
+
+    def close(self) -> None:
+        if stat.S_IMODE(os.fstat(self._tree.descriptor).st_mode) != self.mode:
+            self._tree.calls.chmod(self._tree.descriptor, self.mode)
 
 
 def _plan(staging: Staging) -> Plan | str | None:
@@ -92,7 +111,8 @@ def _plan(staging: Staging) -> Plan | str | None:
 
 
 class _Sweep:
-    def __init__(self, tree: ConfinedTree, staging: Staging, plan: Plan) -> None:
+    def __init__(self, tree: ConfinedTree, staging: Staging, plan: Plan, root: _OpenRoot) -> None:
+        self._root = root
         self._tree = tree
         self._staging = staging
         self._plan = plan
@@ -172,7 +192,10 @@ class _Sweep:
         note = _NOTE.fullmatch(self._staging.read(name))
         if note is not None:
             mode = int(note[1], 8) & 0o7777
-            self._restore_mode(note[2], mode, from_mode=mode | 0o700)
+            if note[2]:
+                self._restore_mode(note[2], mode, from_mode=mode | 0o700)
+            elif self._root.mode in (mode, mode | 0o700):
+                self._root.mode = mode
         self._staging.drop(name)
 
     def _restore_mode(self, path: bytes, mode: int, *, from_mode: int) -> None:
@@ -188,8 +211,6 @@ class _Sweep:
                 os.close(descriptor)
 
     def _open(self, path: bytes) -> int | None:
-        if not path:
-            return os.dup(self._tree.descriptor)
         reached = self._tree.ways.reach(RelPath(path))
         if isinstance(reached, Refusal):
             return None

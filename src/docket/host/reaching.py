@@ -147,8 +147,21 @@ class Ways:
             os.close(opened.descriptor)
             self.forget(opened.note)
 
-    def close_all(self) -> None:
-        """Give every directory that was opened up its mode back."""
+    def open_root(self) -> None:
+        """Open the root itself to its owner, so that things can be made in it. May raise OSError."""
+        self._open_up(self._root, b"", _CHANGE)
+
+    def close_below(self) -> None:
+        """Give every directory below the root that was opened up its mode back. May raise OSError."""
+        root = identity_of(os.fstat(self._root))
+        for identity in [item for item in self._opened if item != root]:
+            self._opened.move_to_end(identity, last=False)
+            self._close_oldest()
+        if root in self._opened:
+            self.forget(self._opened[root].note)
+
+    def close_root(self) -> None:
+        """Give the root its mode back, when nothing of docket's stands in it any more. May raise OSError."""
         while self._opened:
             self._close_oldest()
 

@@ -5,7 +5,7 @@ Rules:
    a locked one belongs to a live apply, an unlocked one is left over.
 2. It holds the plan's document, so that whoever finds it left over can tell what each thing in it is.
 3. `<step>.new` is being made and has never been anywhere else. `<step>.<inode>` is what the step puts in place while
-   it has that inode; with any other inode it is what was displaced. `opened.<n>` names a directory whose mode is
+   it has that inode; with any other inode it is what was displaced. `opened.<n>.<random>` names a directory whose mode is
    wider for its owner for the moment, and the mode it must get. `kept` says that what was displaced is promised
    to somebody.
 4. It is removed only when it is empty but for the plan.
@@ -122,7 +122,7 @@ class Staging:
     def note_opened(self, path: bytes, mode: int) -> bytes:
         """Note, before it happens, that a directory is opened to its owner; return the note's name."""
         self._notes += 1
-        name = OPENED_PREFIX + b"%d" % self._notes
+        name = OPENED_PREFIX + b"%d.%s" % (self._notes, secrets.token_hex(4).encode())
         self._write(name, b"%o %s" % (mode, path))
         self.sync()
         return name

@@ -79,6 +79,14 @@ class Reason(StrEnum):
     LEFT_ASIDE = "left-aside"
     ROLLED_BACK = "rolled-back"
 
+    # what a restore leaves as it is
+    DOCUMENTS_DISAGREE = "documents-disagree"
+    NOT_COVERED = "not-covered"
+    NOT_RECORDED = "not-recorded"
+    NOT_SELECTED = "not-selected"
+    GIT_METADATA = "git-metadata"
+    PLAN_DIFFERS = "plan-differs"
+
     # policy and start of a run
     POLICY_INVALID = "policy-invalid"
     USAGE = "usage"

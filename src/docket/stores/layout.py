@@ -31,14 +31,14 @@ from docket.host.durable import TEMPORARY_SUFFIX, publish
 
 DOCKET_DIR = ".docket"
 STATE_DIR_VARIABLE = "DOCKET_STATE_DIR"
-RUNS, RECEIPTS, RESPONSES, SNAPSHOTS = "runs", "receipts", "responses", "snapshots"
+RUNS, RECEIPTS, RESPONSES, SNAPSHOTS, RESTORES = "runs", "receipts", "responses", "snapshots", "restores"
 RECEIPT_SUFFIX = ".receipt.json"
 
 PROJECT_FILE = "project.json"
 _KEY_DIGITS = 32
 _GITIGNORE = b"*\n"
 # What a folder may hold and still be nobody's: what is made for a new one, here or by others.
-_BEGINNINGS = frozenset((".gitignore", ".gitkeep", "lost+found", RUNS, RECEIPTS, RESPONSES, SNAPSHOTS))
+_BEGINNINGS = frozenset((".gitignore", ".gitkeep", "lost+found", RUNS, RECEIPTS, RESPONSES, SNAPSHOTS, RESTORES))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
 from docket.formats.tree.manifest import Manifest, SnapshotLimits, decode_manifest
@@ -127,10 +128,11 @@ def _newest(snapshots: Folder) -> Folder | None:
 
 
 class Snapshot:
-    """A complete snapshot, opened for reading: its manifest and the store of its contents."""
+    """A complete snapshot, opened for reading: its manifest, the digest of that, and the store of its contents."""
 
-    def __init__(self, manifest: Manifest, contents: BlobFolder, path: Path) -> None:
+    def __init__(self, manifest: Manifest, contents: BlobFolder, path: Path, manifest_sha256: Digest) -> None:
         self.manifest, self.contents, self.path = manifest, contents, path
+        self.manifest_sha256 = manifest_sha256
 
     def damaged(self) -> Iterator[Address]:
         """Yield each content that is missing or not what its address says, reading all of them."""
@@ -159,7 +161,7 @@ def open_snapshot(path: Path, *, disk: Disk = SYSTEM_DISK) -> Snapshot:
         with session.open(MANIFEST) as file:
             document = file.read(0, file.size())
         manifest = decode_manifest(document)
-        return Snapshot(manifest, BlobFolder(session.folder(BLOBS)), path)
+        return Snapshot(manifest, BlobFolder(session.folder(BLOBS)), path, sha256(document))
 
 
 def snapshot_path(layout: Layout, session_id: str) -> Path:

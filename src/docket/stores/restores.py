@@ -1,0 +1,89 @@
+"""The folders of restores: `restores/<id>/record.json`, and beside it in `blobs/` what the restore displaced.
+
+Rules (spec/restore.md, Where it stands):
+1. What is displaced is kept, durably, before it goes; the record is published when everything is done.
+2. A folder without a record is a restore that was cut short: what it displaced is still in its `blobs`.
+3. Folders are 0700 and files 0600, and no name in them is followed if it is a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.ledger.tree_events import EntryState
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.tree.restore_record import RestoreRecord, decode_record, encode_record
+from docket.host.disk import SYSTEM_DISK, Disk, Folder
+from docket.host.durable import publish
+from docket.stores.blobs import BlobFolder
+from docket.stores.content import CHUNK_BYTES
+from docket.stores.layout import RESTORES, Layout
+
+RECORD, BLOBS = "record.json", "blobs"
+MAX_RECORD_BYTES = 1024**3
+
+
+class RestoreDraft:
+    """A restore that is being done: takes what it displaces (`keep`), then its record. Close it in any case."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._blobs = BlobFolder(folder.folder(BLOBS, create=True))
+        self.displaced: dict[RelPath, EntryState] = {}
+
+    @property
+    def path(self) -> Path:
+        """The restore's folder."""
+        return self._folder.path
+
+    def keep(self, path: RelPath, state: EntryState, content: BinaryIO | None, /) -> None:
+        """Keep what a step displaced; InvalidDocumentError where the content is not the one that was seen."""
+        if content is not None:
+            address = self._blobs.put(_pieces(content))
+            if address.sha256 != state.sha256:
+                raise InvalidDocumentError(Reason.CHANGED_WHILE_READ, f"{path} was written to while it was kept")
+        self.displaced[path] = state
+
+    def publish(self, record: RestoreRecord) -> Path:
+        """Make the record durable and return where it stands."""
+        publish(self._folder, RECORD, encode_record(record), overwrite=False)
+        return self._folder.path / RECORD
+
+    def close(self) -> None:
+        """Give the folders back."""
+        for folder in (self._blobs, self._folder):
+            with suppress(DocketError):
+                folder.close()
+
+
+def begin_restore(layout: Layout, restore_id: str, *, disk: Disk = SYSTEM_DISK) -> RestoreDraft:
+    """Make the folder of a new restore; UnavailableError where it cannot be made."""
+    with ExitStack() as undo:
+        state = undo.enter_context(disk.folder(layout.state, create=True))
+        restores = undo.enter_context(state.folder(RESTORES, create=True))
+        restores.make_private()
+        return RestoreDraft(restores.folder(restore_id, create=True))
+
+
+def open_restore(path: Path, *, disk: Disk = SYSTEM_DISK) -> tuple[RestoreRecord, BlobFolder]:
+    """Return the record at `path` and the store of what that restore displaced, which the caller closes.
+
+    UnavailableError where there is none; InvalidDocumentError where the record is not one.
+    """
+    with disk.folder(path.parent) as folder:
+        with folder.open(path.name) as file:
+            size = file.size()
+            if size > MAX_RECORD_BYTES:
+                raise InvalidDocumentError(Reason.TOO_LARGE, f"{path} is no record of a restore: it is too large")
+            record = decode_record(file.read(0, size))
+        return record, BlobFolder(folder.folder(BLOBS))
+
+
+def _pieces(content: BinaryIO) -> Iterator[bytes]:
+    while piece := content.read(CHUNK_BYTES):
+        yield piece

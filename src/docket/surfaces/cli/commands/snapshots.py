@@ -1,0 +1,216 @@
+"""`docket snapshots`: what contents of trees are kept, whether they still restore, and removing them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from docket.errors import DocketError, UsageError
+from docket.formats.reason import Reason
+from docket.rules.tree.pruning import Candidate, KeepRule, choose, held_bytes
+from docket.stores.layout import Layout
+from docket.stores.snapshots import (
+    SnapshotFolder,
+    SnapshotState,
+    open_snapshot,
+    remove_snapshot,
+    snapshot_folders,
+    snapshot_path,
+)
+from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.project import current_folder, layout_at
+from docket.surfaces.render.figures import plural
+
+_STATE_WIDTH = 12
+_DAMAGED_SHOWN = 20
+
+
+def _docket_dir(function: click.decorators.FC) -> click.decorators.FC:
+    return click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the project's evidence stands.")(
+        function
+    )
+
+
+def _as_json(function: click.decorators.FC) -> click.decorators.FC:
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(function)
+
+
+@click.group()
+def snapshots() -> None:
+    """Show, check and remove the contents that runs with --snapshot kept.
+
+    \b
+    Examples:
+      docket snapshots list
+      docket snapshots verify
+      docket snapshots prune --keep-last 5 --dry-run
+    """
+
+
+@snapshots.command("list")
+@_as_json
+@_docket_dir
+def list_snapshots(*, as_json: bool, docket_dir: Path | None) -> int:
+    """List this project's snapshots, the newest last.
+
+    Bytes that snapshots share are counted in each; the sum counts them once.
+
+    \b
+    Examples:
+      docket snapshots list
+      docket snapshots list --json | jq '.snapshots[].session_id'
+    """
+    found = snapshot_folders(_layout(docket_dir))
+    total = held_bytes(map(_candidate, found))
+    if as_json:
+        console.result(console.as_json({"snapshots": [_members(item) for item in found], "bytes": total}))
+        return exits.OK
+    for item in found:
+        size = sum(size for _, size in item.inodes)
+        console.result(f"{item.session_id}  {item.state:<{_STATE_WIDTH}} {_written(item)}  {size:>15,} bytes")
+    console.result(f"{plural(len(found), 'snapshot')}, {total:,} bytes in all" if found else "no snapshot is kept here")
+    return exits.OK
+
+
+@snapshots.command()
+@click.argument("session", required=False)
+@_as_json
+@_docket_dir
+def verify(session: str | None, *, as_json: bool, docket_dir: Path | None) -> int:
+    """Read every content that is kept and say whether each snapshot still restores.
+
+    SESSION is a run's session id; without it, every snapshot of this project is checked. Exit code 1 if something is
+    damaged or missing, or if SESSION has no complete snapshot.
+
+    \b
+    Examples:
+      docket snapshots verify
+      docket snapshots verify 0123456789ab --json
+    """
+    found = _named(_layout(docket_dir), session)
+    told = [_check(item) for item in found if session is not None or item.state is SnapshotState.COMPLETE]
+    if as_json:
+        console.result(console.as_json({"snapshots": told}))
+    else:
+        for one in told:
+            _tell_check(one)
+        if not told:
+            console.result("no snapshot is kept here")
+    return exits.OK if all(one["restores"] for one in told) else exits.FAILED
+
+
+@snapshots.command()
+@click.option("--keep-last", type=click.IntRange(min=0), metavar="N", help="Keep the newest N and no other.")
+@click.option("--keep-days", type=click.IntRange(min=0), metavar="N", help="Keep none that is older than N days.")
+@click.option("--max-bytes", type=click.IntRange(min=0), metavar="N", help="Remove the oldest until N bytes suffice.")
+@click.option("--dry-run", is_flag=True, help="Say what would be removed, and remove nothing.")
+@_as_json
+@_docket_dir
+def prune(*, dry_run: bool, as_json: bool, docket_dir: Path | None, **kept: int | None) -> int:
+    """Remove snapshots, and what snapshots that were cut short left behind.
+
+    Without an option only what was cut short goes. A snapshot that is being taken stays. What snapshots share stays
+    with those that are left.
+
+    \b
+    Examples:
+      docket snapshots prune --keep-last 5
+      docket snapshots prune --keep-days 30 --max-bytes 5000000000 --dry-run
+    """
+    layout = _layout(docket_dir)
+    found = snapshot_folders(layout)
+    chosen = choose([_candidate(item) for item in found], KeepRule(**kept), time.time_ns())
+    problems = [] if dry_run else [problem for name in chosen.going for problem in _remove(layout, name)]
+    if as_json:
+        members = {
+            "dry_run": dry_run, "removed": list(chosen.going), "freed_bytes": chosen.freed_bytes, "problems": problems
+        }  # fmt: skip
+        console.result(console.as_json(members))
+    else:
+        for name in chosen.going:
+            console.result(f"{'would remove' if dry_run else 'removed'} {name}")
+        for problem in problems:
+            console.warn(console.plain(problem))
+        console.result(f"{plural(len(chosen.going), 'snapshot')}, {chosen.freed_bytes:,} bytes")
+    return exits.UNAVAILABLE if problems else exits.OK
+
+
+def _layout(docket_dir: Path | None) -> Layout:
+    return layout_at(current_folder(), docket_dir)
+
+
+def _named(layout: Layout, session: str | None) -> tuple[SnapshotFolder, ...]:
+    found = snapshot_folders(layout)
+    if session is None:
+        return found
+    named = tuple(item for item in found if item.session_id == session)
+    if not named:
+        where = snapshot_path(layout, session)
+        raise UsageError(Reason.NOT_FOUND, f"{where} is not there", hint="docket snapshots list names what is")
+    return named
+
+
+def _candidate(item: SnapshotFolder) -> Candidate:
+    return Candidate(
+        session_id=item.session_id,
+        written_ns=item.written_ns,
+        is_being_taken=item.state is SnapshotState.BEING_TAKEN,
+        inodes=item.inodes,
+    )
+
+
+def _members(item: SnapshotFolder) -> dict[str, object]:
+    return {
+        "session_id": item.session_id,
+        "state": str(item.state),
+        "written_at": None if item.written_ns is None else _written(item),
+        "bytes": sum(size for _, size in item.inodes),
+        "path": str(item.path),
+    }
+
+
+def _written(item: SnapshotFolder) -> str:
+    if item.written_ns is None:
+        return f"{'-':<20}"
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(item.written_ns // 1_000_000_000))
+
+
+def _check(item: SnapshotFolder) -> dict[str, object]:
+    told: dict[str, object] = {"session_id": item.session_id, "state": str(item.state), "restores": False}
+    if item.state is not SnapshotState.COMPLETE:
+        return told | {"reason": str(Reason.NOT_FOUND), "detail": "it has no manifest: it is no snapshot"}
+    try:
+        snapshot = open_snapshot(item.path)
+    except DocketError as error:
+        return told | {"reason": error.reason, "detail": error.detail}
+    try:
+        damaged = [address.sha256 for address in snapshot.damaged()]
+        files = [str(entry.path) for entry in snapshot.manifest.files if entry.content.sha256 in set(damaged)]
+    finally:
+        snapshot.close()
+    figures = {
+        "files": len(snapshot.manifest.files),
+        "contents": len(snapshot.manifest.addresses()),
+        "damaged": damaged,
+        "damaged_paths": files,
+    }
+    return told | {"restores": not damaged} | figures
+
+
+def _tell_check(one: dict[str, object]) -> None:
+    word = "restores" if one["restores"] else "DAMAGED"
+    detail = one.get("detail") or f"{one.get('files'):,} files, {one.get('contents'):,} contents read"
+    console.result(f"{one['session_id']}  {word:<{_STATE_WIDTH}} {console.plain(str(detail))}")
+    paths = one.get("damaged_paths")
+    for path in paths[:_DAMAGED_SHOWN] if isinstance(paths, list) else ():
+        console.result(f"  damaged: {console.plain(path)}")
+
+
+def _remove(layout: Layout, name: str) -> list[str]:
+    try:
+        remove_snapshot(snapshot_path(layout, name))
+    except DocketError as error:
+        return [error.detail]
+    return []

@@ -1,0 +1,137 @@
+"""What every content store does: the blob folder on two disks, the memory twin, and git's objects read only."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from disks.memory_disk import MemoryDisk
+from docket.errors import InvalidDocumentError, UnavailableError
+from docket.formats.digest import Digest
+from docket.formats.reason import Reason
+from docket.formats.tree.address import Address
+from docket.host.disk import SYSTEM_DISK
+from docket.host.git_batch import GitBatch
+from docket.stores.blobs import BlobFolder
+from docket.stores.git_objects import GitObjects
+from fakes.memory_content import MemoryContent
+
+CONTENTS = [b"", b"one", b"\0" * 5000, bytes(range(256)) * 9000, "é\n".encode() * 7, b"\xff\xfe"]
+
+
+class Blobs:
+    """A blob folder, and the places of its files for tampering."""
+
+    def __init__(self, disk, path):
+        self.disk, self.path = disk, path
+        self.store = BlobFolder(disk.folder(path, create=True))
+
+    def spoil(self, address, data):
+        with self.disk.folder(self.path / address.sha256[:2]) as folder:
+            folder.remove(address.sha256[2:])
+            with folder.create(address.sha256[2:]) as file:
+                file.append(data)
+
+
+class Memory:
+    def __init__(self):
+        self.store = MemoryContent()
+
+    def spoil(self, address, data):
+        self.store.kept[address] = data
+
+
+class Git:
+    """Contents that were put with git's own program; a spoilt one is told under another's name."""
+
+    def __init__(self, path):
+        self.names, self.path = {}, path
+        self.git("init", "--quiet", "--bare", ".")
+        for data in CONTENTS:
+            self.add(Address(Digest(hashlib.sha256(data).hexdigest()), len(data)), data)
+        self.store = GitObjects(GitBatch(path / "objects"), self.names)
+
+    def git(self, *words, **options):
+        return subprocess.run(["git", *words], cwd=self.path, check=True, capture_output=True, **options).stdout
+
+    def add(self, address, data):
+        self.names[address] = self.git("hash-object", "-w", "--stdin", input=data).decode().strip()
+
+    def spoil(self, address, data):
+        self.add(address, data)
+
+
+def address_of(data):
+    return Address(Digest(hashlib.sha256(data).hexdigest()), len(data))
+
+
+ONE = address_of(b"one")
+
+
+@pytest.fixture(params=["system", "memory disk", "memory", "git"])
+def kept(request, tmp_path):
+    made = {
+        "system": lambda: Blobs(SYSTEM_DISK, tmp_path / "blobs"),
+        "memory disk": lambda: Blobs(MemoryDisk(), Path("/blobs")),
+        "memory": Memory,
+        "git": lambda: Git(tmp_path),
+    }[request.param]()
+    if request.param != "git":
+        for data in CONTENTS:
+            made.store.put([data])
+    yield made
+    if hasattr(made.store, "close"):
+        made.store.close()
+
+
+@pytest.mark.parametrize("data", CONTENTS, ids=len)
+def test_what_was_put_is_read(kept, data):
+    assert kept.store.has(address_of(data))
+    with kept.store.open(address_of(data)) as stream:
+        assert b"".join(stream) == data
+        assert stream.read(10) == b""
+
+
+@pytest.mark.parametrize("size", [1, 7, 4096])
+def test_it_is_read_in_pieces_of_any_size(kept, size):
+    data = CONTENTS[3]
+    with kept.store.open(address_of(data)) as stream:
+        found = [stream.read(size) for _ in range(-(-len(data) // size))]
+        assert (b"".join(found), stream.read(size)) == (data, b"")
+
+
+def test_what_was_not_put_is_missing(kept):
+    absent = address_of(b"absent")
+    wrong_size = Address(address_of(b"one").sha256, 4)
+    for address in (absent, wrong_size):
+        assert not kept.store.has(address)
+    with pytest.raises(UnavailableError) as caught:
+        kept.store.open(absent)
+    assert caught.value.reason == Reason.CONTENT_MISSING
+
+
+@pytest.mark.parametrize("other", [b"two", b"onE", b"three", b"on"], ids=["same size", "a case", "longer", "shorter"])
+def test_damaged_content_never_reads_to_its_end(kept, other):
+    kept.spoil(address_of(b"one"), other)
+    with pytest.raises((InvalidDocumentError, UnavailableError)) as caught, kept.store.open(ONE) as found:
+        list(found)
+    assert caught.value.reason in (Reason.CONTENT_DAMAGED, Reason.CONTENT_MISSING)
+
+
+def test_a_stream_may_be_left_before_its_end(kept):
+    with kept.store.open(address_of(CONTENTS[3])) as stream:
+        stream.read(10)
+    with kept.store.open(address_of(b"one")) as stream:
+        assert b"".join(stream) == b"one"
+
+
+def test_putting_answers_with_the_address_and_does_so_again(kept):
+    if not hasattr(kept.store, "put"):
+        pytest.skip("read only")
+    for _ in range(2):
+        assert kept.store.put(iter([b"a", b"", b"bc"])) == address_of(b"abc")
+    with kept.store.open(address_of(b"abc")) as stream:
+        assert b"".join(stream) == b"abc"

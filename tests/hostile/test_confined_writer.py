@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import random
 import resource
+import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -508,17 +511,17 @@ def as_nobody(work):
 
 
 @pytest.fixture
-def theirs(tmp_path):
-    """A tree that belongs to an ordinary user and can be reached."""
-    made = tmp_path / "theirs"
+def theirs():
+    """A tree that belongs to an ordinary user and can be reached by it, which what pytest gives cannot."""
+    place = Path(tempfile.mkdtemp(prefix="docket-test-"))
+    place.chmod(0o755)
+    made = place / "theirs"
     made.mkdir()
-    at = tmp_path
-    while at != at.parent and os.geteuid() == 0 and at.name.startswith(("pytest-", "test_")):
-        at.chmod(0o755)
-        at = at.parent
     if os.geteuid() == 0:
         os.chown(made, 65534, 65534)
-    return made
+    yield made
+    subprocess.run(["chmod", "-R", "u+rwx", str(place)], check=True)
+    shutil.rmtree(place)
 
 
 def closed_tree(tree):

@@ -86,11 +86,11 @@ class Plan:
 def plan_of(steps: Iterable[Step], root: RootIdentity) -> Plan:
     """Return the plan of `steps` in their order; InvalidDocumentError where they cannot stand together."""
     ordered = sorted(steps, key=_place)
+    for step in ordered:
+        _check(step)
     _check_together(ordered)
     device, inode = root
     header: JsonObject = {"format": FORMAT, "root": {"device": str(device), "inode": str(inode)}}
-    for step in ordered:
-        _check(step)
     document = b"".join([encode(header) + b"\n", *(encode_step(step) for step in ordered)])
     return Plan(tuple(ordered), root, document, sha256(document))
 
@@ -100,11 +100,11 @@ def decode_plan(document: bytes) -> Plan:
     head, *lines = document.split(b"\n")
     if not lines or lines.pop() != b"":
         raise InvalidDocumentError(Reason.TORN_TAIL, "a plan ends with a line end")
-    reader = Reader(decode(head), "the plan")
+    reader = Reader(decode(head), "plan")
     if reader.text("format") != FORMAT:
         raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"a plan begins with a {FORMAT} header line")
     root = reader.object("root")
-    identity = _number(root, "device"), _number(root, "inode")
+    identity = _decimal(root, "device"), _decimal(root, "inode")
     root.close()
     reader.close()
     plan = plan_of((decode_step(line) for line in lines), identity)
@@ -142,7 +142,7 @@ def encode_step(step: Step) -> bytes:
 
 def decode_step(line: bytes) -> Step:
     """Read one line (without its line end); InvalidDocumentError for what `encode_step` does not write."""
-    reader = Reader(decode(line), "a plan's step")
+    reader = Reader(decode(line), "a step of the plan")
     path = _path(reader)
     verb = reader.choice("step", ("write", "directory", "symlink", "mode", "link", "remove"))
     expected = _precondition(reader)
@@ -225,7 +225,7 @@ def _check_together(steps: list[Step]) -> None:
 
 
 def _check(step: Step) -> None:
-    for part in step.path.parts:
+    for part in RelPath.parse(step.path.raw).parts:
         if len(part) > MAX_NAME_BYTES:
             raise InvalidDocumentError(Reason.NAME_TOO_LONG, f"a name in {step.path} has more than 255 bytes")
     if isinstance(step.precondition, Holds):
@@ -242,6 +242,8 @@ def _check(step: Step) -> None:
             _check_target(step.target)
         case WriteFile():
             _check_xattrs(step)
+        case Link():
+            RelPath.parse(step.to.raw)
         case Remove(kind=kind) if kind not in _REMOVABLE:
             raise _wrong(f"{step.path} is to be removed as a {kind}, which no plan does")
         case _:
@@ -352,17 +354,12 @@ def _xattrs(reader: Reader) -> tuple[Xattr, ...]:
 
 
 def _mtime(reader: Reader) -> int | None:
-    if not reader.has("mtime_ns"):
-        return None
-    text = reader.text("mtime_ns")
-    if not _NS_FORM.fullmatch(text):
-        raise _wrong("mtime_ns is not a whole number of nanoseconds as text")
-    return int(text)
+    return _decimal(reader, "mtime_ns", _NS_FORM) if reader.has("mtime_ns") else None
 
 
-def _number(reader: Reader, name: str) -> int:
+def _decimal(reader: Reader, name: str, form: re.Pattern[str] = _NUMBER_FORM) -> int:
     text = reader.text(name)
-    if not _NUMBER_FORM.fullmatch(text):
+    if not form.fullmatch(text):
         raise _wrong(f"{name} is not a whole number as text")
     return int(text)
 

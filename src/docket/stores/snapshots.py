@@ -60,14 +60,17 @@ class SnapshotDraft:
     """A snapshot being taken; `batch` takes contents from the scanner. Close it, whatever has become of it."""
 
     def __init__(self, session: Folder, earlier: Folder | None, limits: SnapshotLimits) -> None:
+        """Make its folders in the empty folder `session`; both folders given are the draft's from now on."""
         self._session, self._earlier = session, earlier
-        self._blobs = session.folder(BLOBS, create=True)
-        self._partials = session.folder(PARTIALS, create=True)
-        known: frozenset[bytes] = frozenset()
-        if earlier is not None:
-            # Not closed through the store: the folder goes with the draft.
-            known = frozenset(bytes.fromhex(digest) for digest in BlobFolder(earlier).digests())
-        self.batch = BlobBatch(self._partials, BatchLimits(max_file_bytes=limits.max_file_bytes), known)
+        with ExitStack() as undo:
+            self._blobs = undo.enter_context(session.folder(BLOBS, create=True))
+            self._partials = undo.enter_context(session.folder(PARTIALS, create=True))
+            known: frozenset[bytes] = frozenset()
+            if earlier is not None:
+                # Not closed through the store: the folder goes with the draft.
+                known = frozenset(bytes.fromhex(digest) for digest in BlobFolder(earlier).digests())
+            self.batch = BlobBatch(self._partials, BatchLimits(max_file_bytes=limits.max_file_bytes), known)
+            undo.pop_all()
 
     @property
     def path(self) -> Path:
@@ -103,14 +106,29 @@ def begin_snapshot(
     layout: Layout, session_id: str, limits: SnapshotLimits, *, disk: Disk = SYSTEM_DISK
 ) -> SnapshotDraft:
     """Make the session's folder (ALREADY_EXISTS) and find the newest snapshot of the project, to share with."""
-    with ExitStack() as undo:
-        state = undo.enter_context(disk.folder(layout.state, create=True))
-        snapshots = undo.enter_context(state.folder(SNAPSHOTS, create=True))
+    with ExitStack() as held:
+        state = held.enter_context(disk.folder(layout.state, create=True))
+        snapshots = held.enter_context(state.folder(SNAPSHOTS, create=True))
         snapshots.make_private()
         if snapshots.identity(session_id) is not None:
             raise UnavailableError(Reason.ALREADY_EXISTS, f"{snapshots.path / session_id} exists already")
-        earlier = _newest(snapshots)
-        return SnapshotDraft(snapshots.folder(session_id, create=True), earlier, limits)
+        with ExitStack() as undo:
+            undo.callback(_take_back, snapshots, session_id)
+            earlier = _newest(snapshots)
+            if earlier is not None:
+                undo.enter_context(earlier)
+            session = undo.enter_context(snapshots.folder(session_id, create=True))
+            draft = SnapshotDraft(session, earlier, limits)
+            undo.pop_all()
+        return draft
+
+
+def _take_back(snapshots: Folder, name: str) -> None:
+    """Remove a folder that was just begun; what cannot be removed is no snapshot, and a later prune finds it."""
+    with suppress(DocketError):
+        with snapshots.folder(name) as session:
+            _empty(session)
+        snapshots.remove_folder(name)
 
 
 def _newest(snapshots: Folder) -> Folder | None:

@@ -6,80 +6,9 @@ priced part of a call is rounded by itself, half to even.
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-
 from aws_frames import chunk, event
-
-JSON, SSE, FRAMES = "application/json", "text/event-stream", "application/vnd.amazon.eventstream"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One reply; `tokens` are (input, of it read from a cache, of it written to one, output)."""
-
-    provider: str
-    form: str
-    path: str
-    body: bytes
-    model: str | None
-    content_type: str
-    tokens: tuple[int, int, int, int]
-    cost: str
-    how: str
-    assumed: bool = False
-    estimated: bool = False
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _sse(*values: object, done: bool = False) -> bytes:
-    lines = b"".join(b"data: " + _json(value) + b"\n\n" for value in values)
-    return lines + (b"data: [DONE]\n\n" if done else b"")
-
-
-def _named(*values: dict[str, object]) -> bytes:
-    return b"".join(f"event: {value['type']}\ndata: ".encode() + _json(value) + b"\n\n" for value in values)
-
-
-def _websocket(*values: object) -> bytes:
-    """Server frames as they stand on the wire (RFC 6455, 5.2): one text frame a message, unmasked."""
-    frames = []
-    for value in values:
-        payload = _json(value)
-        size = bytes([len(payload)]) if len(payload) < 126 else b"\x7e" + len(payload).to_bytes(2, "big")
-        frames.append(b"\x81" + size + payload)
-    return b"".join(frames)
-
-
-def _message(model: str, usage: dict[str, object]) -> dict[str, object]:
-    return {
-        "id": "msg_013Zva2CMHLNnXjNJJKqJ2EF",
-        "type": "message",
-        "role": "assistant",
-        "model": model,
-        "content": [{"type": "text", "text": "Hi! My name is Claude."}],
-        "stop_reason": "end_turn",
-        "usage": usage,
-    }
-
-
-def _chat(model: str, usage: object, **members: object) -> dict[str, object]:
-    return {
-        "id": "chatcmpl-B9MBs8CjcvOU2jLn4n570S5qMJKcT",
-        "object": "chat.completion",
-        "model": model,
-        "choices": [{"index": 0, "message": {"role": "assistant", "content": "Hello!"}, "finish_reason": "stop"}],
-        "usage": usage,
-        **members,
-    }
-
-
-def _part(model: str, text: str | None, **members: object) -> dict[str, object]:
-    choices = [] if text is None else [{"index": 0, "delta": {"content": text}, "finish_reason": None}]
-    return {"id": "chatcmpl-123", "object": "chat.completion.chunk", "model": model, "choices": choices, **members}
+from metering.forms import FRAMES, JSON, SSE, Case, as_json, chat, message, named_events, part, sse, websocket
+from metering.other_cases import OTHER_CASES
 
 
 def _response(model: str, usage: object, **members: object) -> dict[str, object]:
@@ -91,7 +20,7 @@ def _ended(model: str, usage: object) -> dict[str, object]:
 
 
 def _start(model: str, usage: dict[str, object]) -> dict[str, object]:
-    return {"type": "message_start", "message": {**_message(model, usage), "content": [], "stop_reason": None}}
+    return {"type": "message_start", "message": {**message(model, usage), "content": [], "stop_reason": None}}
 
 
 _TEXT = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello!"}}
@@ -110,25 +39,25 @@ _OPUS, _HAIKU = "claude-opus-4-8", "claude-haiku-4-5"
 ANTHROPIC = [
     Case(
         provider="anthropic", form="JSON", path="/v1/messages", content_type=JSON, model=_OPUS,
-        body=_json(_message(_OPUS, {"input_tokens": 2095, "output_tokens": 503})),
+        body=as_json(message(_OPUS, {"input_tokens": 2095, "output_tokens": 503})),
         tokens=(2095, 0, 0, 503), cost="0.02305", how="2095 x 5 + 503 x 25",
     ),
     Case(
         provider="anthropic", form="events", path="/v1/messages", content_type=SSE, model=_OPUS,
-        body=_named(_start(_OPUS, {"input_tokens": 25, "output_tokens": 1}), _TEXT,
+        body=named_events(_start(_OPUS, {"input_tokens": 25, "output_tokens": 1}), _TEXT,
                     {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 15}},
                     {"type": "message_stop"}),
         tokens=(25, 0, 0, 15), cost="0.0005", how="25 x 5 + 15 x 25",
     ),
     Case(
         provider="anthropic", form="JSON, cache writes for 5 minutes and an hour", path="/v1/messages", model=_OPUS,
-        content_type=JSON, body=_json(_message(_OPUS, _CACHED)), tokens=(4096, 1800, 248, 503), cost="0.02564",
+        content_type=JSON, body=as_json(message(_OPUS, _CACHED)), tokens=(4096, 1800, 248, 503), cost="0.02564",
         how="(2048 x 5 + 1800 x 0.5 + 503 x 25) + 148 x 6.25 + 100 x 10",
     ),
     Case(
         provider="anthropic", form="events, cache writes split in the first event alone", path="/v1/messages",
         content_type=SSE, model=_OPUS,
-        body=_named(_start(_OPUS, {**_CACHED, "output_tokens": 1}), _TEXT,
+        body=named_events(_start(_OPUS, {**_CACHED, "output_tokens": 1}), _TEXT,
                     {"type": "message_delta", "usage": {"input_tokens": 2048, "cache_read_input_tokens": 1800,
                                                         "cache_creation_input_tokens": 248, "output_tokens": 503}},
                     {"type": "message_stop"}),
@@ -137,12 +66,12 @@ ANTHROPIC = [
     ),
     Case(
         provider="anthropic", form="JSON, iterations: a compaction before the answer", path="/v1/messages",
-        content_type=JSON, model="claude-sonnet-4-6", body=_json(_message("claude-sonnet-4-6", _COMPACTED)),
+        content_type=JSON, model="claude-sonnet-4-6", body=as_json(message("claude-sonnet-4-6", _COMPACTED)),
         tokens=(203000, 0, 0, 4500), cost="0.6765", how="180000 x 3 + 3500 x 15 + 23000 x 3 + 1000 x 15",
     ),
     Case(
         provider="anthropic", form="JSON, a web search", path="/v1/messages", content_type=JSON, model=_OPUS,
-        body=_json(_message(_OPUS, _SEARCHED)), tokens=(14573, 7123, 7345, 6039), cost="0.210968",
+        body=as_json(message(_OPUS, _SEARCHED)), tokens=(14573, 7123, 7345, 6039), cost="0.210968",
         how="(105 x 5 + 7123 x 0.5 + 6039 x 25) + 7345 x 6.25 + 10000",
     ),
 ]  # fmt: skip
@@ -158,30 +87,30 @@ _CACHED_CHAT = {"prompt_tokens": 2006, "completion_tokens": 300, "total_tokens":
 CHAT = [
     Case(
         provider="openai", form="Chat, JSON", path="/v1/chat/completions", content_type=JSON, model=_GPT,
-        body=_json(_chat(_GPT, _PLAIN_CHAT)), tokens=(19, 0, 0, 10), cost="0.000395", how="19 x 5 + 10 x 30",
+        body=as_json(chat(_GPT, _PLAIN_CHAT)), tokens=(19, 0, 0, 10), cost="0.000395", how="19 x 5 + 10 x 30",
     ),
     Case(
         provider="openai", form="Chat, events with `include_usage`", path="/v1/chat/completions", content_type=SSE,
         model=_GPT,
-        body=_sse(_part(_GPT, "Hello!", usage=None), _part(_GPT, None, usage=_CACHED_CHAT), done=True),
+        body=sse(part(_GPT, "Hello!", usage=None), part(_GPT, None, usage=_CACHED_CHAT), done=True),
         tokens=(2006, 1920, 0, 300), cost="0.01039", how="86 x 5 + 1920 x 0.5 + 300 x 30",
     ),
     Case(
         provider="openai", form="Chat, events without usage", path="/v1/chat/completions", content_type=SSE, model=_GPT,
-        body=_sse(_part(_GPT, "Hello there!"), done=True), estimated=True,
+        body=sse(part(_GPT, "Hello there!"), done=True), estimated=True,
         tokens=(25, 0, 0, 3), cost="0.000215", how="100 bytes sent / 4 x 5 + 12 bytes shown / 4 x 30",
     ),
     Case(
         provider="openai", form="Chat, events with usage on every chunk, cumulative", path="/v1/chat/completions",
         content_type=SSE, model=_GPT,
-        body=_sse(_part(_GPT, "Hel", usage={"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}),
-                  _part(_GPT, "lo!", usage={"prompt_tokens": 12, "completion_tokens": 7, "total_tokens": 19}),
+        body=sse(part(_GPT, "Hel", usage={"prompt_tokens": 12, "completion_tokens": 3, "total_tokens": 15}),
+                  part(_GPT, "lo!", usage={"prompt_tokens": 12, "completion_tokens": 7, "total_tokens": 19}),
                   done=True),
         tokens=(12, 0, 0, 7), cost="0.00027", how="12 x 5 + 7 x 30",
     ),
     Case(
         provider="openai", form="Chat, served by the priority tier", path="/v1/chat/completions", content_type=JSON,
-        model=_GPT, body=_json(_chat(_GPT, _PLAIN_CHAT, service_tier="priority")), tokens=(19, 0, 0, 10),
+        model=_GPT, body=as_json(chat(_GPT, _PLAIN_CHAT, service_tier="priority")), tokens=(19, 0, 0, 10),
         cost="0.000988", how="19 x 12.5 + 10 x 75 = 987.5",
     ),
 ]  # fmt: skip
@@ -202,35 +131,35 @@ _TOOLS = [{"type": "web_search_call", "action": {"type": "search"}}, {"type": "f
 RESPONSES = [
     Case(
         provider="openai", form="Responses, JSON", path="/v1/responses", content_type=JSON, model=_GPT,
-        body=_json(_response(_GPT, {"input_tokens": 36, "input_tokens_details": {"cached_tokens": 0},
+        body=as_json(_response(_GPT, {"input_tokens": 36, "input_tokens_details": {"cached_tokens": 0},
                                     "output_tokens": 87, "output_tokens_details": {"reasoning_tokens": 0}})),
         tokens=(36, 0, 0, 87), cost="0.00279", how="36 x 5 + 87 x 30",
     ),
     Case(
         provider="openai", form="Responses, events", path="/v1/responses", content_type=SSE, model=_GPT,
-        body=_named(_CREATED, _DELTA, _ended(_GPT, _STREAMED)), tokens=(37, 0, 0, 11), cost="0.000515",
+        body=named_events(_CREATED, _DELTA, _ended(_GPT, _STREAMED)), tokens=(37, 0, 0, 11), cost="0.000515",
         how="37 x 5 + 11 x 30",
     ),
     Case(
         provider="openai", form="Responses, WebSocket frames", path="/v1/responses", content_type="websocket",
-        model=_GPT, body=_websocket(_CREATED, _DELTA, _ended(_GPT, _STREAMED)), tokens=(37, 0, 0, 11), cost="0.000515",
+        model=_GPT, body=websocket(_CREATED, _DELTA, _ended(_GPT, _STREAMED)), tokens=(37, 0, 0, 11), cost="0.000515",
         how="37 x 5 + 11 x 30",
     ),
     Case(
         provider="openai", form="Responses, cached and written tokens inside the input", path="/v1/responses",
-        content_type=JSON, model=_TERRA, body=_json(_response(_TERRA, _WRITTEN)), tokens=(2600, 2000, 400, 0),
+        content_type=JSON, model=_TERRA, body=as_json(_response(_TERRA, _WRITTEN)), tokens=(2600, 2000, 400, 0),
         cost="0.0018", how="(200 x 2 + 2000 x 0.2) + 400 x 2.5",
     ),
     Case(
         provider="openai", form="Responses, 272,001 tokens of input", path="/v1/responses", content_type=JSON,
         model=_GPT,
-        body=_json(_response(_GPT, {"input_tokens": 272001, "input_tokens_details": {"cached_tokens": 200000},
+        body=as_json(_response(_GPT, {"input_tokens": 272001, "input_tokens_details": {"cached_tokens": 200000},
                                     "output_tokens": 1000})),
         tokens=(272001, 200000, 0, 1000), cost="0.96501", how="72001 x 10 + 200000 x 1 + 1000 x 45",
     ),
     Case(
         provider="openai", form="Responses, hosted tools", path="/v1/responses", content_type=JSON, model=_GPT,
-        body=_json(_response(_GPT, {"input_tokens": 100, "output_tokens": 10}, output=_TOOLS)),
+        body=as_json(_response(_GPT, {"input_tokens": 100, "output_tokens": 10}, output=_TOOLS)),
         tokens=(100, 0, 0, 10), cost="0.0433", how="(100 x 5 + 10 x 30) + 10000 + 2500 + 30000",
     ),
 ]  # fmt: skip
@@ -257,18 +186,18 @@ _GEMINI_PATH = f"/v1beta/models/{_FLASH}"
 GEMINI = [
     Case(
         provider="gemini", form="events (`alt=sse`), cumulative", path=f"{_GEMINI_PATH}:streamGenerateContent?alt=sse",
-        content_type=SSE, model=_FLASH, body=_sse(_FIRST, _LAST), tokens=(10, 0, 0, 348), cost="0.000873",
+        content_type=SSE, model=_FLASH, body=sse(_FIRST, _LAST), tokens=(10, 0, 0, 348), cost="0.000873",
         how="10 x 0.3 + (5 + 343) x 2.5",
     ),
     Case(
         provider="gemini", form="one JSON array in pieces", path=f"{_GEMINI_PATH}:streamGenerateContent",
-        content_type=JSON, model=_FLASH, body=b"[" + _json(_FIRST) + b"\n,\r\n" + _json(_LAST) + b"]",
+        content_type=JSON, model=_FLASH, body=b"[" + as_json(_FIRST) + b"\n,\r\n" + as_json(_LAST) + b"]",
         tokens=(10, 0, 0, 348), cost="0.000873", how="10 x 0.3 + (5 + 343) x 2.5",
     ),
     Case(
         provider="gemini", form="JSON, cached tokens inside the prompt", path=f"{_GEMINI_PATH}:generateContent",
         content_type=JSON, model=_FLASH,
-        body=_json(_gemini("AI", promptTokenCount=10000, cachedContentTokenCount=8000, candidatesTokenCount=100,
+        body=as_json(_gemini("AI", promptTokenCount=10000, cachedContentTokenCount=8000, candidatesTokenCount=100,
                            totalTokenCount=10100)),
         tokens=(10000, 8000, 0, 100), cost="0.00109", how="2000 x 0.3 + 8000 x 0.03 + 100 x 2.5",
     ),
@@ -289,8 +218,8 @@ _NATIVE = {"input_tokens": 3, "cache_read_input_tokens": 7, "cache_creation_inpu
 BEDROCK = [
     Case(
         provider="bedrock", form="Converse", path=f"{_IN_REGION}/converse", content_type=JSON, model=_SONNET,
-        body=_json({"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}}, "stopReason": "end_turn",
-                    "usage": _CONVERSED, "metrics": {"latencyMs": 1175}}),
+        body=as_json({"output": {"message": {"role": "assistant", "content": [{"text": "Hi"}]}},
+                      "stopReason": "end_turn", "usage": _CONVERSED, "metrics": {"latencyMs": 1175}}),
         tokens=(125, 0, 0, 60), cost="0.001402", how="125 x 3.3 + 60 x 16.5 = 1402.5",
     ),
     Case(
@@ -305,7 +234,7 @@ BEDROCK = [
     ),
     Case(
         provider="bedrock", form="InvokeModel of Claude", path=f"{_ANYWHERE}/invoke", content_type=JSON, model=_GLOBAL,
-        body=_json(_message("claude-haiku-4-5-20251001", {"input_tokens": 3, "output_tokens": 5})),
+        body=as_json(message("claude-haiku-4-5-20251001", {"input_tokens": 3, "output_tokens": 5})),
         tokens=(3, 0, 0, 5), cost="0.000028", how="3 x 1 + 5 x 5",
     ),
     Case(
@@ -327,62 +256,62 @@ OTHERS = [
     Case(
         provider="azure", form="Chat, JSON: the deployment is in the path, the model in the reply", content_type=JSON,
         path="/openai/deployments/mine/chat/completions?api-version=2025-04-01-preview", model="mine",
-        body=_json(_chat("o4-mini-2025-04-16", {"prompt_tokens": 33, "completion_tokens": 557, "total_tokens": 590,
+        body=as_json(chat("o4-mini-2025-04-16", {"prompt_tokens": 33, "completion_tokens": 557, "total_tokens": 590,
                                                 "completion_tokens_details": {"reasoning_tokens": 448}})),
         tokens=(33, 0, 0, 557), cost="0.002487", how="33 x 1.1 + 557 x 4.4 = 2487.1",
     ),
     Case(
         provider="azure", form="Chat, events whose first chunk has no choices", content_type=SSE,
         path="/openai/deployments/mine/chat/completions?api-version=2025-04-01-preview", model="mine",
-        body=_sse({"choices": [], "id": "", "model": "", "prompt_filter_results": [{"prompt_index": 0}]},
-                  _part("o4-mini-2025-04-16", "Hi"),
-                  _part("o4-mini-2025-04-16", None, usage={"prompt_tokens": 33, "completion_tokens": 557}), done=True),
+        body=sse({"choices": [], "id": "", "model": "", "prompt_filter_results": [{"prompt_index": 0}]},
+                  part("o4-mini-2025-04-16", "Hi"),
+                  part("o4-mini-2025-04-16", None, usage={"prompt_tokens": 33, "completion_tokens": 557}), done=True),
         tokens=(33, 0, 0, 557), cost="0.002487", how="33 x 1.1 + 557 x 4.4 = 2487.1",
     ),
     Case(
         provider="vertex", form="Claude, `rawPredict`", path=f"{_VERTEX}:rawPredict", content_type=JSON, model=_OPUS,
-        body=_json(_message(_OPUS, {"input_tokens": 2095, "output_tokens": 503})), tokens=(2095, 0, 0, 503),
+        body=as_json(message(_OPUS, {"input_tokens": 2095, "output_tokens": 503})), tokens=(2095, 0, 0, 503),
         cost="0.02305", how="2095 x 5 + 503 x 25",
     ),
     Case(
         provider="vertex", form="Claude, `streamRawPredict`", path=f"{_VERTEX}:streamRawPredict", content_type=SSE,
         model=_OPUS,
-        body=_named(_start(_OPUS, {"input_tokens": 25, "output_tokens": 1}), _TEXT,
+        body=named_events(_start(_OPUS, {"input_tokens": 25, "output_tokens": 1}), _TEXT,
                     {"type": "message_delta", "usage": {"output_tokens": 15}}, {"type": "message_stop"}),
         tokens=(25, 0, 0, 15), cost="0.0005", how="25 x 5 + 15 x 25",
     ),
     Case(
         provider="openrouter", form="Chat, events with comments", path="/api/v1/chat/completions", content_type=SSE,
         model=_ROUTED,
-        body=b": OPENROUTER PROCESSING\n\n" + _sse(
-            _part(_ROUTED, "Hi"),
-            _part(_ROUTED, "", usage={"prompt_tokens": 194, "completion_tokens": 2, "total_tokens": 196,
+        body=b": OPENROUTER PROCESSING\n\n" + sse(
+            part(_ROUTED, "Hi"),
+            part(_ROUTED, "", usage={"prompt_tokens": 194, "completion_tokens": 2, "total_tokens": 196,
                                       "prompt_tokens_details": {"cached_tokens": 100}, "cost": 0.00057}), done=True),
         tokens=(194, 100, 0, 2), cost="0.00057", how="94 x 5 + 100 x 0.5 + 2 x 25",
     ),
     Case(
         provider="groq", form="Chat, events with usage under `x_groq`", path="/openai/v1/chat/completions",
         content_type=SSE, model="llama-3.3-70b-versatile",
-        body=_sse(_part("llama-3.3-70b-versatile", "Hi"),
-                  _part("llama-3.3-70b-versatile", "", x_groq={"id": "req_1", "usage": {
+        body=sse(part("llama-3.3-70b-versatile", "Hi"),
+                  part("llama-3.3-70b-versatile", "", x_groq={"id": "req_1", "usage": {
                       "prompt_tokens": 1000, "completion_tokens": 500, "total_tokens": 1500}}), done=True),
         tokens=(1000, 0, 0, 500), cost="0.000985", how="1000 x 0.59 + 500 x 0.79",
     ),
     Case(
         provider="xai", form="Chat, JSON: reasoning beside the completion", path="/v1/chat/completions",
         content_type=JSON, model="grok-4",
-        body=_json(_chat("grok-4", {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135,
+        body=as_json(chat("grok-4", {"prompt_tokens": 32, "completion_tokens": 9, "total_tokens": 135,
                                     "prompt_tokens_details": {"cached_tokens": 8},
                                     "completion_tokens_details": {"reasoning_tokens": 94}})),
         tokens=(32, 8, 0, 103), cost="0.001623", how="24 x 3 + 8 x 0.75 + (9 + 94) x 15",
     ),
     Case(
         provider="ollama", form="lines of JSON", path="/api/chat", content_type="application/x-ndjson", model=_OSS,
-        body=_json({"model": _OSS, "message": {"role": "assistant", "content": "The"}, "done": False}) + b"\n"
-        + _json({"model": _OSS, "message": {"role": "assistant", "content": ""}, "done": True,
+        body=as_json({"model": _OSS, "message": {"role": "assistant", "content": "The"}, "done": False}) + b"\n"
+        + as_json({"model": _OSS, "message": {"role": "assistant", "content": ""}, "done": True,
                  "prompt_eval_count": 26, "eval_count": 282}) + b"\n",
         tokens=(26, 0, 0, 282), cost="0", how="the host is this machine",
     ),
 ]  # fmt: skip
 
-CASES = (*ANTHROPIC, *CHAT, *RESPONSES, *GEMINI, *BEDROCK, *OTHERS)
+CASES = (*ANTHROPIC, *CHAT, *RESPONSES, *GEMINI, *BEDROCK, *OTHERS, *OTHER_CASES)

@@ -15,12 +15,18 @@ from docket.rules.spending.caps import Tally
 from docket.rules.spending.meter import InputEstimate
 from docket.rules.spending.price_book import PriceBook
 from docket.rules.spending.reservation import Claim
-from metering.cases import Case
+from metering.forms import Case
 
 AT = "2026-11-29T12:00:00.000Z"
 BOOK = PriceBook.parse(resources.files("docket").joinpath("data/prices.json").read_bytes())
 BODY_BYTES = 100
 _CLAIM = Claim(likely=Tally(calls=1), worst=Tally(calls=1), hidden=False)
+_NAMED_IN_PATH = ("/model/", "/v1beta/models/", "/v1/projects/", "/openai/deployments/")
+_WHOLE = ("application/json", "audio/mpeg")
+# Upstreams that a user names with --upstream.
+_UPSTREAMS = {
+    "azure": "https://mine.openai.azure.com", "gateway": "https://llm.example.com/v1", "vllm": "http://127.0.0.1:8000/v1",
+}  # fmt: skip
 _BODIES = {True: b'{"messages":[],"stream":true', False: b'{"messages":[]'}
 
 
@@ -51,16 +57,15 @@ class _Frames:
 def measure(case: Case, pieces: list[bytes] | None = None) -> Measured:
     """Return what docket books for a case whose body comes in these pieces."""
     where = _provider(case.provider)
-    endpoint = where.classify("POST", case.path)
+    endpoint = where.classify(case.method, case.path)
     wire = endpoint.wire
     assert wire is not None
-    in_body = b"" if case.path.startswith(("/model/", "/v1beta/", "/v1/projects/", "/openai/deployments/")) else (
-        b',"model":"%s"' % (case.model or "").encode()
-    )  # fmt: skip
-    body = _BODIES[case.content_type != "application/json"] + in_body + b"}"
+    named = b"" if case.path.startswith(_NAMED_IN_PATH) else b',"model":"%s"' % (case.model or "").encode()
+    body = b"" if case.method == "GET" else _BODIES[case.content_type not in _WHOLE] + named + b"}"
     facts = wire.read_request(body, RequestTarget(path=case.path))
     assert facts.model == case.model, (facts.model, case.model)
-    meter = wire.meter("text/event-stream" if case.content_type == "websocket" else case.content_type, streaming=True)
+    kind = "text/event-stream" if case.content_type == "websocket" else case.content_type
+    meter = wire.meter(kind, streaming=True, headers=case.headers)
     sink = _Frames(meter) if case.content_type == "websocket" else meter
     for piece in pieces or [case.body]:
         sink.feed(piece)
@@ -78,4 +83,4 @@ def measure(case: Case, pieces: list[bytes] | None = None) -> Measured:
 
 
 def _provider(name: str) -> Provider:
-    return with_upstream(name, "https://mine.openai.azure.com") if name == "azure" else provider(name)
+    return with_upstream(name, _UPSTREAMS[name]) if name in _UPSTREAMS else provider(name)

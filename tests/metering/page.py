@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from metering.cases import CASES, Case
+from metering.cases import CASES
+from metering.forms import Case
 from metering.measure import measure
 
 _HEAD = """# What is booked, wire by wire
@@ -17,7 +18,8 @@ by itself, half to even.
 """
 _FOOT = """
 A cost marked *estimated* is for a reply that reports no usage: see
-[how usage is read and priced](usage-and-prices.md).
+[how usage is read and priced](usage-and-prices.md). One marked *assumed* is at a price that the upstream itself
+did not set.
 """
 
 
@@ -29,6 +31,6 @@ def page() -> str:
 def _row(case: Case) -> str:
     found = measure(case)
     given, cached, written, output = (f"{count:,}" for count in found.tokens)
-    cost = f"${found.cost}" if found.reported else f"${found.cost} *estimated*"
+    cost = f"${found.cost}" + ("" if found.reported else " *estimated*") + (" *assumed*" if found.assumed else "")
     cells = (case.provider, case.form, f"`{found.wire}`", given, cached, written, output, cost, case.how)
     return f"| {' | '.join(cells)} |\n"

@@ -329,6 +329,13 @@ def test_an_embedding_is_counted_in_the_head_alone() -> None:
     assert (reading.usage, reading.usage_final) == (Usage(input_tokens=8), True)
 
 
+def test_an_embedding_that_counts_itself_gives_nothing_out() -> None:
+    reading = invoke(b'{"embedding":[0.1,0.2],"inputTextTokenCount":8}', "application/json", ()).reading()
+    assert (reading.usage, reading.usage_final) == (Usage(input_tokens=8), True)
+    reading = invoke(b'{"embeddingsByType":{"binary":[0,1]},"inputTextTokenCount":8}', "application/json", ()).reading()
+    assert (reading.usage, reading.usage_final) == (Usage(input_tokens=8), True)
+
+
 def test_a_head_that_counts_nonsense() -> None:
     reading = invoke(b"{}", "application/json", ((b"x-amzn-bedrock-input-token-count", b"-1"),)).reading()
     assert (reading.usage, reading.note) == (None, "usage: the input is not a count")

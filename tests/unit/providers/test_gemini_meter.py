@@ -127,6 +127,19 @@ def test_an_explicit_zero_is_a_zero() -> None:
              "candidatesTokensDetails": [{"modality": "audio", "tokenCount": 6}, {"modality": 1}, "x"]},
             Usage(input_tokens=3, output_tokens=8, audio_output_tokens=6),
         ),
+        (
+            {"promptTokenCount": 300, "candidatesTokenCount": 1300,
+             "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 42}, {"modality": "IMAGE", "tokenCount": 258}],
+             "candidatesTokensDetails": [{"modality": "IMAGE", "tokenCount": 1290}]},
+            Usage(input_tokens=300, output_tokens=1300, image_input_tokens=258, image_output_tokens=1290),
+        ),
+        # No more than what was given or shown is of any kind.
+        (
+            {"promptTokenCount": 5, "candidatesTokenCount": 7,
+             "promptTokensDetails": [{"modality": "AUDIO", "tokenCount": 9}, {"modality": "IMAGE", "tokenCount": 9}],
+             "candidatesTokensDetails": [{"modality": "AUDIO", "tokenCount": 3}, {"modality": "IMAGE", "tokenCount": 9}]},
+            Usage(input_tokens=5, output_tokens=7, audio_input_tokens=5, audio_output_tokens=3, image_output_tokens=4),
+        ),
     ],
 )  # fmt: skip
 def test_counts(usage: dict[str, object], wanted: Usage) -> None:

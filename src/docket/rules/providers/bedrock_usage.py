@@ -92,6 +92,9 @@ class BedrockUsage:
     def native(self, value: JsonMap) -> None:
         """Take the counts that stand in a model's own reply."""
         _merge(self._counts, value, _NATIVE)
+        if "inputTextTokenCount" in value and ("embedding" in value or "embeddingsByType" in value):
+            # An embedding gives nothing out that is counted.
+            self._counts.merge({_OUTPUT: 0}, (_OUTPUT,))
         for result in as_items(value.get("results")):
             # Titan counts each of its answers; there is one unless more were asked for.
             _merge(self._counts, as_map(result), {"tokenCount": _OUTPUT})

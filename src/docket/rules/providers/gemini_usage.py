@@ -5,7 +5,7 @@ Rules:
    stand beside the candidates: both are billed. A total that says otherwise is believed.
 2. Counts are cumulative: a later one wins, a 0 never erases. A count that is left out is 0 once any other is known.
 3. Where the total exceeds what is named, the rest is output that was not shown.
-4. Counts by modality matter for audio alone, whose tokens have prices of their own.
+4. Counts by modality matter for audio and images alone, whose tokens have prices of their own.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from docket.rules.providers.counts import Counts, count
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map
 
 _MAX_MODALITIES = 16
+_AUDIO, _IMAGE = "AUDIO", "IMAGE"
+_PRICED_APART = (_AUDIO, _IMAGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageNames:
-    """What the members of a usage object are called; `audio_in` and `audio_out` are lists by modality."""
+    """What the members of a usage object are called; `modal_in` and `modal_out` are lists by modality."""
 
     prompt: str
     cached: str
@@ -30,8 +32,8 @@ class UsageNames:
     shown: str
     thoughts: str
     total: str
-    audio_in: tuple[str, ...]
-    audio_out: tuple[str, ...]
+    modal_in: tuple[str, ...]
+    modal_out: tuple[str, ...]
     count_member: str
 
     @property
@@ -47,8 +49,8 @@ GENERATE = UsageNames(
     shown="candidatesTokenCount",
     thoughts="thoughtsTokenCount",
     total="totalTokenCount",
-    audio_in=("promptTokensDetails", "toolUsePromptTokensDetails"),
-    audio_out=("candidatesTokensDetails",),
+    modal_in=("promptTokensDetails", "toolUsePromptTokensDetails"),
+    modal_out=("candidatesTokensDetails",),
     count_member="tokenCount",
 )
 INTERACTIONS = UsageNames(
@@ -58,8 +60,8 @@ INTERACTIONS = UsageNames(
     shown="total_output_tokens",
     thoughts="total_thought_tokens",
     total="total_tokens",
-    audio_in=("input_tokens_by_modality", "tool_use_tokens_by_modality"),
-    audio_out=("output_tokens_by_modality",),
+    modal_in=("input_tokens_by_modality", "tool_use_tokens_by_modality"),
+    modal_out=("output_tokens_by_modality",),
     count_member="tokens",
 )
 
@@ -67,27 +69,27 @@ INTERACTIONS = UsageNames(
 class GoogleUsage:
     """Usage objects of one reply, merged."""
 
-    __slots__ = ("_audio", "_counts", "_names")
+    __slots__ = ("_counts", "_modal", "_names")
 
     def __init__(self, names: UsageNames) -> None:
         self._names = names
         self._counts = Counts()
-        self._audio: Mapping[str, int] = {}
+        self._modal: Mapping[str, Mapping[str, int]] = {}
 
     def copy(self) -> GoogleUsage:
         """Return an independent copy."""
         other = GoogleUsage(self._names)
-        other._counts, other._audio = self._counts.copy(), self._audio
+        other._counts, other._modal = self._counts.copy(), self._modal
         return other
 
     def merge(self, usage: JsonMap) -> None:
         """Take a cumulative usage object."""
         names = self._names
         self._counts.merge(usage, names.counts)
-        for name in (*names.audio_in, *names.audio_out):
+        for name in (*names.modal_in, *names.modal_out):
             items = as_items(usage.get(name))
             if items:
-                self._audio = {**self._audio, name: _audio_tokens(items, names.count_member)}
+                self._modal = {**self._modal, name: _by_modality(items, names.count_member)}
 
     def total(self, web_searches: int = 0) -> Usage | None:
         """Return the usage, None while neither the prompt nor a total is known."""
@@ -106,13 +108,17 @@ class GoogleUsage:
                 tools = 0
         thoughts += max(beyond, 0)
         read = prompt + tools
+        audio_in = min(self._of(_AUDIO, names.modal_in), read)
+        audio_out = min(self._of(_AUDIO, names.modal_out), shown)
         return Usage(
             input_tokens=max(read, counts.get(names.cached)),
             cached_input_tokens=counts.get(names.cached),
             output_tokens=shown + thoughts,
             reasoning_tokens=thoughts,
-            audio_input_tokens=min(self._audio_of(names.audio_in), read),
-            audio_output_tokens=min(self._audio_of(names.audio_out), shown),
+            audio_input_tokens=audio_in,
+            audio_output_tokens=audio_out,
+            image_input_tokens=min(self._of(_IMAGE, names.modal_in), read - audio_in),
+            image_output_tokens=min(self._of(_IMAGE, names.modal_out), shown - audio_out),
             web_searches=web_searches,
         )
 
@@ -125,14 +131,14 @@ class GoogleUsage:
     def _has_input(self) -> bool:
         return self._names.prompt in self._counts.known or self._names.total in self._counts.known
 
-    def _audio_of(self, names: tuple[str, ...]) -> int:
-        return sum(self._audio.get(name, 0) for name in names)
+    def _of(self, modality: str, names: tuple[str, ...]) -> int:
+        return sum(self._modal.get(name, {}).get(modality, 0) for name in names)
 
 
-def _audio_tokens(items: object, member: str) -> int:
-    total = 0
+def _by_modality(items: object, member: str) -> Mapping[str, int]:
+    tokens = dict.fromkeys(_PRICED_APART, 0)
     for item in as_items(items)[:_MAX_MODALITIES]:
         modality = as_map(item).get("modality")
-        if isinstance(modality, str) and modality.upper() == "AUDIO":
-            total += count(as_map(item).get(member)) or 0
-    return total
+        if isinstance(modality, str) and modality.upper() in tokens:
+            tokens[modality.upper()] += count(as_map(item).get(member)) or 0
+    return tokens

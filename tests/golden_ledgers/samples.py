@@ -33,7 +33,7 @@ from golden_ledgers.build import (
     spawn,
     start,
 )
-from golden_ledgers.contents import contents, contents_refused
+from golden_ledgers.contents import contents, contents_refused, rollback_refused, rolled_back
 from golden_ledgers.kept import cached
 from golden_ledgers.pooled import pooled
 
@@ -506,5 +506,7 @@ ALL = {
         pooled,
         contents,
         contents_refused,
+        rolled_back,
+        rollback_refused,
     )
 }

@@ -86,6 +86,8 @@ class Reason(StrEnum):
     NOT_SELECTED = "not-selected"
     GIT_METADATA = "git-metadata"
     PLAN_DIFFERS = "plan-differs"
+    NOTHING_CHANGED = "nothing-changed"
+    STILL_RUNNING = "still-running"
 
     # policy and start of a run
     POLICY_INVALID = "policy-invalid"

@@ -39,7 +39,7 @@ class RunRequest:
     the person named by flag; `protected` are selectors whose change is a violation beside the policy's own;
     `remarks` are sentences that belong into the record (an ignored policy key, say). `faults` make the run a drill.
     `http_proxy`: the boundary is the agent's proxy for other hosts. `snapshot`: keep the tree's contents before the
-    agent starts, up to these limits.
+    agent starts, up to these limits; `rollback_on_breach`: put it back from them when a cap ended the run.
     """
 
     argv: tuple[str, ...]
@@ -59,6 +59,7 @@ class RunRequest:
     http_proxy: bool = False
     faults: FaultPlan | None = None
     snapshot: SnapshotLimits | None = None
+    rollback_on_breach: bool = False
 
 
 class Signals(Protocol):

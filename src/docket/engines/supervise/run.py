@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryState, BoundaryWorld
@@ -109,7 +109,11 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
             run.session.ledger.append(wall_breach(run, state, watched.detail), control=True)
         run.session.ledger.append(ends.exit_payload(watched), control=True)
     after = measuring.measure(run, Phase.AFTER, root_identity=before.root)
-    measuring.compare(run, before, after)
+    differences = measuring.compare(run, before, after)
+    if run.request.rollback_on_breach and course.ending.breached is not None:
+        from docket.engines.supervise.rollback import roll_back  # noqa: PLC0415 - what a breach alone needs
+
+        roll_back(run, differences, course.ending.breached, is_anything_left=watched.survivors > 0)
     _remark_on_end(run, watched, course)
 
 
@@ -122,18 +126,19 @@ def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: Ex
     agent = launching.launch(run, planned, run_dir, boundary.session_url)
     try:
         watched = watch(run, agent, breached, boundary.refuse_further)
-        _remark_on_survivors(run, agent)
+        survivors = _remark_on_survivors(run, agent)
     finally:
         agent.close()
-    return watched
+    return replace(watched, survivors=survivors)
 
 
-def _remark_on_survivors(run: OpenRun, agent: Agent) -> None:
+def _remark_on_survivors(run: OpenRun, agent: Agent) -> int:
     survivors = agent.stop(StopPlan(grace_seconds=0)).survivors
     if survivors:
         sentence = f"{survivors} processes of the run could not be ended: they belong to another user, or hang"
         run.session.ledger.append(Note(code="survivors", message=sentence), control=True)
         run.world.watcher.warned(sentence)
+    return survivors
 
 
 def _settle(boundary: Boundary, course: _Course) -> None:

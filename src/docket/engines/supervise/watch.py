@@ -30,7 +30,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """How the agent's time ended; `stopped` says that docket ended it, `cap`, `detail` and `signal` why."""
+    """How the agent's time ended; `stopped` says that docket ended it, `cap`, `detail` and `signal` why.
+
+    `survivors` counts the processes of the run that could not be ended.
+    """
 
     cause: Cause
     exit: AgentExit
@@ -38,6 +41,7 @@ class Watched:
     detail: str = ""
     signal: int | None = None
     stopped: bool = False
+    survivors: int = 0
 
 
 class Breached:

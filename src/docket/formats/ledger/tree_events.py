@@ -77,6 +77,38 @@ class Omissions(Payload):
     omissions: tuple[OmittedPath, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackApplied(Payload):
+    """The tree was put back because a cap ended the run; at least one path was.
+
+    `trigger` is the cap, `record` the restore's record, which names every path; `refusals` are the first paths that
+    were not put back.
+    """
+
+    TYPE: ClassVar[str] = "x-docket.rollback-applied"
+    trigger: str
+    plan_sha256: Digest
+    restored: int
+    already: int
+    refused: int
+    kept: int
+    not_covered: int
+    record: str
+    refusals: tuple[OmittedPath, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollbackRefused(Payload):
+    """The tree was to be put back because a cap ended the run, and nothing of it was; `record` where it was tried."""
+
+    TYPE: ClassVar[str] = "x-docket.rollback-refused"
+    trigger: str
+    reason: str
+    detail: str
+    refused: int | None = None
+    record: str | None = None
+
+
 class Change(StrEnum):
     """How a path differs between two listings."""
 

@@ -26,7 +26,14 @@ from docket.formats.ledger.session_events import (
     SessionStart,
 )
 from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning, PoolEntered, PoolUse
-from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Omissions, SnapshotRefused
+from docket.formats.ledger.tree_events import (
+    FsChange,
+    FsSnapshot,
+    Omissions,
+    RollbackApplied,
+    RollbackRefused,
+    SnapshotRefused,
+)
 
 PAYLOADS: Mapping[str, type[Payload]] = {
     cls.TYPE: cls
@@ -35,7 +42,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
         ModelRequest, ModelResponse, ModelError, ModelDenied, OtherExchange, PriceRow, CacheHit, ComponentsHit,
         CapWarning, CapExceeded, Budget, NetDenied, NetAllowed, NetClosed, ToolCall, ToolResult,
         AssertedCall, PoolEntered, PoolUse, EvidenceGap, SessionEnd,
-        Paced, BreakerChange, FaultPlanned, FaultInjected, SnapshotRefused,
+        Paced, BreakerChange, FaultPlanned, FaultInjected, SnapshotRefused, RollbackApplied, RollbackRefused,
     )
 }  # fmt: skip
 

@@ -23,7 +23,6 @@ from docket.formats.shape import (
     instant,
     integer,
     mapping,
-    null,
     nullable,
     record,
     text,
@@ -78,6 +77,15 @@ _SNAPSHOT = record(
         "not_covered_count": nullable(count),
     },
 )
+_ROLLBACK = record(
+    {"applied": flag, "trigger": text},
+    {
+        **dict.fromkeys(("restored", "already", "refused", "kept", "not_covered"), count),
+        **dict.fromkeys(("reason", "detail", "record"), text),
+        "plan_sha256": digest,
+        "refusals": array(record({"reason": text}, {"path": text, "path_b64": text, "detail": text})),
+    },
+)
 _OPS = record(
     {
         "circuit_breaker": mapping(
@@ -106,7 +114,7 @@ _OPS = record(
             )
         ),
         "snapshot": nullable(_SNAPSHOT),
-        "rollback": null,
+        "rollback": nullable(_ROLLBACK),
     },
     {
         "chaos_run": constant(True),  # noqa: FBT003 - the value the member must hold

@@ -32,8 +32,15 @@ from docket.formats.ledger.session_events import (
     SessionEnd,
     SessionStart,
 )
-from docket.formats.ledger.spending_events import Budget
-from docket.formats.ledger.tree_events import FsSnapshot, Omissions, Phase, SnapshotRefused
+from docket.formats.ledger.spending_events import Budget, CapExceeded
+from docket.formats.ledger.tree_events import (
+    FsSnapshot,
+    Omissions,
+    Phase,
+    RollbackApplied,
+    RollbackRefused,
+    SnapshotRefused,
+)
 from docket.rules.checks.drills import DrillOrder
 from docket.rules.checks.tunnels import TunnelOrder
 
@@ -66,6 +73,13 @@ class SessionShape:
                 return f"the pass {payload.phase} stands without the pass before"
             if payload.phase is Phase.CONTENTS and "proc.spawn" in self.seen:
                 return "the contents were kept when the agent had been started"
+        elif isinstance(payload, (RollbackApplied, RollbackRefused)):
+            key = "rollback"
+            if f"{FsSnapshot.TYPE} {Phase.AFTER}" not in self.seen or "cap.exceeded" not in self.seen:
+                return "a rollback stands without a cap that was exceeded and the pass after"
+        elif isinstance(payload, CapExceeded):
+            self.seen.add(payload.TYPE)
+            return None
         elif isinstance(payload, (PolicyApplied, ProcSpawn, ProcExit, Budget, SessionEnd, SnapshotRefused)):
             key = payload.TYPE
         else:

@@ -32,7 +32,14 @@ from docket.formats.ledger.session_events import (
     SessionStart,
 )
 from docket.formats.ledger.spending_events import Budget, PoolEntered, PoolUse
-from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Omissions, SnapshotRefused
+from docket.formats.ledger.tree_events import (
+    FsChange,
+    FsSnapshot,
+    Omissions,
+    RollbackApplied,
+    RollbackRefused,
+    SnapshotRefused,
+)
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
@@ -144,6 +151,8 @@ class LedgerFold:
             FsSnapshot: self.tree.snapshot,
             Omissions: self.tree.omitted,
             SnapshotRefused: self.tree.snapshot_refused,
+            RollbackApplied: self.tree.rolled_back,
+            RollbackRefused: self.tree.rolled_back,
             PolicyViolation: self.tree.violation,
         }
 
@@ -172,7 +181,7 @@ class LedgerFold:
             "price_table": price_table(document, start.prices),
             "evidence": course.evidence(),
             "ops": self.operations.member(course.policy_document, calls.requests)
-            | {"snapshot": self.tree.snapshot_member()},
+            | {"snapshot": self.tree.snapshot_member(), "rollback": self.tree.rollback_member()},
             "isolation": course.isolation(),
             "pools": course.pools_member(),
             "limits_disclosure": disclosure(applying(self._facts(start))),

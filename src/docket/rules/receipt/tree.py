@@ -1,7 +1,8 @@
-"""The fold over the passes and changes of the watched tree: the receipt members `files` and `ops.snapshot`.
+"""The fold over the passes and changes of the watched tree: the receipt members `files` and two of `ops`.
 
 Rules (spec/receipt.md, Operations): `ops.snapshot` is null unless contents were asked for. It says `taken` only where
-the ledger has a pass whose contents are kept; the first paths that are not covered stand in it by name.
+the ledger has a pass whose contents are kept; the first paths that are not covered stand in it by name. `ops.rollback`
+says `applied` only where at least one path was put back.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from docket.formats.ledger.tree_events import (
     FsSnapshot,
     Omissions,
     Phase,
+    RollbackApplied,
+    RollbackRefused,
     SnapshotRefused,
 )
 from docket.formats.run.receipt import TOP_PATHS
@@ -33,6 +36,7 @@ class TreeFold:
     violations: Counter[str] = field(default_factory=Counter)
     not_covered: list[JsonValue] = field(default_factory=list)
     refused: SnapshotRefused | None = None
+    rollback: RollbackApplied | RollbackRefused | None = None
 
     def change(self, payload: FsChange) -> None:
         """Take one changed path."""
@@ -57,6 +61,16 @@ class TreeFold:
     def snapshot_refused(self, payload: SnapshotRefused) -> None:
         """Take the refusal of a snapshot."""
         self.refused = payload
+
+    def rolled_back(self, payload: RollbackApplied | RollbackRefused) -> None:
+        """Take what became of putting the tree back."""
+        self.rollback = payload
+
+    def rollback_member(self) -> dict[str, JsonValue] | None:
+        """Return the receipt member `ops.rollback`."""
+        if self.rollback is None:
+            return None
+        return {"applied": isinstance(self.rollback, RollbackApplied), **self.rollback.to_data()}
 
     @property
     def both_passes(self) -> bool:

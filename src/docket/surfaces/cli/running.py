@@ -77,6 +77,7 @@ class RunArguments:
     snapshot: bool
     snapshot_max_bytes: int | None
     snapshot_max_file_bytes: int | None
+    rollback_on_breach: bool
 
     def flags(self) -> dict[str, object]:
         """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
@@ -139,12 +140,14 @@ def build_request(asked: RunArguments) -> RunRequest:
         faults=None if asked.faults is None else fault_plan(asked.faults, asked.fault_seed),
         http_proxy=asked.http_proxy,
         snapshot=snapshot_limits(asked),
+        rollback_on_breach=asked.rollback_on_breach,
     )
 
 
 def snapshot_limits(asked: RunArguments) -> SnapshotLimits | None:
-    """Return how much a snapshot may hold, None where none is asked for; a limit that is named asks for one."""
-    if not asked.snapshot and asked.snapshot_max_bytes is None and asked.snapshot_max_file_bytes is None:
+    """Return how much a snapshot may hold, None for no snapshot; a limit that is named, or a rollback, asks for one."""
+    limits = (asked.snapshot_max_bytes, asked.snapshot_max_file_bytes)
+    if not asked.snapshot and not asked.rollback_on_breach and limits == (None, None):
         return None
     from docket.formats.tree.manifest import SnapshotLimits  # noqa: PLC0415 - a run without a snapshot never loads it
 

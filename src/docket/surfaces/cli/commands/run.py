@@ -67,6 +67,8 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
               help="Bytes it may hold, 1 GiB by default; more refuses the run. Means --snapshot.")  # fmt: skip
 @click.option("--snapshot-max-file-bytes", type=click.IntRange(min=0), metavar="N",
               help="Larger files are not kept; 256 MiB by default. Means --snapshot.")  # fmt: skip
+@click.option("--rollback-on-breach", is_flag=True,
+              help="Put the tree back when a cap ends the run. Means --snapshot.")  # fmt: skip
 @click.option(
     "--faults", metavar="RULES|FILE.toml", help="Make the run a drill: inject faults, as in status=529@calls=2."
 )

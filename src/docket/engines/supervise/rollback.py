@@ -1,0 +1,119 @@
+"""The rollback phase: a run that a cap ended gets its tree put back, when no process of it is left.
+
+Rules (spec/receipt.md, Operations):
+1. It is a restore like any other (engines.restore), over whatever stands there: what it displaces is kept beside its
+   record, and can be put back.
+2. That the tree was put back is recorded only where something of it was. Otherwise it is refused, with the reason.
+3. A failure here is recorded and told; it takes nothing from the rest of the run's record.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+from docket.engines.restore import Origin, Restored, RestoreWorld, Sources, Target, carry_out, proposal_of
+from docket.engines.supervise.session import OpenRun
+from docket.errors import DocketError
+from docket.formats.ledger.tree_events import OmittedPath, RollbackApplied, RollbackRefused
+from docket.formats.reason import Reason
+from docket.formats.run.receipt import TOP_PATHS
+from docket.formats.tree.changes import Difference
+from docket.formats.tree.restore_record import RestoredPath
+from docket.formats.tree.steps import StepStatus
+from docket.formats.visible import visible
+from docket.rules.tree.restore import Verb, intentions
+from docket.stores.snapshots import open_snapshot, snapshot_path
+
+_UNDONE = (StepStatus.REFUSED, StepStatus.FAILED, StepStatus.SKIPPED)
+
+
+def roll_back(run: OpenRun, differences: Sequence[Difference], trigger: str, *, is_anything_left: bool) -> None:
+    """Put the tree back and record what became of that; `trigger` is the cap that ended the run."""
+    event: RollbackApplied | RollbackRefused
+    if is_anything_left:
+        detail = "processes of the run are still there, and may go on writing"
+        event = RollbackRefused(trigger=trigger, reason=str(Reason.STILL_RUNNING), detail=detail)
+    elif not differences:
+        detail = "the run changed nothing that the passes saw"
+        event = RollbackRefused(trigger=trigger, reason=str(Reason.NOTHING_CHANGED), detail=detail)
+    else:
+        try:
+            event = _told(_restored(run, differences), trigger)
+        except DocketError as error:
+            event = RollbackRefused(trigger=trigger, reason=error.reason, detail=error.detail)
+    run.session.ledger.append(event, control=True)
+    run.world.watcher.warned(_sentence(event))
+
+
+def _restored(run: OpenRun, differences: Sequence[Difference]) -> Restored:
+    request, session = run.request, run.session
+    with ExitStack() as stack:
+        snapshot = open_snapshot(snapshot_path(request.layout, session.session_id))
+        stack.callback(snapshot.close)
+        changes = [difference.payload() for difference in differences]
+        sources = Sources(
+            origin=Origin(
+                session_id=session.session_id,
+                docket_number=session.docket_number,
+                manifest_sha256=snapshot.manifest_sha256,
+            ),
+            intentions=intentions(snapshot.manifest, changes, force=True),
+            contents=snapshot.contents,
+        )
+        target = Target(
+            root=os.fsencode(request.cwd),
+            identity=snapshot.manifest.head.root_identity,
+            layout=request.layout,
+            force=True,
+        )
+        return carry_out(proposal_of(sources, target), RestoreWorld(clock=run.world.clock, ids=run.world.ids))
+
+
+def _told(restored: Restored, trigger: str) -> RollbackApplied | RollbackRefused:
+    paths = restored.record.paths
+    undone = [item for item in paths if _is_undone(item)]
+    place = visible(os.fsencode(restored.record_path))
+    applied = restored.count(StepStatus.APPLIED)
+    if not applied:
+        detail = "nothing was put back" if not undone else f"nothing was put back: {_first(undone)}"
+        reason = undone[0].reason if undone else None
+        return RollbackRefused(
+            trigger=trigger,
+            reason=reason or str(Reason.NOTHING_CHANGED),
+            detail=detail,
+            refused=len(undone),
+            record=place,
+        )
+    return RollbackApplied(
+        trigger=trigger,
+        plan_sha256=restored.record.plan_sha256,
+        restored=applied,
+        already=restored.count(StepStatus.ALREADY),
+        refused=len(undone),
+        kept=sum(item.verb == Verb.KEEP for item in paths),
+        not_covered=sum(item.verb == Verb.NOT_COVERED for item in paths),
+        record=place,
+        refusals=tuple(
+            OmittedPath(path=item.path, reason=item.reason or str(Reason.NOT_COVERED), detail=item.detail)
+            for item in paths
+            if _is_undone(item) or item.verb == Verb.NOT_COVERED
+        )[:TOP_PATHS],
+    )
+
+
+def _is_undone(item: RestoredPath) -> bool:
+    return item.verb == Verb.REFUSED or item.status in _UNDONE
+
+
+def _first(undone: Sequence[RestoredPath]) -> str:
+    return f"{undone[0].path}: {undone[0].detail or undone[0].reason}"
+
+
+def _sentence(event: RollbackApplied | RollbackRefused) -> str:
+    if isinstance(event, RollbackRefused):
+        return f"the tree was not put back: {event.detail}"
+    missing = event.refused + event.not_covered
+    rest = f"; {missing:,} could not be" if missing else ""
+    return f"the tree was put back as it was before the run: {event.restored:,} paths{rest}"

@@ -137,7 +137,8 @@ def test_an_explicit_zero_is_a_zero() -> None:
         (
             {"promptTokenCount": 5, "candidatesTokenCount": 7,
              "promptTokensDetails": [{"modality": "AUDIO", "tokenCount": 9}, {"modality": "IMAGE", "tokenCount": 9}],
-             "candidatesTokensDetails": [{"modality": "AUDIO", "tokenCount": 3}, {"modality": "IMAGE", "tokenCount": 9}]},
+             "candidatesTokensDetails": [{"modality": "AUDIO", "tokenCount": 3},
+                                         {"modality": "IMAGE", "tokenCount": 9}]},
             Usage(input_tokens=5, output_tokens=7, audio_input_tokens=5, audio_output_tokens=3, image_output_tokens=4),
         ),
     ],

@@ -12,6 +12,7 @@ import pytest
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import encode_document
+from docket.formats.ledger.resilience_events import BreakerChange, BreakerState
 from docket.formats.ledger.session_events import EvidenceGap
 from docket.formats.ledger.spending_events import CapExceeded
 from docket.stores.layout import project_key
@@ -254,3 +255,24 @@ def test_a_sub_budget_that_is_reached_is_told_beside_a_run_that_goes_on(
     assert "is reached" not in said
     assert (document["state"], document["breached"]) == ("running", None)
     assert "cap max_usd of model *opus*: opus has had its share" in lines
+
+
+def test_each_upstream_of_a_provider_has_a_breaker_of_its_own(
+    project: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ledger = opened()
+    for host, state in (("a", BreakerState.OPEN), ("b", BreakerState.OPEN), ("c", BreakerState.CLOSED)):
+        upstream = f"https://{host}.example:443"
+        ledger.add(BreakerChange(provider="openai", upstream=upstream, state=state, failures=5, cooldown_ms=0))
+    project.put("0123456789ab", ledger, live=True)
+
+    assert run(["watch", "--once", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["breakers"] == [
+        {"provider": "openai", "upstream": "https://a.example:443", "state": "open"},
+        {"provider": "openai", "upstream": "https://b.example:443", "state": "open"},
+        {"provider": "openai", "upstream": "https://c.example:443", "state": "closed"},
+    ]
+    assert run(["watch", "--once"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "calls to openai (https://a.example:443), openai (https://b.example:443)" in out
+    assert "held back: they fail" in out

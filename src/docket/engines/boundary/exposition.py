@@ -81,9 +81,11 @@ class _Measures(Collector):
             ledger = measured.ledger
             yield GaugeMetricFamily("docket_ledger_events", "Durable events of the ledger.", value=ledger.events)
             yield GaugeMetricFamily("docket_ledger_bytes", "Durable bytes of the ledger.", value=ledger.size_bytes)
-        breaker = GaugeMetricFamily("docket_breaker_state", "0 closed, 1 half open, 2 open.", labels=["provider"])
-        for provider, known in sorted(measured.tally.breakers.items()):
-            breaker.add_metric([provider], _BREAKER[known])
+        breaker = GaugeMetricFamily(
+            "docket_breaker_state", "0 closed, 1 half open, 2 open.", labels=["provider", "upstream"]
+        )
+        for label, known in sorted(measured.tally.breakers.items()):
+            breaker.add_metric(label, _BREAKER[known])
         yield breaker
 
 

@@ -43,7 +43,7 @@ class ModelTally:
 
 @dataclass(slots=True)
 class Tally:
-    """Counts so far; `models` are by provider and model.
+    """Counts so far; `models` are by provider and model, `breakers` by provider and upstream.
 
     `latencies` has one count for each of LATENCY_BOUNDS_MS and one beyond them.
     """
@@ -57,7 +57,7 @@ class Tally:
     appended: int = 0
     latencies: list[int] = field(default_factory=lambda: [0] * (len(LATENCY_BOUNDS_MS) + 1))
     latency_sum_ms: int = 0
-    breakers: dict[str, BreakerState] = field(default_factory=dict)
+    breakers: dict[tuple[str, str], BreakerState] = field(default_factory=dict)
 
     def take(self, payload: Payload) -> None:
         """Take the next event that is recorded."""
@@ -99,7 +99,7 @@ class Tally:
         self.cache_hits[payload.provider] += 1
 
     def _breaker(self, payload: BreakerChange) -> None:
-        self.breakers[payload.provider] = payload.state
+        self.breakers[payload.provider, payload.upstream] = payload.state
 
     def _passed(self, _: OtherExchange) -> None:
         self.others += 1

@@ -98,7 +98,7 @@ class LiveFold:
     cache_hits: int = 0
     avoided: Usd = ZERO
     paced: int = 0
-    breakers: dict[str, BreakerState] = field(default_factory=dict)
+    breakers: dict[tuple[str, str], BreakerState] = field(default_factory=dict)
     pools: tuple[str, ...] = ()
     is_drill: bool = False
     events: int = 0
@@ -216,7 +216,7 @@ class LiveFold:
 
     def broke(self, payload: BreakerChange) -> None:
         """Take a change of an upstream's breaker."""
-        self.breakers[payload.provider] = payload.state
+        self.breakers[payload.provider, payload.upstream] = payload.state
 
     def entered(self, payload: PoolEntered) -> None:
         """Take a pool that the run is in."""

@@ -172,8 +172,9 @@ def around_summary(fold: LiveFold) -> str | None:
     """Return what stands around the calls: cache, pacing, breakers, pools, a drill; None where nothing does."""
     parts = [f"{plural(fold.cache_hits, 'answer')} from the cache (${fold.avoided} avoided)"] * bool(fold.cache_hits)
     parts += [f"{plural(fold.paced, 'call')} had to wait"] * bool(fold.paced)
-    open_ = [name for name, state in sorted(fold.breakers.items()) if state is not BreakerState.CLOSED]
-    parts += [f"calls to {', '.join(open_)} are held back: it fails"] * bool(open_)
+    open_ = [place for place, state in sorted(fold.breakers.items()) if state is not BreakerState.CLOSED]
+    named = ", ".join(f"{provider} ({upstream})" for provider, upstream in open_)
+    parts += [f"calls to {named} are held back: {'it fails' if len(open_) == 1 else 'they fail'}"] * bool(open_)
     parts += [f"in the pool{'s' * (len(fold.pools) > 1)} {', '.join(fold.pools)}"] * bool(fold.pools)
     parts += ["a drill: faults are injected"] * fold.is_drill
     return "; ".join(parts) or None
@@ -255,12 +256,9 @@ def latency_text(latency_ms: int | None) -> str:
 
 def document(frame: Frame) -> dict[str, JsonValue]:
     """Return a frame as JSON."""
-    fold, start, end = frame.fold, frame.fold.course.start, frame.fold.course.end
+    fold, end = frame.fold, frame.fold.course.end
     return {
-        "docket_number": None if start is None else start.docket_number,
-        "session_id": None if start is None else start.session_id,
-        "agent": None if start is None else start.agent,
-        "argv": None if start is None else list(start.argv),
+        **_began(fold),
         "state": str(frame.state),
         "started_at": fold.course.started_at or None,
         "last_at": fold.last_at or None,
@@ -269,17 +267,12 @@ def document(frame: Frame) -> dict[str, JsonValue]:
         "cost_usd": str(fold.spent),
         "held_usd": str(fold.held),
         "tokens": {name: fold.tokens[name] for name in ("input_tokens", "cached_input_tokens", "output_tokens")},
-        "calls": {
-            "settled": fold.calls,
-            "in_flight": len(fold.open),
-            "failed": dict(sorted(fold.errors.items())),
-            "denied": dict(sorted(fold.denials.items())),
-            "estimated": fold.estimated_calls,
-            "cache_hits": fold.cache_hits,
-            "paced": fold.paced,
-        },
+        "calls": _calls(fold),
         "avoided_cost_usd": str(fold.avoided),
-        "breakers": {name: str(state) for name, state in sorted(fold.breakers.items())},
+        "breakers": [
+            {"provider": provider, "upstream": upstream, "state": str(state)}
+            for (provider, upstream), state in sorted(fold.breakers.items())
+        ],
         "pools": list(fold.pools),
         "caps": {row.cap: {"used": row.used, "limit": row.limit, "permille": row.permille} for row in cap_rows(frame)},
         "last_calls": [_call(call) for call in fold.recent],
@@ -294,6 +287,28 @@ def document(frame: Frame) -> dict[str, JsonValue]:
         "exit_code": None if end is None else end.exit_code,
         "interrupted": None if end is None else end.interrupted,
         "other_live_runs": list(frame.others),
+    }
+
+
+def _began(fold: LiveFold) -> dict[str, JsonValue]:
+    start = fold.course.start
+    return {
+        "docket_number": None if start is None else start.docket_number,
+        "session_id": None if start is None else start.session_id,
+        "agent": None if start is None else start.agent,
+        "argv": None if start is None else list(start.argv),
+    }
+
+
+def _calls(fold: LiveFold) -> dict[str, JsonValue]:
+    return {
+        "settled": fold.calls,
+        "in_flight": len(fold.open),
+        "failed": dict(sorted(fold.errors.items())),
+        "denied": dict(sorted(fold.denials.items())),
+        "estimated": fold.estimated_calls,
+        "cache_hits": fold.cache_hits,
+        "paced": fold.paced,
     }
 
 

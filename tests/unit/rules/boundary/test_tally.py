@@ -73,11 +73,16 @@ def test_models_beyond_the_bound_are_one() -> None:
     assert sum(model.micros for model in tally.models.values()) == MAX_MODELS + 20
 
 
-def test_the_breaker_of_a_provider_is_its_last_state() -> None:
+def test_the_breaker_of_an_upstream_is_its_last_state() -> None:
     tally = Tally()
+    tally.take(
+        BreakerChange(provider="openai", upstream="https://y", state=BreakerState.OPEN, failures=5, cooldown_ms=0)
+    )
     for state in (BreakerState.OPEN, BreakerState.HALF_OPEN):
         tally.take(BreakerChange(provider="openai", upstream="https://x", state=state, failures=5, cooldown_ms=0))
-    assert tally.breakers == {"openai": BreakerState.HALF_OPEN}
+    assert tally.breakers == {
+        ("openai", "https://x"): BreakerState.HALF_OPEN, ("openai", "https://y"): BreakerState.OPEN,
+    }  # fmt: skip
 
 
 def test_replayed_replies_are_counted_by_provider_and_cost_nothing() -> None:

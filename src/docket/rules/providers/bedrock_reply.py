@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Protocol, Self
 
 from docket.rules.providers.bedrock_usage import METRICS, BedrockUsage
-from docket.rules.providers.body import BodyMeter, ReplyState
+from docket.rules.providers.body import BodyMeter, ReplyState, copied
 from docket.rules.providers.eventstream import Frame, FrameStream
 from docket.rules.providers.generic import BODY_MEMBERS, AnyState
 from docket.rules.providers.interface import Fields, Reading, StreamError, field_of, model_members
@@ -142,11 +142,7 @@ class ConverseState:
 
     def copy(self) -> Self:
         """Return an independent copy."""
-        other = type(self)()
-        for name in ConverseState.__slots__:
-            setattr(other, name, getattr(self, name))
-        other._usage = self._usage.copy()
-        return other
+        return copied(self, "_usage")
 
     def _ended(self, body: JsonMap) -> None:
         self._usage.converse(as_map(body.get("usage")))

@@ -14,7 +14,7 @@ What the events mean is a `ReplyState` of the wire format.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol, Self
+from typing import Protocol, Self, TypeVar
 
 from docket.rules.providers.interface import Reading
 from docket.rules.providers.json_scan import JsonMap, MemberScan, loads_lenient
@@ -22,6 +22,7 @@ from docket.rules.providers.json_values import JsonValues
 from docket.rules.providers.sse import EventStream
 
 Paths = tuple[tuple[str, ...], ...]
+_State = TypeVar("_State", bound="ReplyState")
 
 MAX_JSON_BYTES = 1024 * 1024
 _BEFORE_FIRST = b"\xef\xbb\xbf \t\r\n"
@@ -56,6 +57,16 @@ class ReplyState(Protocol):
     def copy(self) -> Self:
         """Return an independent copy."""
         ...
+
+
+def copied(state: _State, *apart: str) -> _State:
+    """Return a copy of a state of slots whose class takes no arguments; the members `apart` are copied themselves."""
+    other = type(state)()
+    for kind in type(state).__mro__:
+        for name in getattr(kind, "__slots__", ()):
+            value = getattr(state, name)
+            setattr(other, name, value.copy() if name in apart else value)
+    return other
 
 
 class BodyMeter:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.gemini_request import read_gemini_request
 from docket.rules.providers.gemini_usage import GENERATE, GoogleUsage
 from docket.rules.providers.interface import (
@@ -138,11 +138,7 @@ class GeminiState:
 
     def copy(self) -> GeminiState:
         """Return an independent copy."""
-        other = GeminiState()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        other._usage, other._searches = self._usage.copy(), dict(self._searches)
-        return other
+        return copied(self, "_usage", "_searches")
 
     def _candidate(self, candidate: JsonMap) -> None:
         place = candidate.get("index", 0)

@@ -8,7 +8,7 @@ Rules:
 from __future__ import annotations
 
 from docket.formats.run.usage import Usage
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.gemini import Gemini
 from docket.rules.providers.gemini_usage import GENERATE, GoogleUsage
 from docket.rules.providers.interface import Fields, Meter, Reading, StreamError, model_members
@@ -83,10 +83,7 @@ class BatchState:
 
     def copy(self) -> BatchState:
         """Return an independent copy."""
-        other = BatchState()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        return other
+        return copied(self)
 
     def _add(self, response: JsonMap) -> None:
         counts = GoogleUsage(GENERATE)

@@ -9,7 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.counts import count
 from docket.rules.providers.gemini_usage import INTERACTIONS, GoogleUsage
 from docket.rules.providers.interface import (
@@ -141,11 +141,7 @@ class InteractionState:
 
     def copy(self) -> InteractionState:
         """Return an independent copy."""
-        other = InteractionState()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        other._usage = self._usage.copy()
-        return other
+        return copied(self, "_usage")
 
     def _interaction(self, interaction: JsonMap) -> None:
         self._model = interaction.get("model") or interaction.get("agent") or self._model

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from docket.formats.run.usage import Usage
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.counts import Counts, count
 from docket.rules.providers.estimate import BYTES_PER_TOKEN
 from docket.rules.providers.interface import (
@@ -136,11 +136,7 @@ class OllamaState:
 
     def copy(self) -> OllamaState:
         """Return an independent copy."""
-        other = OllamaState()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        other._counts = self._counts.copy()
-        return other
+        return copied(self, "_counts")
 
     def _total(self) -> Usage | None:
         if self._not_run:

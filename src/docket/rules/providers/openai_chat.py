@@ -10,7 +10,7 @@ Rules:
 from __future__ import annotations
 
 from docket.formats.run.usage import Usage
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.counts import Counts, upstream_cost
 from docket.rules.providers.interface import (
     NO_TARGET,
@@ -123,11 +123,7 @@ class ChatState:
 
     def copy(self) -> ChatState:
         """Return an independent copy."""
-        other = ChatState()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        other._usage = self._usage.copy()
-        return other
+        return copied(self, "_usage")
 
     def _common(self, event: JsonMap) -> None:
         self._model = event.get("model") or self._model

@@ -14,7 +14,7 @@ from math import ceil, isfinite
 from typing import NamedTuple
 
 from docket.formats.run.usage import Usage
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.counts import Counts, count, upstream_cost
 from docket.rules.providers.interface import (
     NO_TARGET,
@@ -145,11 +145,7 @@ class ResponsesState:
 
     def copy(self) -> ResponsesState:
         """Return an independent copy."""
-        other = ResponsesState()
-        for name in self.__slots__:
-            setattr(other, name, getattr(self, name))
-        other._usage = self._usage.copy()
-        return other
+        return copied(self, "_usage")
 
     def _response(self, response: JsonMap) -> None:
         self._model = response.get("model") or self._model

@@ -18,7 +18,7 @@ from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget
 from docket.rules.providers.openai_chat import OpenAiChat
 from docket.rules.providers.openai_responses import OpenAiResponses
 from docket.rules.providers.registry import provider
-from docket.rules.providers.request import MAX_PARSED_BYTES
+from docket.rules.providers.request import MAX_PARSED_BYTES, fingerprint
 
 
 def messages(**members: object) -> RequestFacts:
@@ -291,6 +291,14 @@ def test_a_billing_line_in_a_plain_system_text_stays() -> None:
 def test_the_fingerprint_of_a_known_body() -> None:
     # SHA-256 of {"messages":[],"model":"gpt-4.1"}, worked out with sha256sum.
     assert chat(messages=[], user="someone").fingerprint == "0349b4c97e9dcd68"
+
+
+def test_the_fingerprint_of_what_is_too_deep_to_be_written_again_is_the_bodys() -> None:
+    deep: object = 1
+    for _ in range(100_000):
+        deep = [deep]
+    # SHA-256 of the five bytes, worked out with sha256sum.
+    assert fingerprint(b"a bod", {"messages": deep}) == "0de5acb873f84833"
 
 
 def test_names_of_models() -> None:

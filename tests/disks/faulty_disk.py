@@ -73,10 +73,10 @@ class FaultyFolder:
     def path(self) -> Path:
         return self._inner.path
 
-    def folder(self, name: str, *, create: bool = False) -> FaultyFolder:
+    def folder(self, name: str, *, create: bool = False, durable: bool = True) -> FaultyFolder:
         if create:
             self._disk.step("make", name)
-        return FaultyFolder(self._disk, self._inner.folder(name, create=create))
+        return FaultyFolder(self._disk, self._inner.folder(name, create=create, durable=durable))
 
     def create(self, name: str) -> FaultyFile:
         self._disk.step("create", name)

@@ -239,13 +239,14 @@ class MemoryFolder:
     def path(self) -> Path:
         return self._path
 
-    def folder(self, name: str, *, create: bool = False) -> MemoryFolder:
+    def folder(self, name: str, *, create: bool = False, durable: bool = True) -> MemoryFolder:
         with self._disk.lock:
             found = self._entries(name).get(name)
             if found is None and create:
                 found = FolderNode(self._disk.number())
                 self._change({**self.node.entries, name: found})
-                self.sync()
+                if durable:
+                    self.sync()
             if isinstance(found, FolderNode):
                 return MemoryFolder(self._disk, found, self._path / name)
             if isinstance(found, OtherNode) and found.reason is Reason.IS_A_SYMLINK:

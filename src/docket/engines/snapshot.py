@@ -100,6 +100,7 @@ SnapshotOutcome: TypeAlias = SnapshotTaken | SnapshotRefused
 class _Measured:
     """What a listing holds for a snapshot: the contents it names, and sizes by file, a file of several names once."""
 
+    listing: Listing
     addresses: tuple[Address, ...]
     files: int
     bytes_watched: int
@@ -111,7 +112,7 @@ def take_snapshot(request: SnapshotRequest, world: SnapshotWorld) -> SnapshotOut
 
     UnavailableError where the tree or the state folder cannot be had, or the disk is full: nothing is left then.
     """
-    first = world.observe(_pass(request, unread=True))
+    first = _measure(world.observe(_pass(request, unread=True)), request.limits)
     refused = _refusal(request, first)
     if refused is not None:
         return refused
@@ -138,36 +139,40 @@ def _pass(request: SnapshotRequest, *, unread: bool = False, draft: SnapshotDraf
     )
 
 
-def _fill(request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, first: Listing) -> SnapshotOutcome:
+def _fill(request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, first: _Measured) -> SnapshotOutcome:
     short = _no_room(request, world, draft, first)
     if short is not None:
         return short
-    listing = first if _is_known(first, draft, request.limits) else world.observe(_pass(request, draft=draft))
+    measured = first if _is_known(first, draft) else _read(request, world, draft)
     for _ in range(MAX_PASSES):
-        refused = _refusal(request, listing)
+        refused = _refusal(request, measured)
         if refused is not None:
             return refused
-        measured = _measure(listing, request.limits)
         linked = draft.link(measured.addresses)
         if not linked.lost:
-            return _published(request, world, draft, (listing, measured, linked.shared_bytes))
-        listing = world.observe(_pass(request, draft=draft))
+            return _published(request, world, draft, (measured, linked.shared_bytes))
+        measured = _read(request, world, draft)
     raise UnavailableError(
         Reason.CONTENT_DAMAGED, "the contents of an earlier snapshot changed while they were being shared"
     )
 
 
-def _is_known(listing: Listing, draft: SnapshotDraft, limits: SnapshotLimits) -> bool:
+def _read(request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft) -> _Measured:
+    return _measure(world.observe(_pass(request, draft=draft)), request.limits)
+
+
+def _is_known(measured: _Measured, draft: SnapshotDraft) -> bool:
     """Whether nothing need be read: every digest is known, and every content stands in an earlier snapshot."""
-    if _UNKNOWN in listing.document:
-        return False
-    return draft.batch.knows(bytes.fromhex(item.sha256) for item in _measure(listing, limits).addresses)
+    return _UNKNOWN not in measured.listing.document and len(draft.batch.known(measured.addresses)) == len(
+        measured.addresses
+    )
 
 
 def _published(
-    request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, found: tuple[Listing, _Measured, int]
+    request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, found: tuple[_Measured, int]
 ) -> SnapshotTaken:
-    listing, measured, bytes_shared = found
+    measured, bytes_shared = found
+    listing = measured.listing
     bytes_stored = sum(address.size for address in measured.addresses)
     head = ManifestHead(
         session_id=request.session_id,
@@ -192,13 +197,13 @@ def _published(
         bytes_watched=measured.bytes_watched,
         bytes_stored=bytes_stored,
         bytes_shared=bytes_shared,
-        not_covered=(*listing.omissions, *_beyond(listing, request.limits, measured)),
+        not_covered=(*listing.omissions, *_beyond(measured, request.limits)),
     )
 
 
-def _beyond(listing: Listing, limits: SnapshotLimits, measured: _Measured) -> Iterator[Omission]:
+def _beyond(measured: _Measured, limits: SnapshotLimits) -> Iterator[Omission]:
     """Yield the files that are larger than the snapshot takes."""
-    for line in listing.lines() if measured.beyond else ():
+    for line in measured.listing.lines() if measured.beyond else ():
         found = _FILE.search(line + b"\n")
         if found is not None and int(found[2]) > limits.max_file_bytes:
             record = decode_record(line)
@@ -217,6 +222,7 @@ def _measure(listing: Listing, limits: SnapshotLimits) -> _Measured:
                 bytes_watched -= item.size
             seen.add(item.identity)
     return _Measured(
+        listing=listing,
         addresses=tuple(Address(Digest(digest.decode()), size) for digest, size in dict.fromkeys(kept)),
         files=len(kept),
         bytes_watched=bytes_watched,
@@ -224,36 +230,31 @@ def _measure(listing: Listing, limits: SnapshotLimits) -> _Measured:
     )
 
 
-def _refusal(request: SnapshotRequest, listing: Listing) -> SnapshotRefused | None:
-    limits, measured = request.limits, _measure(listing, request.limits)
-    counts = listing.counts
+def _refusal(request: SnapshotRequest, measured: _Measured) -> SnapshotRefused | None:
+    limits, counts = request.limits, measured.listing.counts
     entries = counts.files + counts.directories + counts.symlinks
     if measured.bytes_watched > limits.max_bytes:
         detail = f"the snapshot needs {measured.bytes_watched:,} bytes and may have {limits.max_bytes:,}"
-        return _refused(listing, Reason.TOO_LARGE, detail, (measured.bytes_watched, limits.max_bytes))
+        return _refused(measured.listing, Reason.TOO_LARGE, detail, (measured.bytes_watched, limits.max_bytes))
     if entries > limits.max_entries:
         detail = f"the snapshot needs {entries:,} entries and may have {limits.max_entries:,}"
-        return _refused(listing, Reason.TOO_LARGE, detail, (entries, limits.max_entries))
+        return _refused(measured.listing, Reason.TOO_LARGE, detail, (entries, limits.max_entries))
     return None
 
 
 def _no_room(
-    request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, listing: Listing
+    request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, measured: _Measured
 ) -> SnapshotRefused | None:
     """Refuse what the disk cannot hold; what it says only counts where it says it."""
     try:
-        allowed = world.free(request.layout.state) - RESERVE_BYTES
+        allowed = max(world.free(request.layout.state) - RESERVE_BYTES, 0)
     except OSError:
         return None
-    addresses = _measure(listing, request.limits).addresses
-    known = sum(address.size for address in draft.batch.known(addresses))
-    needed = _measure(listing, request.limits).bytes_watched - known
-    if needed <= max(allowed, 0):
+    needed = measured.bytes_watched - sum(address.size for address in draft.batch.known(measured.addresses))
+    if needed <= allowed:
         return None
-    detail = (
-        f"the snapshot needs {needed:,} bytes and the disk of {request.layout.state} has {max(allowed, 0):,} for it"
-    )
-    return _refused(listing, Reason.NO_SPACE, detail, (needed, max(allowed, 0)))
+    detail = f"the snapshot needs {needed:,} bytes and the disk of {request.layout.state} has {allowed:,} for it"
+    return _refused(measured.listing, Reason.NO_SPACE, detail, (needed, allowed))
 
 
 def _refused(listing: Listing, reason: Reason, detail: str, numbers: tuple[int, int]) -> SnapshotRefused:

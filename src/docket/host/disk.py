@@ -177,7 +177,7 @@ class SystemFolder(_Descriptor):
 
     __slots__ = ()
 
-    def folder(self, name: str, *, create: bool = False) -> SystemFolder:
+    def folder(self, name: str, *, create: bool = False, durable: bool = True) -> SystemFolder:
         """openat with O_DIRECTORY and O_NOFOLLOW, after mkdirat if asked."""
         path = self._path / _component(name)
         if create and self.identity(name) is None:
@@ -188,7 +188,8 @@ class SystemFolder(_Descriptor):
                     pass  # made by another run at the same moment; opening it says what it is
                 else:
                     _open_up(name, self._descriptor)
-                    self.sync()
+                    if durable:
+                        self.sync()
         return SystemFolder(_open_folder(name, path, self._descriptor), path)
 
     def create(self, name: str) -> SystemFile:
@@ -200,8 +201,7 @@ class SystemFolder(_Descriptor):
 
     def open(self, name: str, *, writable: bool = False) -> SystemFile:
         """openat without following and without waiting for a FIFO's other end."""
-        path = self._path / _component(name)
-        return _open_file(name, path, self._descriptor, writable=writable)
+        return _open_file(name, self._path / _component(name), self._descriptor, writable=writable)
 
     def replace(self, name: str, new_name: str) -> None:
         """renameat."""
@@ -263,27 +263,32 @@ class SystemFolder(_Descriptor):
 
     def move(self, name: str, into: Folder, new_name: str) -> None:
         """renameat."""
-        with reported("rename", into.path / _component(new_name)):
-            os.rename(_component(name), new_name, src_dir_fd=self._descriptor, dst_dir_fd=_descriptor_of(into))
+        here, target, names = self._descriptor, _descriptor_of(into), (_component(name), _component(new_name))
+        try:
+            os.rename(*names, src_dir_fd=here, dst_dir_fd=target)
+        except OSError as error:
+            raise unavailable(error, "rename", into.path / new_name) from error
 
     def link(self, name: str, into: Folder, new_name: str) -> None:
         """linkat."""
-        target = _descriptor_of(into)
-        with reported("link", into.path / _component(new_name)):
-            os.link(_component(name), new_name, src_dir_fd=self._descriptor, dst_dir_fd=target, follow_symlinks=False)
+        here, target, names = self._descriptor, _descriptor_of(into), (_component(name), _component(new_name))
+        try:
+            os.link(*names, src_dir_fd=here, dst_dir_fd=target, follow_symlinks=False)
+        except OSError as error:
+            raise unavailable(error, "link", into.path / new_name) from error
 
     def look(self, name: str) -> FileFigures | None:
         """fstatat."""
         try:
-            with reported("look at", self._path / _component(name)):
-                status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
-        except UnavailableError as error:
-            if error.reason == Reason.NOT_FOUND:
-                return None
-            raise
-        identity, mode = FileIdentity(status.st_dev, status.st_ino), status.st_mode
-        kind = stat.S_ISREG(mode), stat.S_ISDIR(mode)
-        return FileFigures(identity, *kind, status.st_size, status.st_nlink, status.st_mtime_ns)
+            status = os.stat(_component(name), dir_fd=self._descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise unavailable(error, "look at", self._path / name) from error
+        kind = stat.S_ISREG(status.st_mode), stat.S_ISDIR(status.st_mode)
+        return FileFigures(
+            FileIdentity(status.st_dev, status.st_ino), *kind, status.st_size, status.st_nlink, status.st_mtime_ns
+        )
 
     def remove_folder(self, name: str) -> None:
         """rmdir."""
@@ -310,9 +315,9 @@ SYSTEM_DISK = SystemDisk()
 
 
 def _open_file(name: str, path: Path, dir_fd: int, *, writable: bool) -> SystemFile:
-    flags = os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY
+    flags = (os.O_RDWR | os.O_APPEND if writable else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     with reported("open", path):
-        descriptor = os.open(name, flags | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK, dir_fd=dir_fd)
+        descriptor = os.open(name, flags, dir_fd=dir_fd)
     opened = SystemFile(descriptor, path)
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
@@ -381,17 +386,6 @@ def _component(name: str) -> str:
 
 
 __all__ = [
-    "FILE_MODE",
-    "FOLDER_MODE",
-    "SYSTEM_DISK",
-    "Disk",
-    "FileFigures",
-    "FileIdentity",
-    "Folder",
-    "StoredFile",
-    "SystemDisk",
-    "SystemFile",
-    "SystemFolder",
-    "reported",
-    "unavailable",
-]
+    "FILE_MODE", "FOLDER_MODE", "SYSTEM_DISK", "Disk", "FileFigures", "FileIdentity", "Folder", "StoredFile",
+    "SystemDisk", "SystemFile", "SystemFolder", "create_file", "reported", "unavailable",
+]  # fmt: skip

@@ -92,8 +92,11 @@ class Folder(Protocol):
         """Where it was opened, for messages."""
         ...
 
-    def folder(self, name: str, *, create: bool = False) -> Folder:
-        """Open a folder inside, made first where `create` asks for it and it is missing."""
+    def folder(self, name: str, *, create: bool = False, durable: bool = True) -> Folder:
+        """Open a folder inside, made first where `create` asks for it and it is missing.
+
+        One that is made with `durable` false stands for good only once this folder is synced.
+        """
         ...
 
     def create(self, name: str) -> StoredFile:

@@ -65,10 +65,6 @@ class BlobBatch:
         """Take these contents as not known: what was to be shared is not to be had."""
         self._known -= {bytes.fromhex(digest) for digest in digests}
 
-    def knows(self, digests: Iterable[bytes]) -> bool:
-        """Whether every one of these contents stands in an earlier store."""
-        return self._known.issuperset(digests)
-
     def known(self, addresses: Iterable[Address]) -> list[Address]:
         """Return those of `addresses` that stand in an earlier store."""
         return [address for address in addresses if bytes.fromhex(address.sha256) in self._known]
@@ -128,7 +124,7 @@ class BlobBatch:
             self._partials.sync_everything()
         new_bytes = 0
         for fan, members in groupby(rows, key=lambda row: blob_parts(row[0])[0]):
-            with blobs.folder(fan, create=True) as inner:
+            with blobs.folder(fan, create=True, durable=False) as inner:
                 new_bytes += sum(self._name(inner, *row) for row in members)
         return new_bytes
 
@@ -168,7 +164,7 @@ def link_earlier(wanted: Iterable[Address], earlier: Folder, blobs: Folder) -> L
     `blobs` cannot be written.
     """
     shared_bytes, lost = 0, set[str]()
-    ordered = sorted(wanted)
+    ordered = sorted(wanted, key=lambda address: address.sha256)
     for fan, members in groupby(ordered, key=lambda address: blob_parts(address.sha256)[0]):
         addresses = list(members)
         try:
@@ -176,7 +172,7 @@ def link_earlier(wanted: Iterable[Address], earlier: Folder, blobs: Folder) -> L
         except UnavailableError:
             lost.update(address.sha256 for address in addresses)
             continue
-        with source, blobs.folder(fan, create=True) as target:
+        with source, blobs.folder(fan, create=True, durable=False) as target:
             for address in addresses:
                 if _share(address, source, target):
                     shared_bytes += address.size

@@ -58,7 +58,8 @@ def listed() -> Listing:
         SymlinkEntry(path=RelPath(b"l"), target=b"\xff"),
         SymlinkEntry(path=RelPath(b"m"), target=b'","target":"x'),
         Omission(
-            path=RelPath(b'o","reason":"excluded'), reason=Reason.SPECIAL_FILE, detail="a pipe", kind=Kind.FIFO, mode=0o600
+            path=RelPath(b'o","reason":"excluded'), reason=Reason.SPECIAL_FILE, detail="a pipe", kind=Kind.FIFO,
+            mode=0o600,
         ),
         Omission(path=RelPath(b"u"), reason=Reason.UNREADABLE),
         Omission(path=RelPath(b"z"), reason=Reason.UNREADABLE, detail="no", kind=Kind.FILE, mode=0, size=4),

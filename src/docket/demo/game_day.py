@@ -35,6 +35,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
 from docket.formats.visible import visible
 from docket.host.disk import SYSTEM_DISK
+from docket.host.durable import publish
 from docket.rules.drills.facts import facts_of
 from docket.rules.drills.judging import Served, judge
 from docket.rules.drills.phases import Kind, Phase
@@ -89,44 +90,69 @@ class _TerminatedError(KeyboardInterrupt):
     """Raised by SIGTERM."""
 
 
+@dataclass(slots=True)
+class _Course:
+    """What has become of the phases so far; `stopped` says why no further one is run."""
+
+    reports: list[PhaseReport] = field(default_factory=list)
+    missing: list[tuple[str, str]] = field(default_factory=list)
+    ended_by: int | None = None
+    stopped: str = ""
+
+
 def run_game_day(options: GameDayOptions, tell: Callable[[Told], None]) -> tuple[GameDay, int | None]:
     """Run the phases; return the game day and the signal that ended it early. Both files are written in any case.
 
     To be called in the main thread, which takes signals.
     """
     _prepare(options)
-    reports: list[PhaseReport] = []
-    missing: list[tuple[str, str]] = []
-    ended_by, stopped = None, ""
-    before = signal.signal(signal.SIGTERM, _terminate)
+    course = _Course()
     try:
-        for phase in options.phases:
-            if stopped:
-                missing.append((phase.name, stopped))
-                continue
-            tell(Told(phase=phase))
-            try:
-                report = _run_phase(phase, options)
-            except KeyboardInterrupt as interruption:
-                ended_by = signal.SIGTERM if isinstance(interruption, _TerminatedError) else signal.SIGINT
-                stopped = "interrupted"
-                missing.append((phase.name, stopped))
-            except DocketError as error:
-                missing.append((phase.name, error.detail))
-                tell(Told(phase=phase, problem=error.detail))
-            else:
-                reports.append(report)
-                tell(Told(phase=phase, report=report))
-                if phase.kind is Kind.BASELINE and not report.judgement.fine:
-                    stopped = "the agent fails without any fault"
+        with _terminations():
+            for phase in options.phases:
+                _play(phase, options, tell, course)
     finally:
         # Where nobody reads what is told any more, too.
-        signal.signal(signal.SIGTERM, before)
-        left = options.phases[len(reports) + len(missing) :]
-        day = _day(options, tuple(reports), (*missing, *((phase.name, "interrupted") for phase in left)))
-        _write(options.out / "game-day.json", encode_document(day.to_json()))
-        _write(options.out / "post-mortem.md", markdown(day).encode("utf-8", "backslashreplace"))
-    return day, ended_by
+        left = options.phases[len(course.reports) + len(course.missing) :]
+        missing = (*course.missing, *((phase.name, "interrupted") for phase in left))
+        day = _day(options, tuple(course.reports), missing)
+        with SYSTEM_DISK.folder(options.out) as folder:
+            publish(folder, "game-day.json", encode_document(day.to_json()))
+            publish(folder, "post-mortem.md", markdown(day).encode("utf-8", "backslashreplace"))
+    return day, course.ended_by
+
+
+def _play(phase: Phase, options: GameDayOptions, tell: Callable[[Told], None], course: _Course) -> None:
+    if course.stopped:
+        course.missing.append((phase.name, course.stopped))
+        return
+    tell(Told(phase=phase))
+    try:
+        report = _run_phase(phase, options)
+    except KeyboardInterrupt as interruption:
+        course.ended_by = signal.SIGTERM if isinstance(interruption, _TerminatedError) else signal.SIGINT
+        course.stopped = "interrupted"
+        course.missing.append((phase.name, course.stopped))
+    except DocketError as error:
+        course.missing.append((phase.name, error.detail))
+        tell(Told(phase=phase, problem=error.detail))
+    else:
+        course.reports.append(report)
+        tell(Told(phase=phase, report=report))
+        if phase.kind is Kind.BASELINE and not report.judgement.fine:
+            course.stopped = "the agent fails without any fault"
+
+
+@contextmanager
+def _terminations() -> Iterator[None]:
+    """Have SIGTERM raise in this thread, and give it back to whoever had it."""
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        signal.signal(signal.SIGTERM, _terminate)
+        yield
+    finally:
+        # A handler that was not set from Python cannot be set from here.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -360,10 +386,3 @@ def _last_line(log: Path) -> str:
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else "it said nothing"
     return "its log cannot be read"
-
-
-def _write(path: Path, data: bytes) -> None:
-    try:
-        path.write_bytes(data)
-    except OSError as error:
-        raise UnavailableError(Reason.WRITE_FAILED, f"{path} cannot be written: {error.strerror}") from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from docket.surfaces.cli.options import dollars
 from docket.surfaces.cli.project import current_folder, layout_at
 
 if TYPE_CHECKING:
-    from docket.demo.game_day import Told
+    from docket.demo.game_day import GameDayOptions, Told
     from docket.rules.drills.post_mortem import GameDay, PhaseReport
 
 
@@ -51,7 +52,23 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
       docket game-day --phases rate-limit,reset -- codex exec "add a changelog entry"
       docket game-day --online --max-usd 0.50 -- aider --message "rename Foo to Bar" foo.py
     """
-    from docket.demo.game_day import GameDayOptions, run_game_day  # noqa: PLC0415 - not needed for --help
+    from docket.demo.game_day import run_game_day  # noqa: PLC0415 - not needed for --help
+
+    asked = _asked(command, options)
+    shown = _Phases(len(asked.phases), silent=bool(options["as_json"]))
+    day, ended_by = run_game_day(asked, shown.show)
+    if options["as_json"]:
+        console.result(console.as_json(day.to_json() | {"out": str(asked.out)}))
+    else:
+        _sum_up(day, asked.out)
+    if ended_by is not None:
+        return exits.SIGNAL_BASE + ended_by
+    return exits.FAILED if day.findings else exits.UNAVAILABLE if day.missing else exits.OK
+
+
+def _asked(command: tuple[str, ...], options: Mapping[str, object]) -> GameDayOptions:
+    """Return what the command line asks for; UsageError says what is wrong with it."""
+    from docket.demo.game_day import GameDayOptions  # noqa: PLC0415 - not needed for --help
     from docket.rules.drills.phases import chosen  # noqa: PLC0415 - as above
     from docket.rules.policy.override import Overrides  # noqa: PLC0415 - as above
 
@@ -67,7 +84,7 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
     project = current_folder()
     layout = None if options["out"] is not None else layout_at(project, None)
     out = options["out"] if layout is None else layout.docket_dir / "game-days" / re.sub(r"[-:]", "", now[:19])
-    asked = GameDayOptions(
+    return GameDayOptions(
         phases=chosen(name.strip() for name in str(options["phases"] or "").split(",") if name.strip()),
         command=command,
         out=Path(str(out)).absolute(),
@@ -79,15 +96,6 @@ def game_day(command: tuple[str, ...], **options: object) -> int:
         max_minutes=str(options["max_minutes"]),
         max_usd=None if max_usd is None else str(dollars("--max-usd", str(max_usd))),
     )
-    shown = _Phases(len(asked.phases), silent=bool(options["as_json"]))
-    day, ended_by = run_game_day(asked, shown.show)
-    if options["as_json"]:
-        console.result(console.as_json(day.to_json() | {"out": str(asked.out)}))
-    else:
-        _sum_up(day, asked.out)
-    if ended_by is not None:
-        return exits.SIGNAL_BASE + ended_by
-    return exits.FAILED if day.findings else exits.UNAVAILABLE if day.missing else exits.OK
 
 
 class _Phases:

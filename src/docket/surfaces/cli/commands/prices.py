@@ -114,11 +114,7 @@ def import_(file: Path, *, dry_run: bool, as_json: bool) -> int:
         kept = {**new.book.session_members(), "kept": not dry_run, "left_out": new.left_out}
         console.result(console.as_json({**kept, "changes": [change.to_json() for change in changes]}))
         return exits.OK
-    for change in changes[:_SHOWN_CHANGES]:
-        console.result(console.plain(_told(change)))
-    if len(changes) > _SHOWN_CHANGES:
-        console.result(f"and {len(changes) - _SHOWN_CHANGES} more; --json shows all")
-    console.result(f"{len(changes)} of the models' standard rows differ from the prices held until now")
+    _show_changes(changes)
     if new.left_out:
         left = "1 entry" if new.left_out == 1 else f"{new.left_out} entries"
         console.say(f"{left} of the file without a price for tokens or audio left out")
@@ -127,6 +123,14 @@ def import_(file: Path, *, dry_run: bool, as_json: bool) -> int:
         console.plain(f"{file} ({new.form}) {done} as {folder / IMPORTED_NAME}; docket prices reset removes it")
     )
     return exits.OK
+
+
+def _show_changes(changes: Sequence[PriceChange]) -> None:
+    for change in changes[:_SHOWN_CHANGES]:
+        console.result(console.plain(_told(change)))
+    if len(changes) > _SHOWN_CHANGES:
+        console.result(f"and {len(changes) - _SHOWN_CHANGES} more; --json shows all")
+    console.result(f"{len(changes)} of the models' standard rows differ from the prices held until now")
 
 
 @prices.command()

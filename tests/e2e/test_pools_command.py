@@ -34,7 +34,7 @@ def test_a_pool_is_set_changed_shown_and_removed(lab):
     assert "daily $20.00, total $500.00" in done.stderr
     shown = lab.docket("pools", "show", "team").stdout.splitlines()
     assert shown == [
-        "team: 0 runs hold $0.00",
+        "team: no run is in it",
         "  daily: $0.00 of $20.00 used",
         "  total: $0.00 of $500.00 used",
     ]

@@ -125,7 +125,7 @@ BESIDE = {
     "pools": [{"pool": "team", "spent_usd": "0.049500"}, {"pool": "daily", "spent_usd": None}],
     "ops": {
         "rate_limiter": {"waited": 1, "waited_ms": 1500, "refused": 4},
-        "circuit_breaker": {"openai": {"openings": 2, "state": "closed"}},
+        "circuit_breaker": {"groq": {"openings": 1, "state": "open"}, "openai": {"openings": 2, "state": "closed"}},
         "chaos_run": True,
         "fault_injection": {"injections": 5},
     },
@@ -138,7 +138,7 @@ def test_what_stood_beside_the_calls_has_lines_of_its_own():
     assert said["Kept"] == "2 responses (1,400 bytes), 1 to the policy's size, 3 could not be kept"
     assert said["Pools"] == "team $0.049500 by this run; daily $0.00 by this run"
     assert said["Pace"] == "1 call waited 1.5 s in all, 4 turned away"
-    assert said["Breaker"] == "openai opened 2 times, closed at the end"
+    assert said["Breaker"] == "groq opened 1 time, open at the end; openai opened 2 times, closed at the end"
     assert said["Drill"] == "this run is one: 5 faults injected"
     assert text.summary(BESIDE)[2] == "cache: 3 calls answered again, $0.028700 not spent"
     assert "Cache" in markdown.report(BESIDE)

@@ -76,7 +76,7 @@ def _breakers(document: JsonObject) -> str:
     found = figures.part(document, "ops", "circuit_breaker")
     breakers = found if isinstance(found, Mapping) else {}
     return "; ".join(
-        f"{name} opened {figures.count(document, 'ops', 'circuit_breaker', name, 'openings'):,} times, "
+        f"{name} opened {figures.plural(figures.count(document, 'ops', 'circuit_breaker', name, 'openings'), 'time')}, "
         f"{figures.text(document, 'ops', 'circuit_breaker', name, 'state')} at the end"
         for name in breakers
     )

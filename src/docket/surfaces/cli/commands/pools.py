@@ -15,6 +15,7 @@ from docket.stores.pools.port import Balance, PoolStore, RunShare
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.options import dollars
 from docket.surfaces.cli.pool_access import living_balance, open_pools
+from docket.surfaces.render.figures import plural
 
 NONE = "none"
 
@@ -220,7 +221,7 @@ def _list(*, as_json: bool) -> int:
 
 
 def _lines(balance: Balance) -> list[str]:
-    lines = [f"{balance.name}: {_holders(len(balance.shares))} ${Usd(balance.held_micros)}"]
+    lines = [f"{balance.name}: {_held(balance)}"]
     for period in Period:
         limit, taken = balance.limits.of(period), balance.taken[period]
         if limit is None:
@@ -230,8 +231,10 @@ def _lines(balance: Balance) -> list[str]:
     return lines
 
 
-def _holders(runs: int) -> str:
-    return "1 run holds" if runs == 1 else f"{runs} runs hold"
+def _held(balance: Balance) -> str:
+    if not balance.shares:
+        return "no run is in it"
+    return f"${Usd(balance.held_micros)} held by {plural(len(balance.shares), 'live run')}"
 
 
 def _share(share: RunShare) -> str:

@@ -1,6 +1,6 @@
 """The one confined writer: what changes a person's tree, and nothing outside of it.
 
-Rules (docs/adr, the confined writer):
+Rules (docs/adr/0019):
 1. The root is opened once; everything is reached from that descriptor (host.reaching), and the root's path must go on
    leading to it.
 2. A step is done only where its precondition holds when looked at, and again of what was displaced (host.placing).

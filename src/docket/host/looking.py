@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,6 +59,17 @@ class Found:
         return self.kind is Kind.DIRECTORY
 
 
+_THREAD = threading.local()
+
+
+def _reader() -> FileReader:
+    """Return this thread's reader: its buffer is too large to be made for each file."""
+    reader: FileReader | None = getattr(_THREAD, "reader", None)
+    if reader is None:
+        reader = _THREAD.reader = FileReader()
+    return reader
+
+
 def look(parent: int, name: bytes, own_mode: Callable[[Status], int]) -> Found | Refusal | None:
     """Return what stands at a name, None for nothing; `own_mode` tells a directory's bits."""
     for _ in range(_ATTEMPTS):
@@ -76,7 +88,7 @@ def _found(parent: int, name: bytes, status: Status, own_mode: Callable[[Status]
     kind, mode = kind_of(status.st_mode), stat.S_IMODE(status.st_mode)
     match kind:
         case Kind.FILE:
-            digest = FileReader().digest(parent, text_of(name), status, file_key(status))
+            digest = _reader().digest(parent, text_of(name), status, file_key(status))
             if digest is None:
                 return None
             unread = digest if isinstance(digest, Unread) else None

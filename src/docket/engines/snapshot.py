@@ -31,9 +31,8 @@ from docket.formats.tree.manifest import ManifestHead, SnapshotLimits, SurfaceRu
 from docket.formats.tree.manifest_text import manifest_text
 from docket.formats.tree.surface import Surface
 from docket.host.clock import Clock
-from docket.host.disk import SYSTEM_DISK, Disk
+from docket.host.disk import SYSTEM_DISK, Disk, free_bytes
 from docket.stores.layout import Layout
-from docket.stores.responses import free_bytes
 from docket.stores.snapshots import SnapshotDraft, begin_snapshot, remove_snapshot, snapshot_path
 
 MAX_PASSES = 3

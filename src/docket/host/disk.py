@@ -68,6 +68,14 @@ def reported(action: str, path: Path | str) -> Iterator[None]:
         raise unavailable(error, action, path) from error
 
 
+def free_bytes(place: Path | int) -> int:
+    """Return how many bytes the disk that holds a path or a descriptor has left; OSError where it does not say."""
+    found = os.statvfs(place)
+    if not found.f_blocks:
+        raise OSError(errno.ENOTSUP, "the file system counts no blocks")
+    return found.f_bavail * found.f_frsize
+
+
 class _Descriptor:
     """A descriptor that is closed once."""
 
@@ -147,10 +155,9 @@ class SystemFile(_Descriptor):
     def free_bytes(self) -> int | None:
         """fstatvfs; a file system without blocks, as some in user space are, says nothing."""
         try:
-            found = os.fstatvfs(self._descriptor)
+            return free_bytes(self._descriptor)
         except OSError:
             return None
-        return found.f_bavail * found.f_frsize if found.f_blocks else None
 
     def preallocate(self, size: int) -> bool:
         """fallocate with KEEP_SIZE; posix_fallocate would show NUL bytes at the end of the file."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.reason import Reason
-from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
+from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile, free_bytes
 from docket.host.durable import TEMPORARY_SUFFIX, displace, publish_copy, temporary_name
 from docket.stores.layout import RESPONSES, Layout, open_docket_dir, response_name
 from docket.stores.ledger_reader import read_ledger
@@ -67,11 +66,6 @@ class NotKept:
 
 
 Kept: TypeAlias = "KeptResponse | NotKept"
-
-
-def free_bytes(path: Path) -> int:
-    """Return how many bytes the disk that holds `path` has left."""
-    return shutil.disk_usage(path).free
 
 
 class ResponseFolder:

@@ -124,7 +124,7 @@ def state_of_kept(entry: Kept) -> EntryState:
             )
         case SnapshotDirectory():
             return EntryState(kind=Kind.DIRECTORY.value, mode=entry.mode)
-        case SnapshotSymlink():
+        case _:
             return symlink_state(entry.target)
 
 
@@ -221,7 +221,7 @@ class _Decision:
             case SnapshotSymlink():
                 link = MakeSymlink(path=path, precondition=expected, target=entry.target, mtime_ns=entry.mtime_ns)
                 return Intention(path=path, verb=Verb.SYMLINK, step=link)
-            case SnapshotFile():
+            case _:
                 return self._file(entry, change.after, expected)
 
     def _file(self, entry: SnapshotFile, after: EntryState | None, expected: Precondition) -> Intention:
@@ -251,7 +251,13 @@ class _Decision:
             return None
         for other in self._groups[entry.link_group]:
             if other.path not in self._times and other.mode <= MAX_FILE_MODE:
-                check = SetMode(path=other.path, precondition=Holds(state_of_kept(other)), mode=other.mode)
+                # Where the precondition holds nothing is left to write: the step only checks.
+                check = WriteFile(
+                    path=other.path,
+                    precondition=Holds(state_of_kept(other)),
+                    content=other.content,
+                    mode=other.mode,
+                )
                 detail = "the file that other names become names of again"
                 self._guards[other.path] = Intention(path=other.path, verb=Verb.KEEP, step=check, detail=detail)
                 return other.path

@@ -60,7 +60,6 @@ def test_the_end_and_the_receipt_fit_on_a_disk_the_agent_filled(small, tmp_path)
     path = layout.ledger_path(SESSION)
     with LedgerWriter.create(path, clock=SystemClock()) as writer:
         writer.append(Note(code="n", message="before")).durable.result()
-        assert writer.has_reserve
         fill(small)
         taken = 0
         while (error := writer.append(Note(code="n", message="x" * 5_000)).durable.exception()) is None:

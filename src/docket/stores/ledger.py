@@ -25,9 +25,8 @@ from types import TracebackType
 from typing import Self
 
 from docket.errors import DocketError, UnavailableError
-from docket.formats.canonical import JsonObject
 from docket.formats.digest import Digest
-from docket.formats.ledger.event import Draft, Event, draft
+from docket.formats.ledger.event import Draft, Event
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import EvidenceGap, PolicyViolation, ProcExit, SessionEnd
 from docket.formats.ledger.spending_events import CapExceeded, CapWarning
@@ -105,10 +104,6 @@ class LedgerWriter:
         told by the futures (LEDGER_CLOSED, LEDGER_FULL, or the failure's own reason).
         """
         return self._admit(payload.draft(), control=control or payload.TYPE in CONTROL_TYPES, first=first)
-
-    def append_data(self, type_: str, data: JsonObject, *, control: bool = False) -> Appended:
-        """Queue an event of any type."""
-        return self._admit(draft(type_, data), control=control or type_ in CONTROL_TYPES)
 
     def _admit(self, drafted: Draft, *, control: bool, first: Callable[[], None] | None = None) -> Appended:
         with self._lock:
@@ -271,11 +266,6 @@ class LedgerWriter:
     def size_bytes(self) -> int:
         """How many bytes are durable."""
         return self._chain.size_bytes
-
-    @property
-    def has_reserve(self) -> bool:
-        """Whether space for the last events is set aside; False where the file system cannot."""
-        return self._chain.reserves
 
     def _over_ceiling(self, drafted: Draft, *, exempt: bool) -> DocketError | None:
         size = len(drafted.encoded) + len(drafted.type) + _LINE_OVERHEAD_BYTES

@@ -40,11 +40,6 @@ class LedgerTail:
         self._identity: FileIdentity | None = None
         self._follower = Follower()
 
-    @property
-    def torn_bytes(self) -> int:
-        """How many bytes stand after the last whole line."""
-        return len(self._follower.pending)
-
     def poll(self) -> Iterator[Event | Restarted]:
         """Yield what has come since the last look.
 

@@ -268,15 +268,8 @@ def test_futures_may_be_asked_for_late_and_twice(path):
         assert item.durable.result() is item.written.result()
 
 
-def test_an_event_of_any_type_may_be_appended(path):
-    with LedgerWriter.create(path, clock=NOON) as writer:
-        event = writer.append_data("x-other.thing", {"reported_by": "agent"}).durable.result()
-    assert (event.type, event.data) == ("x-other.thing", {"reported_by": "agent"})
-
-
 def test_data_without_canonical_form_fails_its_appender_alone(path):
     with LedgerWriter.create(path, clock=NOON) as writer:
-        assert refusal(writer.append_data, "note", {"a": 1.5}) == Reason.WRONG_TYPE
         assert refusal(writer.append, Note(code="a", message="\ud800")) == Reason.LONE_SURROGATE
         assert writer.append(note()).durable.result().seq == 0
         assert writer.failure is None
@@ -530,7 +523,6 @@ def test_a_full_disk_refuses_ordinary_events_and_takes_the_last_ones():
     disk = MemoryDisk(capacity_bytes=400_000)
     options = LedgerOptions(disk=disk, acquire_lock=MemoryLocks().acquire)
     with LedgerWriter.create(MEMORY_PATH, clock=NOON, options=options) as writer:
-        assert writer.has_reserve
         count = 0
         while (error := writer.append(note("x" * 1_000)).durable.exception()) is None:
             count += 1
@@ -552,7 +544,6 @@ def test_without_reserved_space_a_ledger_works_until_the_disk_is_full():
     disk.supports_preallocation = False
     options = LedgerOptions(disk=disk, acquire_lock=MemoryLocks().acquire)
     with LedgerWriter.create(MEMORY_PATH, clock=NOON, options=options) as writer:
-        assert not writer.has_reserve
         while (error := writer.append(note("x" * 1_000)).durable.exception()) is None:
             pass
         assert error.reason == Reason.NO_SPACE

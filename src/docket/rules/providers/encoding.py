@@ -21,7 +21,6 @@ from typing import NamedTuple, Protocol
 from docket.rules.providers.interface import Meter, Reading
 
 PIECE_BYTES = 64 * 1024
-ACCEPTED = "gzip, deflate, br, zstd"
 MOST_GROWTH = 64
 FREE_BYTES = 32 * 1024 * 1024
 _MAX_CODINGS = 4

@@ -251,6 +251,7 @@ def broken(change):
         (lambda d: d.update(upstreams=[]), "upstreams"),
         (lambda d: d["upstreams"].update(openai=5), "upstreams.openai"),
         (lambda d: d["upstreams"].update(openai="ftp://x"), "URL"),
+        (lambda d: d["upstreams"].update(openai="https://gw.example.com/v1?key=1"), "without user, query"),
         (lambda d: d["budget"].update(mode="quota"), "quota"),
         (lambda d: d["resilience"].update(breaker_cooldown_seconds=1), "breaker_max_cooldown_seconds"),
     ],

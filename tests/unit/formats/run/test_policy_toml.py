@@ -325,3 +325,10 @@ def test_keys_that_contradict_each_other_are_told_at_their_section():
     line, _, message = only("\n[resilience]\nbreaker_cooldown_seconds = 301\n")
     assert line == 2
     assert "must not exceed resilience.breaker_max_cooldown_seconds" in message
+
+
+@pytest.mark.parametrize("address", ["https://h/v1?key=s3cret", "https://h/v1#s3cret", "https://u:s3cret@h/v1"])
+def test_an_address_that_may_carry_a_key_is_in_no_policy_and_is_not_repeated(address):
+    line, key, message = only(f"[upstreams]\nopenai = '{address}'")
+    assert (line, key) == (2, "upstreams.openai")
+    assert "s3cret" not in message

@@ -5,9 +5,9 @@ Rules:
    a locked one belongs to a live apply, an unlocked one is left over.
 2. It holds the plan's document, so that whoever finds it left over can tell what each thing in it is.
 3. `<step>.new` is being made and has never been anywhere else. `<step>.<inode>` is what the step puts in place while
-   it has that inode; with any other inode it is what was displaced. `opened.<n>.<random>` names a directory whose mode is
-   wider for its owner for the moment, and the mode it must get. `kept` says that what was displaced is promised
-   to somebody.
+   it has that inode; with any other inode it is what was displaced. `opened.<n>.<random>` names a directory whose
+   mode is wider for its owner for the moment, and the mode it must get. `kept` says that what was displaced is
+   promised to somebody.
 4. It is removed only when it is empty but for the plan.
 """
 

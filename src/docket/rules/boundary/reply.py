@@ -150,8 +150,7 @@ class ModelReply:
         if body:
             self.take(body, now_ns)
         # A reply of a stated length has its end with its last byte: it is settled as whole, never as broken.
-        commands = self.end(now_ns)
-        passed = commands.index(_DURABLE) + 1
+        passed = (commands := self.end(now_ns)).index(_DURABLE) + 1
         return [*commands[:passed], *start, *commands[passed:]]
 
     def observe(self, data: bytes, now_ns: int) -> None:

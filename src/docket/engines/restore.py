@@ -19,7 +19,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from docket.engines.apply import ContentReader, Options, apply, open_tree, sweep
+from docket.engines.apply import ContentReader, Leftover, Options, apply, open_tree, sweep
 from docket.engines.foresee import Foreseen, foresee
 from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject
@@ -128,10 +128,11 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A restore that was carried out: its record and where that stands."""
+    """A restore that was carried out: its record, where that stands, and what a killed one left in the tree."""
 
     record: RestoreRecord
     record_path: Path
+    leftovers: tuple[str, ...] = ()
 
     def count(self, *statuses: StepStatus) -> int:
         """Return how many paths ended so."""
@@ -241,7 +242,7 @@ def carry_out(proposal: Proposal, world: RestoreWorld, progress: Callable[[int],
     """
     with ExitStack() as stack:
         tree = stack.enter_context(open_tree(proposal.root))
-        sweep(tree)
+        leftovers = tuple(_leftover(item) for item in sweep(tree) if item.detail is not None)
         draft = begin_restore(proposal.layout, world.ids.session_id(), disk=world.disk)
         stack.callback(draft.close)
         outcomes = apply(proposal.plan, proposal.contents, tree, Options(keep=draft, progress=progress))
@@ -259,7 +260,11 @@ def carry_out(proposal: Proposal, world: RestoreWorld, progress: Callable[[int],
             redo_of=proposal.origin.redo_of,
             paths=tuple(states.told(item, by_path.get(item.path)) for item in proposal.intentions),
         )
-        return Restored(record=record, record_path=draft.publish(record))
+        return Restored(record=record, record_path=draft.publish(record), leftovers=leftovers)
+
+
+def _leftover(item: Leftover) -> str:
+    return f"a restore that was cut short left {visible(item.name)} in the tree: {item.detail}"
 
 
 class _States:

@@ -42,6 +42,7 @@ from docket.surfaces.render import restore_plan as render
 
 _COLOURS = {"refused": "red", "failed": "red", "skipped": "red", "not-covered": "yellow", "keep": "cyan"}
 _WIDTH = 12
+_MAX_REMARK = 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +234,8 @@ def _show_diff(proposal: Proposal) -> None:
 
 def _tell(asked: _Asked, proposal: Proposal, restored: Restored) -> int:
     counts = render.done_counts(restored)
+    for leftover in restored.leftovers:
+        console.warn(console.plain(leftover[:_MAX_REMARK]))
     code = exits.FAILED if counts["refused"] else exits.OK
     if asked.as_json:
         record = {**restored.record.members(), "record": str(restored.record_path)}

@@ -76,7 +76,10 @@ class BedrockMeter:
             return self._body.reading()
         reading = self._state.reading()
         note = _SPOILED if self._frames.spoiled and reading.note is None else reading.note
-        return replace(reading, note=note, broken_off=not reading.terminal)
+        # What was not read of frames that are none says nothing of their end.
+        return replace(
+            reading, note=note, broken_off=not (reading.terminal or self._frames.spoiled or self._frames.ended)
+        )
 
 
 class ConverseState:

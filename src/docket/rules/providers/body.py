@@ -14,7 +14,7 @@ What the events mean is a `ReplyState` of the wire format.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from docket.rules.providers.interface import Reading
 from docket.rules.providers.json_scan import JsonMap, MemberScan, loads_lenient
@@ -69,6 +69,16 @@ def copied(state: _State, *apart: str) -> _State:
     return other
 
 
+class _Taken(NamedTuple):
+    """Whether something was an event, and whether all of it could be read."""
+
+    met: bool
+    whole: bool
+
+
+_WHOLE, _IN_PART = _Taken(met=True, whole=True), _Taken(met=True, whole=False)
+
+
 class BodyMeter:
     """A meter over a wire format's state.
 
@@ -78,7 +88,7 @@ class BodyMeter:
 
     __slots__ = (
         "_answer", "_bytes", "_event_members", "_events", "_held", "_met", "_probe", "_probed_bytes", "_scan", "_state",
-        "_stream", "_values", "_wanted",
+        "_stream", "_unread", "_values", "_wanted",
     )  # fmt: skip
 
     def __init__(self, state: ReplyState, *, events: Paths, body: Paths = (), values: bytes = b"") -> None:
@@ -91,7 +101,7 @@ class BodyMeter:
         self._held = bytearray()
         self._scan: MemberScan | None = None
         self._bytes = 0
-        self._met = False
+        self._met = self._unread = False
         self._probe: MemberScan | None = None
         self._probed_bytes = 0
         self._answer: Reading | None = None
@@ -110,7 +120,8 @@ class BodyMeter:
         self._bytes += len(data)
         if self._events is not None:
             for event in self._events.feed(data):
-                self._met = self._take(self._state, event) or self._met
+                taken = self._take(self._state, event)
+                self._met, self._unread = self._met or taken.met, not taken.whole
         elif self._scan is not None:
             self._scan.feed(data)
         else:
@@ -153,9 +164,11 @@ class BodyMeter:
         state, met = self._state, self._met
         if pending is not None:
             state = state.copy()
-            met = self._take(state, pending) or met
+            met = self._take(state, pending).met or met
         reading = state.reading()
-        return replace(reading, broken_off=True) if met and not reading.terminal else reading
+        # A last event of which not everything could be read may have been the one that ends the reply.
+        unknown = self._unread and pending is None
+        return replace(reading, broken_off=True) if met and not (reading.terminal or unknown) else reading
 
     def _value(self) -> object | None:
         """Return the body's JSON value, None while it has not ended.
@@ -178,21 +191,21 @@ class BodyMeter:
         # A value of which nothing can be said is one all the same.
         return probe.result() or [] if value is None else value
 
-    def _take(self, state: ReplyState, event: bytes | MemberScan) -> bool:
-        """Hand an event to the state; return whether it was one."""
+    def _take(self, state: ReplyState, event: bytes | MemberScan) -> _Taken:
+        """Hand an event to the state."""
         if isinstance(event, MemberScan):
             state.event(event.result())
-            return True
+            return _IN_PART
         if event.strip() == _DONE:
             state.done()
-            return True
-        value = loads_lenient(event)
+            return _WHOLE
+        value, taken = loads_lenient(event), _WHOLE
         if value is None:
-            value = _scanned(event, self._event_members)
+            value, taken = _scanned(event, self._event_members), _IN_PART
         if not isinstance(value, dict):
-            return False
+            return _Taken(met=False, whole=value is not None)
         state.event(value)
-        return True
+        return taken
 
     def _read_body(self, value: JsonMap) -> ReplyState:
         state = self._state.copy()

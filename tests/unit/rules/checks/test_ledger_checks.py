@@ -174,6 +174,7 @@ FAULTS: list[tuple[Callable[[], LedgerBuilder], str, Change, str]] = [
         data("x-docket.budget", "overshoot_usd", value="0.01"),
         "overshoot_usd is 0.01, what was spent lies 0.00 beyond the cap",
     ),
+    (samples.ALL["pooled"], "cap-limits", again("x-docket.pool-use"), "it stands twice"),
 ]
 
 

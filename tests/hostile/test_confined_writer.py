@@ -415,7 +415,8 @@ def test_an_editor_that_saves_all_the_time_loses_nothing(tree, how):
             write(tree / "saved", data)
             os.rename(tree / "saved", path)
         time.sleep(random.random() / 2000)
-        assert path.read_bytes() == data, "an edit that nobody expected was replaced"
+        # The first edit is the one that a step expects, and may replace.
+        assert path.read_bytes() == data or count[0] == 1, "an edit that nobody expected was replaced"
 
     refused = 0
     step = WriteFile(path=p("x"), precondition=holds_file(b"never saved"), content=NEW, mode=0o644)

@@ -6,6 +6,7 @@ import os
 import stat
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -168,9 +169,16 @@ def test_an_unchanged_tree_is_not_read_again_and_shares_its_contents(lab, monkey
     lab.take(ONE)
     reads = []
     monkeypatch.setattr(blob_batch.BlobBatch, "whole", lambda *_: reads.append(1))
-    while not (taken := lab.take(TWO)) or taken.bytes_shared != 4:
-        remove_snapshot(taken.path)  # the digests of files that have just been written are not kept: wait
-    known = len(reads)
+    taken, known = lab.take(TWO), 0
+    for _ in range(500):
+        if len(reads) == known:
+            break
+        # The digests of files that have just been written are not kept: wait until they are.
+        known = len(reads)
+        remove_snapshot(taken.path)
+        time.sleep(0.01)
+        taken = lab.take(TWO)
+    assert (len(reads), taken.bytes_shared) == (known, 4)
     lab.take(THREE)
     assert len(reads) == known
     assert lab.judge(THREE) == 2

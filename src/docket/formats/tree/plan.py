@@ -121,10 +121,7 @@ def encode_step(step: Step) -> bytes:
         case WriteFile():
             members.update(step="write", sha256=step.content.sha256, size=step.content.size, mode=step.mode)
             members.update({"sparse": True} if step.sparse else {})
-            if step.xattrs is not None:
-                members["xattrs"] = [
-                    {"name": base64_text(item.name), "value": base64_text(item.value)} for item in step.xattrs
-                ]
+            members.update({} if step.xattrs is None else {"xattrs": _xattr_members(step.xattrs)})
         case MakeDirectory():
             members.update(step="directory", mode=step.mode)
         case MakeSymlink():
@@ -138,6 +135,10 @@ def encode_step(step: Step) -> bytes:
     mtime_ns = getattr(step, "mtime_ns", None)
     members.update({} if mtime_ns is None else {"mtime_ns": str(mtime_ns)})
     return encode(members) + b"\n"
+
+
+def _xattr_members(xattrs: tuple[Xattr, ...]) -> list[JsonValue]:
+    return [{"name": base64_text(item.name), "value": base64_text(item.value)} for item in xattrs]
 
 
 def decode_step(line: bytes) -> Step:

@@ -264,6 +264,8 @@ def test_thirty_megabytes_wait_for_a_slow_reader_on_either_side(tmp_path):
         ("2130706433:1", 403, "egress_address"),
         ("0x7f.1:1", 403, "egress_address"),
         ("localhost:1", 403, "egress_address"),
+        ("127.0.0.1:1", 403, "egress_address"),
+        ("127.0.0.1:9", 403, "egress_model_host"),  # the upstream's own port
         ("example.com", 400, None),
         ("example.com:0", 400, None),
         ("user@example.com:443", 400, None),

@@ -75,7 +75,8 @@ def at_proxy(head: RequestHead, terms: Terms) -> Asking:
         asked = _outbound(head)
     except InvalidDocumentError as error:
         return Malformed(error.detail)
-    own = tuple(host for provider in terms.providers.values() if (host := Address.parse(provider.upstream).origin[1]))
+    upstreams = (Address.parse(provider.upstream).origin for provider in terms.providers.values())
+    own = (Destination(host, port) for _, host, port in upstreams)
     unreachable = host_refused(asked.destination, terms.policy.egress, own)
     return asked if unreachable is None else Barred(asked.kind, asked.destination, unreachable)
 

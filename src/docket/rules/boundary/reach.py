@@ -5,7 +5,8 @@ Rules:
    `*.example.com` (not itself). An entry with a port allows that port alone. Under `tunnel` every host may be
    asked for.
 2. A model provider's host is refused unless it is named exactly: what goes through a tunnel is neither metered nor
-   capped.
+   capped. An upstream of the run is one, at whatever port; one on this machine at its own port alone, for the same name
+   stands for everything else that listens here.
 3. A name is worth what it resolves to: every address of it is looked at. Loopback and private ones are refused unless
    the host is named exactly; link-local, metadata, unspecified, multicast and reserved ones unless the address itself
    is. An IPv4 address inside an IPv6 one counts as the IPv4 address.
@@ -23,6 +24,7 @@ from typing import TypeAlias
 from docket.formats.reason import Reason
 from docket.formats.run.policy_reach import EgressMode, EgressPolicy
 from docket.rules.boundary.destination import Destination
+from docket.rules.providers.registry import is_local_host
 
 Address: TypeAlias = "ipaddress.IPv4Address | ipaddress.IPv6Address"
 
@@ -72,14 +74,16 @@ def naming(destination: Destination, allow: Iterable[str]) -> Naming:
     return max((_named_by(destination, entry) for entry in allow), default=Naming.NOT)
 
 
-def host_refused(destination: Destination, policy: EgressPolicy, model_hosts: Iterable[str]) -> Unreachable | None:
+def host_refused(
+    destination: Destination, policy: EgressPolicy, upstreams: Iterable[Destination]
+) -> Unreachable | None:
     """Return why a destination may not be asked for, None if it may; nothing is resolved for this."""
-    named, host = naming(destination, policy.allow), destination.host
-    if named is not Naming.EXACTLY and any(fnmatchcase(host, pattern) for pattern in (*MODEL_HOSTS, *model_hosts)):
+    named = naming(destination, policy.allow)
+    if named is not Naming.EXACTLY and _is_model_host(destination, upstreams):
         return Unreachable(
             Reason.EGRESS_MODEL_HOST,
-            f"{host} is a model provider's host, and what goes through a tunnel is neither metered nor capped; "
-            "point the agent at docket's base URL instead, or name the host in egress.allow",
+            f"{destination.host} is a model provider's host, and what goes through a tunnel is neither metered nor "
+            "capped; point the agent at docket's base URL instead, or name the host in egress.allow",
         )
     if named is Naming.NOT and policy.mode is EgressMode.DENY:
         return Unreachable(Reason.EGRESS_HOST, f"{destination.authority} is not named in egress.allow")
@@ -99,6 +103,13 @@ def address_refused(destination: Destination, found: str, allow: tuple[str, ...]
         f"{destination.host} is at {address}, a {kind} address, and egress.allow does not name "
         f"{'the host itself' if kind in ('loopback', 'private') else 'that address'}",
     )
+
+
+def _is_model_host(destination: Destination, upstreams: Iterable[Destination]) -> bool:
+    host, port = destination.host, destination.port
+    if any(fnmatchcase(host, pattern) for pattern in MODEL_HOSTS):
+        return True
+    return any(one.host == host and (one.port == port or not is_local_host(host)) for one in upstreams)
 
 
 def _named_by(destination: Destination, entry: str) -> Naming:

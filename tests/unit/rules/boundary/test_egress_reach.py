@@ -110,7 +110,29 @@ def test_no_entry_names_nothing_and_the_best_one_counts():
     ],
 )
 def test_the_policy_says_which_hosts(host, mode, allow, reason):
-    refused = host_refused(Destination(host, 443), EgressPolicy(mode=mode, allow=allow), ("gateway.example",))
+    upstreams = [Destination("gateway.example", 8443)]
+    refused = host_refused(Destination(host, 443), EgressPolicy(mode=mode, allow=allow), upstreams)
+    assert (None if refused is None else refused.reason) is reason
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "ollama.localhost"])
+@pytest.mark.parametrize(
+    ("port", "mode", "allow", "reason"),
+    [
+        (11434, EgressMode.TUNNEL, (), Reason.EGRESS_MODEL_HOST),
+        (11434, EgressMode.DENY, ("{host}:8080",), Reason.EGRESS_MODEL_HOST),
+        (11434, EgressMode.DENY, ("{host}",), None),
+        (8080, EgressMode.TUNNEL, (), None),  # what it is at is then refused as an address
+        (8080, EgressMode.DENY, ("{host}:8080",), None),
+        (8080, EgressMode.DENY, ("{host}",), None),
+        (8080, EgressMode.DENY, ("{host}:8081",), Reason.EGRESS_HOST),
+        (8080, EgressMode.DENY, (), Reason.EGRESS_HOST),
+    ],
+)
+def test_an_upstream_on_this_machine_is_a_host_of_models_at_its_own_port_alone(host, port, mode, allow, reason):
+    shown = f"[{host}]" if ":" in host else host
+    policy = EgressPolicy(mode=mode, allow=tuple(entry.format(host=shown) for entry in allow))
+    refused = host_refused(Destination(host, port), policy, [Destination(host, 11434)])
     assert (None if refused is None else refused.reason) is reason
 
 

@@ -19,6 +19,9 @@ from docket.rules.receipt.assemble import receipt_from_ledger
 
 Body = tuple[str, str, dict[str, Any]]
 
+# The members of a receipt that name events by their hashes.
+PINNED = ("ledger", "appendix", "cache")
+
 
 def receipt_of(raw: bytes) -> dict[str, Any]:
     """The receipt of a ledger as a reader of the written file gets it."""
@@ -76,7 +79,7 @@ def lines_of(events: Sequence[Event]) -> bytes:
 
 def rederived(document: dict[str, Any], events: Sequence[Event]) -> dict[str, Any]:
     """The receipt with head, root, file digest, event hashes and paths made to fit other events."""
-    changed = copy.deepcopy(document)
+    changed = {**document, **copy.deepcopy({name: document[name] for name in PINNED if name in document})}
     tree = MerkleTree([event.hash for event in events])
     changed["ledger"] |= {
         "head": events[-1].hash,

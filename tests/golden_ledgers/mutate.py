@@ -53,11 +53,11 @@ def others(leaf: Any) -> Iterator[Any]:
 
 
 def replaced(value: Any, path: Path, other: Any) -> Any:
-    """Return a copy of `value` with `other` at `path`."""
+    """Return `value` with `other` at `path`: a copy of what is on the way there, sharing all that is beside it."""
     if not path:
         return other
-    changed = copy.deepcopy(value)
-    at(changed, path[:-1])[path[-1]] = other
+    changed = copy.copy(value)
+    changed[path[0]] = replaced(value[path[0]], path[1:], other)
     return changed
 
 
@@ -76,23 +76,16 @@ def dotted(path: Path) -> str:
 def _of_container(value: Any, path: Path) -> Iterator[tuple[str, Any]]:
     there = at(value, path)
     for key, _ in _items(there):
-        changed = copy.deepcopy(value)
-        del at(changed, path)[key]
-        yield f"{dotted((*path, key))} removed", changed
-    changed = copy.deepcopy(value)
-    container = at(changed, path)
-    if isinstance(container, dict):
-        container["zzz"] = 1
-        yield f"{dotted(path)} with one member more", changed
-    elif container:
-        container.append(copy.deepcopy(container[-1]))
-        yield f"{dotted(path)} with its last item twice", changed
-        if len(container) > 2:
-            changed = copy.deepcopy(value)
-            container = at(changed, path)
-            container[0], container[1] = container[1], container[0]
-            if container != there:
-                yield f"{dotted(path)} with two items exchanged", changed
+        fewer = copy.copy(there)
+        del fewer[key]
+        yield f"{dotted((*path, key))} removed", replaced(value, path, fewer)
+    if isinstance(there, dict):
+        yield f"{dotted(path)} with one member more", replaced(value, path, {**there, "zzz": 1})
+    elif there:
+        yield f"{dotted(path)} with its last item twice", replaced(value, path, [*there, there[-1]])
+        if len(there) > 1 and there[0] != there[1]:
+            exchanged = [there[1], there[0], *there[2:]]
+            yield f"{dotted(path)} with two items exchanged", replaced(value, path, exchanged)
 
 
 def _items(value: Any) -> list[tuple[str | int, Any]]:

@@ -81,6 +81,7 @@ class PassedOn:
     provider: Provider
     wire: Wire
     entered: Entered
+    head: RequestHead
 
 
 Arrival: TypeAlias = "Closed | Denied | Answered | Metered | Upgrading | PassedOn | Visit"
@@ -118,7 +119,7 @@ def arrive(head: RequestHead, terms: Terms) -> Arrival:
     if endpoint.kind is EndpointKind.UNKNOWN and not _may_pass(entered, terms.policy):
         detail = f"{head.method} {entered.recorded_path} is no endpoint docket knows; it may bill unmetered"
         return Denied(asked, Refused(reason=Reason.UNKNOWN_ENDPOINT, detail=detail))
-    return PassedOn(asked, provider, endpoint.wire or ANY_WIRE, entered)
+    return PassedOn(asked, provider, endpoint.wire or ANY_WIRE, entered, head)
 
 
 def _unknown_provider(head: RequestHead, asked: Asked, entered: Entered, terms: Terms) -> Arrival:

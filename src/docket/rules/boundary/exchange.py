@@ -17,15 +17,12 @@ from __future__ import annotations
 
 from docket.formats.ledger.model_events import Outcome
 from docket.formats.reason import Reason
-from docket.rules.boundary.access import Door, without_token
+from docket.rules.boundary.access import Door
 from docket.rules.boundary.admission import Admitted, Refused
 from docket.rules.boundary.arrival import Answered, Closed, Denied, Metered, PassedOn, arrive
 from docket.rules.boundary.asking import Asking, Step, exceeded_by
 from docket.rules.boundary.egress import Egress
-from docket.rules.boundary.forwarding import (
-    address_of,
-    request_upstream,
-)
+from docket.rules.boundary.forwarding import address_of, request_upstream
 from docket.rules.boundary.gates import Answer
 from docket.rules.boundary.handshake import Upgrading
 from docket.rules.boundary.http1 import RequestHead, request_framing
@@ -170,7 +167,7 @@ class Exchange:
                 return []
             case Upgrading():
                 unmetered = self._unmetered(
-                    arrival.head, PassedOn(arrival.asked, arrival.provider, ANY_WIRE, arrival.entered)
+                    PassedOn(arrival.asked, arrival.provider, ANY_WIRE, arrival.entered, arrival.head)
                 )
                 self._passing = socket = ResponsesSocket(arrival, unmetered, self._terms, self._shared, self._at)
                 self.needs = socket.needs
@@ -181,7 +178,7 @@ class Exchange:
                 self.needs = door.needs
                 return opened
             case _:
-                return self._pass(without_token(head), arrival)
+                return self._pass(arrival)
 
     def _proxied(self, head: RequestHead, now_ns: int) -> list[Command]:
         asking = at_proxy(head, self._terms)
@@ -199,8 +196,9 @@ class Exchange:
                 self._passing = egress = Egress(asking, self._terms, self._shared, now_ns)
                 return egress.begin(now_ns)
 
-    def _pass(self, head: RequestHead, arrival: PassedOn) -> list[Command]:
-        self._passing = self._unmetered(head, arrival)
+    def _pass(self, arrival: PassedOn) -> list[Command]:
+        head = arrival.head
+        self._passing = self._unmetered(arrival)
         framing = request_framing(head)
         address = address_of(arrival.provider, arrival.entered.rest)
         forwarded = request_upstream(head, address, framing)
@@ -208,7 +206,8 @@ class Exchange:
         whole = b"" if framing.length == 0 else None
         return [Connect(address.origin, forwarded, whole, chunked=framing.chunked)]
 
-    def _unmetered(self, head: RequestHead, arrival: PassedOn) -> Passing:
+    def _unmetered(self, arrival: PassedOn) -> Passing:
+        head = arrival.head
         unweighed = Unweighed(
             provider=arrival.provider,
             wire=arrival.wire,

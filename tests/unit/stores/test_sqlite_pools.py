@@ -6,6 +6,8 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import stat
+import subprocess
 import sys
 import threading
 
@@ -66,6 +68,65 @@ def test_the_folder_is_the_persons_alone_and_the_names_are_odd_ones_too(tmp_path
     assert again.names() == ("team",)
     again.close()
     again.close()
+
+
+def modes(folder):
+    return {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("mask", [0, 0o22, 0o777])
+def test_every_file_is_the_persons_alone_from_its_first_instant_whatever_the_umask(tmp_path, monkeypatch, mask):
+    seen = []
+
+    def watched(*arguments, **options):
+        seen.append(modes(file(tmp_path).parent))
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(lambda _: seen.append(modes(file(tmp_path).parent)))
+        return connection
+
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    before = os.umask(mask)
+    try:
+        with contextlib.closing(SqlitePools.open(tmp_path, create=True)) as store:
+            store.define("team", LIMITS)
+            seen.append(modes(file(tmp_path).parent))
+    finally:
+        os.umask(before)
+    name = sqlite.POOLS_FILE
+    assert seen[0] == {name: 0o600}
+    assert seen[-1] == {name: 0o600, f"{name}-wal": 0o600, f"{name}-shm": 0o600}
+    assert {mode for at_once in seen for mode in at_once.values()} == {0o600}
+
+
+WRITE = """
+import sqlite3, sys
+try:
+    sqlite3.connect(sys.argv[1], isolation_level=None, timeout=0).execute("BEGIN IMMEDIATE")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("options", [{}, {"create": True}])
+def test_files_that_others_could_read_are_closed_to_them_and_keep_their_locks(home, options):
+    with contextlib.closing(sqlite3.connect(file(home), isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for path in file(home).parent.iterdir():
+            path.chmod(0o644)
+        assert len(modes(file(home).parent)) == 3
+        with contextlib.closing(SqlitePools.open(home, **options)) as store:
+            assert store.names() == ("team",)
+            assert set(modes(file(home).parent).values()) == {0o600}
+        done = subprocess.run([sys.executable, "-c", WRITE, file(home)], capture_output=True, text=True, check=True)
+        assert done.stdout == "database is locked\n"
+
+
+def test_a_file_that_may_only_be_read_is_not_opened_up(home):
+    file(home).chmod(0o444)
+    with contextlib.suppress(UnavailableError):
+        SqlitePools.open(home).close()
+    assert modes(file(home).parent)[sqlite.POOLS_FILE] == 0o400
 
 
 def test_what_is_settled_is_there_after_the_store_is_opened_again(home):

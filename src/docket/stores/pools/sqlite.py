@@ -7,7 +7,8 @@ Rules:
 3. A file that is damaged, of another program or of a newer docket is refused with what to do; nothing is ever reset by
    itself. A store that must exist is never made anew. That another file was put in the place of the opened one, or that
    it was taken away, is found before the next change: what is booked where nobody else reads counts for nobody.
-4. The folder is the person's alone (0700); no name in a tree leads to it.
+4. The folder (0700) and its files (0600) are the person's alone from their creation: the empty file is put there before
+   SQLite opens it, which gives its mode to those that it makes beside it. No name in a tree leads to them.
 
 A connection belongs to the thread that opened it.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,7 +27,8 @@ from docket.errors import DocketError, UnavailableError
 from docket.formats.amount import Usd
 from docket.formats.reason import Reason
 from docket.formats.run.pool import Period, PoolAnswer, PoolAsk, PoolLimits, Taken, first_day
-from docket.host.disk import SYSTEM_DISK, Disk
+from docket.host.disk import FILE_MODE, SYSTEM_DISK, Disk, Folder, reported
+from docket.host.durable import publish
 from docket.host.liveness import ProcessIdentity
 from docket.stores.pools.grants import answer
 from docket.stores.pools.port import Balance, PoolRun, RunShare
@@ -85,14 +88,15 @@ class SqlitePools:
         if create:
             with disk.folder(path.parent, create=True) as folder:
                 folder.make_private()
+                _make_file(folder)
         elif not path.is_file():
             raise UnavailableError(
                 Reason.NOT_FOUND, "there is no pool on this machine", hint="docket pools set NAME makes one"
             )
+        _make_private(path)
         with _told(path):
-            mode = "rwc" if create else "rw"
             connection = sqlite3.connect(
-                f"file:{quote(os.fsencode(path))}?mode={mode}", uri=True, isolation_level=None, timeout=_BUSY_MS / 1000
+                f"file:{quote(os.fsencode(path))}?mode=rw", uri=True, isolation_level=None, timeout=_BUSY_MS / 1000
             )
         store = cls(path, connection)
         try:
@@ -323,6 +327,31 @@ def _share(row: tuple[str, str, int, str, str, bytes, bytes, str, int, int, int]
         entered_at=entered_at,
     )
     return RunShare(run=run, taken=taken, held_micros=max(0, granted - taken.micros))
+
+
+def _make_file(folder: Folder) -> None:
+    if folder.identity(POOLS_FILE) is not None:
+        return
+    try:
+        publish(folder, POOLS_FILE, b"", overwrite=False)
+    except UnavailableError as error:
+        if error.reason != Reason.ALREADY_EXISTS:  # made by another process at the same moment
+            raise
+
+
+def _make_private(path: Path) -> None:
+    """Take from the files what an earlier version let others do with them.
+
+    None is opened for it: closing one again would end the locks that this process has on it. The database is first, for
+    what SQLite makes from then on has its mode.
+    """
+    for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
+        file = path.with_name(name)
+        with reported("restrict", file), suppress(FileNotFoundError):
+            status = file.lstat()
+            mode = stat.S_IMODE(status.st_mode)
+            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and mode & ~FILE_MODE:
+                file.chmod(mode & FILE_MODE)
 
 
 def _identity_of(path: Path) -> tuple[int, int] | None:

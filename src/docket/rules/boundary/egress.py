@@ -47,7 +47,7 @@ from docket.rules.boundary.protocol import (
     UpstreamFailed,
     UpstreamHead,
 )
-from docket.rules.boundary.proxy_door import TUNNEL, Outbound, barred
+from docket.rules.boundary.proxy_door import TUNNEL, Barred, Outbound, turned_back
 from docket.rules.boundary.reach import Unreachable, address_refused
 from docket.rules.boundary.refusing import plain_text
 from docket.rules.boundary.terms import Shared, Terms
@@ -77,7 +77,7 @@ class Egress:
         self._ended: set[_Side] = set()
 
     def begin(self, now_ns: int) -> list[Command]:
-        """Look the destination up, or go on at once where it is an address."""
+        """Look the destination up; an address that may not be reached is refused before."""
         where = self._asked.destination
         if where.address is not None and (refused := self._refused_address(where.host)) is not None:
             return self._bar(refused, now_ns)
@@ -159,9 +159,8 @@ class Egress:
         return Connect((scheme, host, asked.destination.port), head, whole, chunked=framing.chunked)
 
     def _bar(self, unreachable: Unreachable, now_ns: int) -> list[Command]:
-        event = self._shared.denials.count(self._asked.kind, self._asked.destination, unreachable.reason, now_ns)
-        told = [] if event is None else [Record(event)]
-        return [*told, barred(unreachable, self._terms.docket_number), Finish()]
+        barred = Barred(self._asked.kind, self._asked.destination, unreachable)
+        return turned_back(barred, self._terms, self._shared, now_ns)
 
     def _failed(self, detail: str, now_ns: int) -> list[Command]:
         if self.started:

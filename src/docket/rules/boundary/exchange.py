@@ -61,8 +61,8 @@ from docket.rules.boundary.proxy_door import (
     Stranger,
     asks_for_proxy,
     at_proxy,
-    barred,
     challenge,
+    turned_back,
 )
 from docket.rules.boundary.refusing import Asked, plain_text, refuse
 from docket.rules.boundary.reply import ModelReply
@@ -188,10 +188,8 @@ class Exchange:
                 return [*([] if event is None else [Record(event)]), challenge(), Finish()]
             case Malformed(detail):
                 return [plain_text(400, f"{detail}\n"), Finish()]
-            case Barred(kind, destination, unreachable):
-                event = self._shared.denials.count(kind, destination, unreachable.reason, now_ns)
-                told = [] if event is None else [Record(event)]
-                return [*told, barred(unreachable, self._terms.docket_number), Finish()]
+            case Barred():
+                return turned_back(asking, self._terms, self._shared, now_ns)
             case _:
                 self._passing = egress = Egress(asking, self._terms, self._shared, now_ns)
                 return egress.begin(now_ns)

@@ -19,10 +19,10 @@ from docket.errors import InvalidDocumentError
 from docket.rules.boundary.destination import Destination, of_absolute, of_connect
 from docket.rules.boundary.forwarding import Address
 from docket.rules.boundary.http1 import RequestHead, ResponseHead, values
-from docket.rules.boundary.protocol import Refuse
+from docket.rules.boundary.protocol import Command, Finish, Record, Refuse
 from docket.rules.boundary.reach import Unreachable, host_refused
 from docket.rules.boundary.refusing import plain_text
-from docket.rules.boundary.terms import Terms
+from docket.rules.boundary.terms import Shared, Terms
 
 TUNNEL, REQUEST = "tunnel", "request"
 _CHALLENGE = (b"proxy-authenticate", b'Basic realm="docket"')
@@ -87,9 +87,11 @@ def challenge() -> Refuse:
     return Refuse(_with(answer.head, _CHALLENGE), answer.body)
 
 
-def barred(unreachable: Unreachable, docket_number: str) -> Refuse:
-    """Return the answer for what the run may not reach."""
-    return plain_text(403, f"docket {docket_number}: {unreachable.detail}\n")
+def turned_back(barred: Barred, terms: Terms, shared: Shared, now_ns: int) -> list[Command]:
+    """Return what records, where that is due, and answers a request for what the run may not reach."""
+    event = shared.denials.count(barred.kind, barred.destination, barred.unreachable.reason, now_ns)
+    told = [] if event is None else [Record(event)]
+    return [*told, plain_text(403, f"docket {terms.docket_number}: {barred.unreachable.detail}\n"), Finish()]
 
 
 def _outbound(head: RequestHead) -> Outbound:

@@ -221,8 +221,9 @@ class Desk:
             self.close(cap, detail, scope)
         return Effects(events=events, breach=breach)
 
-    def cut(self, crossing: Crossing, detail: str) -> Effects:
+    def cut(self, crossing: Crossing) -> Effects:
         """Return what follows when a running stream was cut at a limit."""
+        detail = f"a running stream carried the run across {crossing.words} and was cut"
         if crossing.cap not in _POOL_CAPS or self.pools is None:
             return self.exceeded(crossing, detail)
         used, limit = self.pools.limit_of(crossing)

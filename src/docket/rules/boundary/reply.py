@@ -293,9 +293,8 @@ class ModelReply:
         return self._desk.advance(self.call.number, self.call.shown(meter))
 
     def _cut(self, crossing: Crossing, now_ns: int) -> list[Command]:
-        detail = f"a running stream carried the run across {crossing.words} and was cut"
         commands, breach = self.settle(Outcome.CUT, now_ns)
-        effects = self._desk.cut(crossing, detail)
+        effects = self._desk.cut(crossing)
         commands += [Record(event) for event in effects.events]
         return [CloseUpstream(), *commands, _DURABLE, Reset(), *(breach or _breach(effects))]
 

@@ -311,15 +311,14 @@ class ResponsesSocket:
 
     def _cut(self, crossing: Crossing, now_ns: int) -> list[Command]:
         settled, breach = self._settled(Outcome.CUT, now_ns)
-        effects = self._desk.cut(crossing, f"a running stream carried the run across {crossing.words} and was cut")
+        effects = self._desk.cut(crossing)
         breach = breach or ([] if effects.breach is None else [effects.breach])
         records = [Record(event) for event in effects.events]
         return [CloseUpstream(), *settled, *records, self._other(), Await(Mark.DURABLE), Reset(), *breach]
 
     def _upstream_ended(self, now_ns: int) -> list[Command]:
         if len(self._lanes) or not self._upstream.between_messages:
-            detail = "the upstream closed the socket before its reply was whole"
-            return self._broken(self._broken_outcome(), now_ns, detail)
+            return self._broken(self._broken_outcome(), now_ns)
         return [*self._drop_waiting(now_ns), self._other(), Finish()]
 
     def _broken_outcome(self) -> Outcome:

@@ -1,12 +1,10 @@
 """docket: a budget that holds, a record anyone can check, changes that can be undone."""
 
-from typing import Any
-
 __version__ = "1.0.0a1"
 __all__ = ["Session", "SessionOptions", "SessionProblem", "__version__"]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - the stub beside this file says what each name is
+def __getattr__(name: str) -> object:
     """Load what Python agents use when it is first asked for: `docket --version` must not wait for it."""
     if name in ("Session", "SessionOptions", "SessionProblem"):
         # By name, for whatever reads __version__ must not be taken to depend on the surfaces.

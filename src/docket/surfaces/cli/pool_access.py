@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from docket.errors import DocketError, RefusedBeforeStartError
@@ -61,11 +62,8 @@ def check_pools(policy: Policy) -> None:
     if not policy.budget.pools:
         return
     try:
-        store = open_pools()
-        try:
+        with closing(open_pools()) as store:
             balances = [living_balance(store, name) for name in policy.budget.pools]
-        finally:
-            store.close()
     except DocketError as error:
         raise RefusedBeforeStartError(error.reason, error.detail, hint=error.hint) from error
     for balance in balances:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing, suppress
 
 import click
 
@@ -22,16 +23,9 @@ NONE = "none"
 
 def names_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Return the pools whose names begin so, for the shell's completion."""
-    try:
-        store = open_pools()
-    except DocketError:
-        return []
-    try:
+    with suppress(DocketError), closing(open_pools()) as store:
         return [name for name in store.names() if name.startswith(begun)]
-    except DocketError:
-        return []
-    finally:
-        store.close()
+    return []
 
 
 @click.group(invoke_without_command=True)
@@ -79,11 +73,8 @@ def show(name: str, *, as_json: bool) -> int:
       docket pools show team
       docket pools show team --json | jq -r .weekly.left_usd
     """
-    store = open_pools()
-    try:
+    with closing(open_pools()) as store:
         balance = living_balance(store, name)
-    finally:
-        store.close()
     if as_json:
         console.result(console.as_json(document(balance)))
         return exits.OK
@@ -114,14 +105,11 @@ def set_(name: str, daily_usd: str | None, weekly_usd: str | None, total_usd: st
     if not any(given.values()):
         raise UsageError(Reason.USAGE, "no limit is named", hint=f"as in: docket pools set {name} --daily-usd 20")
     chosen = {period: _limit(f"--{period}-usd", text) for period, text in given.items() if text is not None}
-    store = open_pools(create=True)
-    try:
+    with closing(open_pools(create=True)) as store:
         limits = _changed(_limits_now(store, name), chosen)
         if all(limits.of(period) is None for period in Period):
             raise UsageError(Reason.USAGE, f"the pool {name} would have no limit", hint="docket pools remove ends it")
         store.define(name, limits)
-    finally:
-        store.close()
     console.say(f"pool {name}: {_limits(limits)}")
     return exits.OK
 
@@ -135,11 +123,8 @@ def reset(name: str) -> int:
     Example:
       docket pools reset team
     """
-    store = open_pools()
-    try:
+    with closing(open_pools()) as store:
         store.reset(name)
-    finally:
-        store.close()
     console.say(f"pool {name}: what was spent is forgotten")
     return exits.OK
 
@@ -153,12 +138,9 @@ def remove(name: str) -> int:
     Example:
       docket pools remove team
     """
-    store = open_pools()
-    try:
+    with closing(open_pools()) as store:
         living_balance(store, name)
         store.remove(name)
-    finally:
-        store.close()
     console.say(f"pool {name} is no more")
     return exits.OK
 
@@ -195,20 +177,7 @@ def document(balance: Balance) -> dict[str, object]:
 
 
 def _list(*, as_json: bool) -> int:
-    try:
-        store = open_pools()
-    except UnavailableError as error:
-        if error.reason != Reason.NOT_FOUND:
-            raise
-        if as_json:
-            console.result(console.as_json({"pools": []}))
-        else:
-            console.say("there is no pool on this machine; docket pools set NAME --daily-usd AMOUNT makes one")
-        return exits.OK
-    try:
-        balances = [living_balance(store, name) for name in store.names()]
-    finally:
-        store.close()
+    balances = _balances()
     if as_json:
         console.result(console.as_json({"pools": [document(balance) for balance in balances]}))
         return exits.OK
@@ -218,6 +187,18 @@ def _list(*, as_json: bool) -> int:
     if not balances:
         console.say("there is no pool on this machine; docket pools set NAME --daily-usd AMOUNT makes one")
     return exits.OK
+
+
+def _balances() -> list[Balance]:
+    """Return every pool of this machine as it stands; none where nobody has made one yet."""
+    try:
+        store = open_pools()
+    except UnavailableError as error:
+        if error.reason != Reason.NOT_FOUND:
+            raise
+        return []
+    with closing(store):
+        return [living_balance(store, name) for name in store.names()]
 
 
 def _lines(balance: Balance) -> list[str]:

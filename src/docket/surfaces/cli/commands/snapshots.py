@@ -187,7 +187,8 @@ def _check(item: SnapshotFolder) -> dict[str, object]:
         return told | {"reason": error.reason, "detail": error.detail}
     try:
         damaged = [address.sha256 for address in snapshot.damaged()]
-        files = [str(entry.path) for entry in snapshot.manifest.files if entry.content.sha256 in set(damaged)]
+        lost = frozenset(damaged)
+        files = [str(entry.path) for entry in snapshot.manifest.files if entry.content.sha256 in lost]
     finally:
         snapshot.close()
     figures = {

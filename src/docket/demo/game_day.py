@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -223,8 +223,7 @@ class _Stage:
 
 
 def _run_phase(phase: Phase, options: GameDayOptions) -> PhaseReport:
-    with ExitStack() as stack:
-        stage = stack.enter_context(_stage(phase, options))
+    with _stage(phase, options) as stage:
         _supervised(_command(phase, options, stage), stage, kills=phase.kind is Kind.KILLED)
         return _report(phase, options, stage)
 

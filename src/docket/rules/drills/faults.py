@@ -171,16 +171,12 @@ def parse_fault_file(data: bytes, name: str, seed: int) -> FaultPlan:
         raise _wrong(f"{name} must hold [[fault]] tables and nothing else")
     rules = []
     for number, table in enumerate(tables, 1):
-        members = {key: _text(value) for key, value in table.items()} if isinstance(table, dict) else {}
+        members = {key: str(value) for key, value in table.items()} if isinstance(table, dict) else {}
         try:
             rules.append(_rule(members.pop("kind", ""), members.pop("value", None), members))
         except UsageError as error:
             raise _wrong(f"{name}, fault {number}: {error.detail.removeprefix(_FLAG)}") from error
     return _plan(rules, seed)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else str(value)
 
 
 def _plan(rules: Iterable[FaultRule], seed: int) -> FaultPlan:

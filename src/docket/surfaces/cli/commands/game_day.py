@@ -117,8 +117,11 @@ class _Phases:
             return
         if self._is_terminal:
             console.overwrite("")
-        for line in _ended(told.report) if told.report is not None else [f"could not be run: {told.problem}"]:
-            console.result(line if told.report is not None else f"{told.phase.name:<12} {console.plain(line)}")
+        if told.report is None:
+            console.result(f"{told.phase.name:<12} could not be run: {console.plain(told.problem)}")
+            return
+        for line in _ended(told.report):
+            console.result(line)
 
 
 def _ended(report: PhaseReport) -> list[str]:

@@ -136,7 +136,7 @@ def _ledgers(layout: Layout) -> Finding:
         return Finding("ledgers", Level.PROBLEM, error.detail)
     paths = sorted((layout.ledger_path(one) for one in found.ledgers), key=_changed_at, reverse=True)
     looked = [(path, is_held(lock_path(layout, path.stem))) for path in paths[:LEDGERS_LOOKED_AT]]
-    concerns = {path.stem: "its run was killed" for path in (layout.ledger_path(one) for one in dead)}
+    concerns = dict.fromkeys(dead, "its run was killed")
     concerns |= {path.stem: said for path, held in looked if not held and (said := _concern(layout, path)) is not None}
     told = f"{len(paths)} in the state folder"
     if any(held for _, held in looked):

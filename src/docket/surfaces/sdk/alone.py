@@ -16,12 +16,12 @@ from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.host.process import Agent, SpawnRequest
 from docket.rules.agents.registry import recognise
-from docket.stores.layout import Layout, resolve_layout
+from docket.stores.layout import Layout
 from docket.surfaces.cli import wiring
 from docket.surfaces.cli.policies import decide_policy
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
-from docket.surfaces.cli.project import run_folder
+from docket.surfaces.cli.project import layout_at, run_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class OwnRun:
 def begin_alone(asked: OwnRun) -> InsideRun:
     """Begin the run; UsageError, RefusedBeforeStartError or UnavailableError say why it cannot be."""
     cwd = run_folder(asked.cwd, "cwd=")
-    layout = resolve_layout(cwd, docket_dir=asked.docket_dir, environment=os.environ)
+    layout = layout_at(cwd, asked.docket_dir)
     decided = decide_policy(cwd, asked.policy, asked.limits)
     check_pools(decided.policy)
     argv = tuple(sys.orig_argv) or (sys.executable,)

@@ -159,10 +159,10 @@ def _measured(case: Case, root: Path, patience: int, *, by_docket: bool) -> Ende
     script = Script(turns=turns, side=None if by_docket or not tools else side)
     caps = ["--max-calls", "1"] if by_docket else []
     with ScriptedProvider(script, limits=Limits(max_seconds=patience + 60)) as provider:
-        command = ["run", *caps, "--upstream", f"{case.provider}={provider.url}", "--", *case.argv]
-        deny = ["--on-breach", "deny", "--max-minutes", str(round(patience / 60, 2))]
+        flags = ["--on-breach", "deny", "--max-minutes", str(round(patience / 60, 2)), *caps]
+        flags += ["--upstream", f"{case.provider}={provider.url}"]
         subprocess.run(
-            [sys.executable, "-m", "docket", command[0], *deny, *command[1:]],
+            [sys.executable, "-m", "docket", "run", *flags, "--", *case.argv],
             cwd=root / "tree",
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
@@ -20,7 +20,7 @@ from docket.formats.run.policy_spending import Admission
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.frames import Piece
 from docket.rules.boundary.lanes import stream_id_of
-from docket.rules.providers.json_scan import JsonMap, as_text, loads_object
+from docket.rules.providers.json_scan import JsonMap, TopLevel, as_text, loads_object
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 CREATE = "response.create"
@@ -38,12 +38,6 @@ class Said:
     payload: bytes
     control: bool = False
     too_long: bool = False
-
-    @property
-    def stream_id(self) -> str | None:
-        """The lane it names."""
-        read = loads_object(self.payload)
-        return None if read is None else stream_id_of(read.members)
 
 
 class Saying:
@@ -76,8 +70,13 @@ class Saying:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """What a message is: it `asks` for a response (one without output where it `warms`), is `refused`, or passes by."""
+    """What a message is: it `asks` for a response (one without output where it `warms`), is `refused`, or passes by.
 
+    `raw` are its frames as they came, `stream_id` is the lane that it names.
+    """
+
+    raw: bytes = b""
+    stream_id: str | None = None
     asks: bool = False
     warms: bool = False
     refused: Refused | None = None
@@ -88,6 +87,11 @@ def what_is(said: Said, policy: Policy) -> Message:
     if said.too_long:
         return _no(Reason.TOO_LARGE, f"a message is over {MAX_MESSAGE_BYTES} bytes")
     read = loads_object(said.payload)
+    lane = None if read is None else stream_id_of(read.members)
+    return replace(_judged(read, policy), raw=said.raw, stream_id=lane)
+
+
+def _judged(read: TopLevel | None, policy: Policy) -> Message:
     bound = policy.refuses_unknown_endpoints
     if read is None:
         return _no(Reason.BODY_UNREADABLE, "a message is not a JSON object") if bound else Message()

@@ -58,7 +58,7 @@ from docket.rules.boundary.protocol import (
 )
 from docket.rules.boundary.refusing import Asked, refusal_of, refuse
 from docket.rules.boundary.reply import ModelReply
-from docket.rules.boundary.saying import Said, Saying, what_is
+from docket.rules.boundary.saying import Message, Said, Saying, what_is
 from docket.rules.boundary.terms import Shared, Terms
 from docket.rules.providers.refusal import socket_refusal
 from docket.rules.spending.scope import Crossing
@@ -82,7 +82,7 @@ class ResponsesSocket:
         self._saying = Saying()
         self._waiting: deque[Said] = deque()
         self._waiting_bytes = 0
-        self._said: Said | None = None
+        self._message: Message | None = None
         self._asking: Asking | None = None
         self._lanes = Lanes()
         self._hearing = Hearing(self._lanes, ())
@@ -187,16 +187,15 @@ class ResponsesSocket:
 
     def _take(self, said: Said, now_ns: int) -> list[Command]:
         message = what_is(said, self._terms.policy)
-        asked = self._arrival.asked
         if message.refused is not None:
-            return self._refuse(message.refused, asked, said)
+            return self._refuse(message.refused, self._arrival.asked, message)
         if not message.asks:
-            return [SendUpstream(said.raw)]
+            return [SendUpstream(message.raw)]
         weighed = self._arrival.weighed()
         weighed.read_message(said.payload)
         if message.warms:
             weighed.facts = replace(weighed.facts, max_output_tokens=0)
-        self._said = said
+        self._message = message
         self._asking = Asking(weighed, self._terms, self._shared, self._at)
         return self._stepped(self._asking.begin(now_ns), now_ns, going_on=True)
 
@@ -204,42 +203,42 @@ class ResponsesSocket:
         """Go on from what asking has come to; `going_on`: the caller takes the messages behind."""
         if step.verdict is None:
             return step.commands
-        asking, said = self._asking, self._said
-        assert asking is not None and said is not None  # noqa: S101,PT018 - a verdict is one on a message
-        self._asking = self._said = None
+        asking, message = self._asking, self._message
+        assert asking is not None and message is not None  # noqa: S101,PT018 - a verdict is one on a message
+        self._asking = self._message = None
         match step.verdict:
             case Admitted():
-                commands = self._send(asking, step.verdict, said, now_ns)
+                commands = self._send(asking, step.verdict, message, now_ns)
             case Refused():
                 commands = asking.withdraw(now_ns)
-                commands += self._refuse(step.verdict, self._about(asking), said)
+                commands += self._refuse(step.verdict, self._about(asking), message)
             case _:  # an answer of HTTP
                 detail = "a reply that was kept cannot be given on a WebSocket"
                 refused = Refused(reason=Reason.UPGRADE_REFUSED, detail=detail)
-                commands = self._refuse(refused, self._about(asking), said)
+                commands = self._refuse(refused, self._about(asking), message)
         return [*step.commands, *commands, *([] if going_on else self._go_on(now_ns))]
 
     def _about(self, asking: Asking) -> Asked:
         facts = asking.weighed.facts
         return replace(self._arrival.asked, wire=self._arrival.wire, model=facts.model or "unknown", streaming=True)
 
-    def _send(self, asking: Asking, admitted: Admitted, said: Said, now_ns: int) -> list[Command]:
+    def _send(self, asking: Asking, admitted: Admitted, message: Message, now_ns: int) -> list[Command]:
         quote = asking.weighed.quote
         assert quote is not None  # noqa: S101 - an admitted call was quoted
         call = asking.call(admitted, quote)
         reply = ModelReply(call, self._desk, now_ns, asking.ended)
         reply.copy = self._shared.copy(asking.weighed)
-        self._lanes.add(said.stream_id, reply)
+        self._lanes.add(message.stream_id, reply)
         self._unsure = True
-        return [Record(asking.request(call, self._arrival.asked.path)), Await(Mark.WRITTEN), SendUpstream(said.raw)]
+        return [Record(asking.request(call, self._arrival.asked.path)), Await(Mark.WRITTEN), SendUpstream(message.raw)]
 
-    def _refuse(self, refused: Refused, asked: Asked, said: Said) -> list[Command]:
+    def _refuse(self, refused: Refused, asked: Asked, message: Message) -> list[Command]:
         self._desk.denied += 1
         style, number = self._terms.refusal, self._terms.docket_number
         _, event = refuse(refused, asked, style, number)
         effects = exceeded_by(refused, self._desk)
         final = refused.cap is not None and not refused.passing
-        text = socket_refusal(refusal_of(refused, style, number), said.stream_id, final=final)
+        text = socket_refusal(refusal_of(refused, style, number), message.stream_id, final=final)
         self._own.append(encode_frame(Opcode.TEXT, text))
         commands = [Record(event), *(Record(item) for item in effects.events), Await(Mark.DURABLE), *self._own_frames()]
         if effects.breach is None:
@@ -351,7 +350,7 @@ class ResponsesSocket:
         return self._withdraw(now_ns)
 
     def _withdraw(self, now_ns: int) -> list[Command]:
-        asking, self._asking, self._said = self._asking, None, None
+        asking, self._asking, self._message = self._asking, None, None
         return [] if asking is None else asking.withdraw(now_ns)
 
     def _other(self) -> Record:

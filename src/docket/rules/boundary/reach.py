@@ -37,7 +37,6 @@ _METADATA = frozenset(
 )
 _NAT64 = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48"))
 _COMPATIBLE = ipaddress.IPv6Network("::/96")
-_SHARED = ipaddress.IPv4Network("100.64.0.0/10")
 MODEL_HOSTS = (
     "api.anthropic.com", "api.openai.com", "chatgpt.com", "generativelanguage.googleapis.com",
     "cloudcode-pa.googleapis.com", "aiplatform.googleapis.com", "*-aiplatform.googleapis.com",
@@ -160,8 +159,6 @@ def _kind(address: Address) -> str | None:
         return "multicast"
     if isinstance(address, ipaddress.IPv6Address) and (address.is_site_local or address.teredo is not None):
         return "reserved"
-    if address in _SHARED if isinstance(address, ipaddress.IPv4Address) else False:
-        return "private"
     if address.is_reserved:
         return "reserved"
     return None if address.is_global else "private"

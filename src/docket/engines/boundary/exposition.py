@@ -64,7 +64,7 @@ class _Measures(Collector):
         buckets = []
         for bound, number in zip((*LATENCY_BOUNDS_MS, None), tally.latencies, strict=True):
             total += number
-            buckets.append(("+Inf" if bound is None else _seconds(bound), total))
+            buckets.append(("+Inf" if bound is None else str(bound / 1000), total))
         family = HistogramMetricFamily("docket_call_latency_seconds", "From the request to the end of its reply.")
         family.add_metric([], buckets, tally.latency_sum_ms / 1000)
         return family
@@ -134,7 +134,3 @@ def _counted(
     for values, number in sorted(items):
         family.add_metric(values, number)
     return family
-
-
-def _seconds(bound_ms: int) -> str:
-    return f"{bound_ms // 1000}.{bound_ms % 1000:03d}".rstrip("0").rstrip(".") + (".0" if bound_ms % 1000 == 0 else "")

@@ -48,6 +48,7 @@ class Asking:
         self.deadline_ns: int | None = None
         self.waiting = False
         self.weighed = weighed
+        self._whose = whose(weighed, terms)
         self._terms = terms
         self._desk = shared.desk
         self._at = at
@@ -101,7 +102,7 @@ class Asking:
     def request(self, call: Call, path: str, forwarded: Forwarded | None = None) -> ModelRequest:
         """Return the event of an admitted call; `path` is the recorded one, `forwarded` what goes on."""
         weighed, facts = self.weighed, call.facts
-        agent = whose(weighed, self._terms).agent
+        agent = self._whose.agent
         return ModelRequest(
             call=call.number,
             provider=weighed.provider.name,
@@ -156,7 +157,7 @@ class Asking:
 
     def _ask(self, quote: Quote, *, last: bool) -> Step:
         self._overdue = self._overdue or last
-        answer = self._desk.ask(quote.claim, last=self._overdue, whose=whose(self.weighed, self._terms))
+        answer = self._desk.ask(quote.claim, last=self._overdue, whose=self._whose)
         if isinstance(answer, Held):
             self.waiting = True
             if self._overdue:
@@ -169,12 +170,12 @@ class Asking:
 
     def _lowered(self, refused: Refused) -> Step:
         """Ask again for a call that may give out less; the refusal stands where that does not help."""
-        weighed, asker = self.weighed, whose(self.weighed, self._terms)
-        quote = fitting(weighed, self._quoted, self._desk, asker)
+        weighed = self.weighed
+        quote = fitting(weighed, self._quoted, self._desk, self._whose)
         if quote is None:
             return self._decided(refused)
         weighed.quote = quote
-        answer = self._desk.ask(quote.claim, last=True, whose=asker)
+        answer = self._desk.ask(quote.claim, last=True, whose=self._whose)
         if isinstance(answer, Held):
             self._overdue, self.waiting, self.deadline_ns = True, True, None
             return Step([])

@@ -19,7 +19,10 @@ from docket.stores.blobs import BlobFolder
 from docket.stores.git_objects import GitObjects
 from fakes.memory_content import MemoryContent
 
-CONTENTS = [b"", b"one", b"\0" * 5000, bytes(range(256)) * 9000, "é\n".encode() * 7, b"\xff\xfe"]
+LARGE = bytes(range(256)) * 9000
+# More than a pipe or a buffer holds at once, so that a piece of a few bytes meets every edge there is.
+MANY_PIECES = bytes(range(256)) * 400
+CONTENTS = [b"", b"one", b"\0" * 5000, LARGE, MANY_PIECES, "é\n".encode() * 7, b"\xff\xfe"]
 
 
 class Blobs:
@@ -95,9 +98,8 @@ def test_what_was_put_is_read(kept, data):
         assert stream.read(10) == b""
 
 
-@pytest.mark.parametrize("size", [1, 7, 4096])
-def test_it_is_read_in_pieces_of_any_size(kept, size):
-    data = CONTENTS[3]
+@pytest.mark.parametrize(("size", "data"), [(1, MANY_PIECES), (7, MANY_PIECES), (4096, LARGE)], ids=["1", "7", "4096"])
+def test_it_is_read_in_pieces_of_any_size(kept, size, data):
     with kept.store.open(address_of(data)) as stream:
         found = [stream.read(size) for _ in range(-(-len(data) // size))]
         assert (b"".join(found), stream.read(size)) == (data, b"")
@@ -122,7 +124,7 @@ def test_damaged_content_never_reads_to_its_end(kept, other):
 
 
 def test_a_stream_may_be_left_before_its_end(kept):
-    with kept.store.open(address_of(CONTENTS[3])) as stream:
+    with kept.store.open(address_of(LARGE)) as stream:
         stream.read(10)
     with kept.store.open(address_of(b"one")) as stream:
         assert b"".join(stream) == b"one"

@@ -2,65 +2,26 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from docket.formats.canonical import encode_document
 from docket.formats.ledger.session_events import ExitSource
 from docket.formats.run.run_row import End, RunRow, milliseconds
-from docket.formats.visible import text_members
-from docket.stores.layout import project_key
 from docket.surfaces.cli.root import run
 from docket.surfaces.render import run_list
 from golden_ledgers import elsewhere, samples
 from golden_ledgers.build import LedgerBuilder, closed, end, opened
-from golden_ledgers.judging import receipt_of
-
-
-class Project:
-    """A tree and its state folder, filled with runs."""
-
-    def __init__(self, root: Path, name: str = "tree") -> None:
-        self.tree = root / name
-        self.tree.mkdir()
-        self.state = root / "state" / project_key(self.tree)
-        self.visible = self.tree / ".docket" / "receipts"
-        self.visible.mkdir(parents=True)
-        (self.state / "runs").mkdir(parents=True)
-        (self.state / "receipts").mkdir()
-        (self.state / "project.json").write_bytes(encode_document(text_members("path", os.fsencode(self.tree))))
-        self.locks: list[int] = []
-
-    def receipt(self, number: str, ledger: LedgerBuilder) -> Path:
-        document = {**receipt_of(ledger.data()), "docket_number": number}
-        path = self.visible / f"{number}.receipt.json"
-        path.write_bytes(encode_document(document))
-        return path
-
-    def ledger(self, session: str, ledger: LedgerBuilder, *, live: bool = False) -> Path:
-        path = self.state / "runs" / f"{session}.jsonl"
-        path.write_bytes(ledger.data())
-        if live:
-            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            self.locks.append(lock)
-        return path
+from project_lab import Project, entered
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    made = Project(tmp_path)
-    monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
-    monkeypatch.chdir(made.tree)
-    yield made
-    for lock in made.locks:
-        os.close(lock)
+    with entered(tmp_path, monkeypatch) as made:
+        yield made
 
 
 def listed(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:

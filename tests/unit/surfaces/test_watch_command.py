@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,42 +13,18 @@ from docket.formats.canonical import encode_document
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState
 from docket.formats.ledger.session_events import EvidenceGap
 from docket.formats.ledger.spending_events import CapExceeded
-from docket.stores.layout import project_key
 from docket.surfaces.cli.root import run
 from golden_ledgers import elsewhere, samples
 from golden_ledgers.build import LedgerBuilder, closed, opened
 from golden_ledgers.judging import receipt_of
-
-
-class Project:
-    """A tree with a state folder, and ledgers put into it."""
-
-    def __init__(self, root: Path) -> None:
-        self.tree = root / "tree"
-        self.tree.mkdir()
-        self.runs = root / "state" / project_key(self.tree) / "runs"
-        self.runs.mkdir(parents=True)
-        self.locks: list[int] = []
-
-    def put(self, session: str, ledger: LedgerBuilder, *, live: bool = False) -> Path:
-        path = self.runs / f"{session}.jsonl"
-        path.write_bytes(ledger.data())
-        if live:
-            lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            self.locks.append(lock)
-        return path
+from project_lab import Project, entered
 
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Project]:
-    made = Project(tmp_path)
-    monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.chdir(made.tree)
-    yield made
-    for lock in made.locks:
-        os.close(lock)
+    with entered(tmp_path, monkeypatch) as made:
+        yield made
 
 
 def begun(session: str, number: str) -> LedgerBuilder:
@@ -65,19 +39,19 @@ def test_without_a_run_that_is_said(project: Project, capsys: pytest.CaptureFixt
 def test_with_a_gap_in_the_record_nothing_is_said_to_be_whole(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project.put("0123456789ab", samples.gap())
+    project.ledger("0123456789ab", samples.gap())
     assert run(["watch", "--once"]) == 0
     assert "files  some changed, which ones is not on the record" in capsys.readouterr().out
 
     some = opened()
     some.add(EvidenceGap(first_failing_seq=4, unwritten_events=2, detail="no space left on device"))
-    project.put("0123456789ab", closed(some, "0.00"))
+    project.ledger("0123456789ab", closed(some, "0.00"))
     assert run(["watch", "--once"]) == 0
     assert "files  at least 1 changed (1 added)" in capsys.readouterr().out
 
 
 def test_one_frame_of_an_ended_run_tells_its_figures(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.put("0123456789ab", samples.busy())
+    project.ledger("0123456789ab", samples.busy())
 
     assert run(["watch", "--once"]) == 0
     out = capsys.readouterr().out
@@ -96,7 +70,7 @@ def test_one_frame_of_an_ended_run_tells_its_figures(project: Project, capsys: p
 def test_no_width_breaks_a_frame(
     project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int
 ) -> None:
-    project.put("0123456789ab", samples.busy())
+    project.ledger("0123456789ab", samples.busy())
     monkeypatch.setenv("COLUMNS", str(width))
 
     assert run(["watch", "--once"]) == 0
@@ -106,8 +80,8 @@ def test_no_width_breaks_a_frame(
 def test_a_live_run_comes_before_a_newer_one_that_has_ended(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project.put("aaaaaaaaaaaa", begun("aaaaaaaaaaaa", "DKT-20261001-00000A"), live=True)
-    project.put("bbbbbbbbbbbb", closed(begun("bbbbbbbbbbbb", "DKT-20261001-00000B"), "0.00", ()))
+    project.ledger("aaaaaaaaaaaa", begun("aaaaaaaaaaaa", "DKT-20261001-00000A"), live=True)
+    project.ledger("bbbbbbbbbbbb", closed(begun("bbbbbbbbbbbb", "DKT-20261001-00000B"), "0.00", ()))
 
     assert run(["watch", "--once", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -116,7 +90,7 @@ def test_a_live_run_comes_before_a_newer_one_that_has_ended(
 
 def test_other_live_runs_are_named(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     for letter in "ab":
-        project.put(letter * 12, begun(letter * 12, f"DKT-20261001-00000{letter.upper()}"), live=True)
+        project.ledger(letter * 12, begun(letter * 12, f"DKT-20261001-00000{letter.upper()}"), live=True)
 
     assert run(["watch", "DKT-20261001-00000a", "--once"]) == 0
     assert "also   DKT-20261001-00000B (docket watch NUMBER)" in capsys.readouterr().out
@@ -136,7 +110,7 @@ def test_a_run_is_named_by_number_session_ledger_or_receipt(
     paths["ledger"].write_bytes(raw)
     paths["receipt"].write_bytes(encode_document(receipt_of(raw)))
     if ref not in paths:
-        project.put("0123456789ab", samples.chat())
+        project.ledger("0123456789ab", samples.chat())
 
     assert run(["watch", str(paths.get(ref, ref)), "--once", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -145,7 +119,7 @@ def test_a_run_is_named_by_number_session_ledger_or_receipt(
 
 
 def test_the_lines_of_an_ended_run_are_its_events(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.put("0123456789ab", samples.anthropic())
+    project.ledger("0123456789ab", samples.anthropic())
 
     assert run(["watch", "--lines"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -155,14 +129,14 @@ def test_the_lines_of_an_ended_run_are_its_events(project: Project, capsys: pyte
 
 
 def test_a_killed_run_says_so_and_ends_the_watch(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    project.put("0123456789ab", begun("0123456789ab", "DKT-20261001-00C0DE"))
+    project.ledger("0123456789ab", begun("0123456789ab", "DKT-20261001-00C0DE"))
 
     assert run(["watch"]) == 0
     assert "killed: no end was recorded; run docket recover" in capsys.readouterr().out
 
 
 def test_a_torn_tail_is_left_for_later(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    path = project.put("0123456789ab", samples.chat())
+    path = project.ledger("0123456789ab", samples.chat())
     path.write_bytes(path.read_bytes() + b'{"data":{"a')
 
     assert run(["watch", "--once", "--json"]) == 0
@@ -170,7 +144,7 @@ def test_a_torn_tail_is_left_for_later(project: Project, capsys: pytest.CaptureF
 
 
 def test_a_damaged_ledger_is_named_and_no_traceback(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    path = project.put("0123456789ab", samples.chat())
+    path = project.ledger("0123456789ab", samples.chat())
     path.write_bytes(path.read_bytes().replace(b'"gpt-5"', b'"gpt-6"', 1))
 
     assert run(["watch", "--once"]) == 1
@@ -196,7 +170,7 @@ def test_a_run_that_is_not_there(project: Project, capsys: pytest.CaptureFixture
 def test_hostile_names_do_not_drive_the_terminal(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     ledger = opened(argv=("agent", "\x1b]0;title\x07", "[red]x[/red]"))
     ledger.add_raw("note", {"code": "x", "message": "\x1b[2Jgone\n[bold]"})
-    project.put("0123456789ab", ledger)
+    project.ledger("0123456789ab", ledger)
 
     assert run(["watch", "--once"]) == 0
     out = capsys.readouterr().out
@@ -211,7 +185,7 @@ def test_instants_and_durations_that_are_none_do_not_end_a_watch(
     ledger = opened()
     ledger.add_raw("session.end", {"exit_code": 0, "exit_source": "agent", "duration_seconds": "soon",
                                    "interrupted": False, "cost_usd": "0.00"})  # fmt: skip
-    project.put("0123456789ab", ledger)
+    project.ledger("0123456789ab", ledger)
 
     assert run(["watch", "--once", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["elapsed_ms"] == 4000  # five events, a second apart
@@ -220,7 +194,7 @@ def test_instants_and_durations_that_are_none_do_not_end_a_watch(
 def test_what_went_through_the_proxy_is_shown_and_told_in_lines(
     project: Project, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    project.put("0123456789ab", samples.busy())
+    project.ledger("0123456789ab", samples.busy())
 
     assert run(["watch", "--once"]) == 0
     out = capsys.readouterr().out
@@ -245,7 +219,7 @@ def test_a_sub_budget_that_is_reached_is_told_beside_a_run_that_goes_on(
         detail="opus has had its share", scope="model", scope_name="*opus*",
     )  # fmt: skip
     ledger.add(reached)
-    project.put("0123456789ab", ledger, live=True)
+    project.ledger("0123456789ab", ledger, live=True)
     shown = []
     for form in ((), ("--json",), ("--lines",)):
         assert run(["watch", "--once", *form]) == 0
@@ -264,7 +238,7 @@ def test_each_upstream_of_a_provider_has_a_breaker_of_its_own(
     for host, state in (("a", BreakerState.OPEN), ("b", BreakerState.OPEN), ("c", BreakerState.CLOSED)):
         upstream = f"https://{host}.example:443"
         ledger.add(BreakerChange(provider="openai", upstream=upstream, state=state, failures=5, cooldown_ms=0))
-    project.put("0123456789ab", ledger, live=True)
+    project.ledger("0123456789ab", ledger, live=True)
 
     assert run(["watch", "--once", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["breakers"] == [

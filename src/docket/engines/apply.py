@@ -182,7 +182,7 @@ class _Apply:
         """Take a removal below a link as done where that link is what this very plan puts there."""
         if not isinstance(step, Remove) or outcome.reason is not Reason.IS_A_SYMLINK:
             return outcome
-        for above in _above(step.path):
+        for above in step.path.above():
             maker = self._links.get(above)
             if maker is not None:
                 now = self._tree.examine(maker)
@@ -238,7 +238,7 @@ class _Apply:
             if isinstance(step, Link):  # what it is to be a name of may not stand there yet
                 continue
             seen: Outcome | Found | None = None
-            if not any(above in made for above in _above(step.path)):
+            if not any(above in made for above in step.path.above()):
                 seen = self._tree.examine(step)
             if isinstance(step, MakeDirectory) and not (isinstance(seen, Found) and seen.is_directory):
                 made.add(step.path)
@@ -330,13 +330,6 @@ class _Stored:
         with self._reader.open(self._address) as stream:
             while chunk := stream.read(CHUNK_BYTES):
                 yield chunk
-
-
-def _above(path: RelPath) -> Iterator[RelPath]:
-    above = path.parent
-    while above is not None:
-        yield above
-        above = above.parent
 
 
 def _refused(step: Step, refusal: Refusal) -> Outcome:

@@ -155,7 +155,7 @@ class _Ahead:
             if mode is not None:
                 return Foreseen(step=step, was=EntryState(kind=Kind.DIRECTORY.value, mode=mode))
         needs_way = outcome.reason in _NO_WAY and isinstance(step.precondition, Absent | Anything)
-        if needs_way and any(above in self._made for above in _above(step.path)):
+        if needs_way and any(above in self._made for above in step.path.above()):
             return Foreseen(step=step)
         return Foreseen(step=step, outcome=outcome)
 
@@ -175,12 +175,3 @@ class _Ahead:
 
 def _outcome(step: Step, status: StepStatus, reason: Reason, detail: str) -> Foreseen:
     return Foreseen(step=step, outcome=Outcome(path=step.path, status=status, reason=reason, detail=detail))
-
-
-def _above(path: RelPath) -> list[RelPath]:
-    found = []
-    above = path.parent
-    while above is not None:
-        found.append(above)
-        above = above.parent
-    return found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
@@ -79,6 +80,13 @@ class RelPath:
         """The directory that holds this path, or None at the top of the tree."""
         head, slash, _ = self.raw.rpartition(b"/")
         return RelPath(head) if slash else None
+
+    def above(self) -> Iterator[RelPath]:
+        """Yield the directories that hold this path, the nearest first."""
+        holder = self.parent
+        while holder is not None:
+            yield holder
+            holder = holder.parent
 
     def child(self, name: bytes) -> RelPath:
         """Return the path of `name` in this directory."""

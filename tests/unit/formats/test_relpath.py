@@ -79,6 +79,8 @@ def test_parts_parent_and_child():
     assert path.parts == (b"a", b"b", b"c")
     assert path.parent == RelPath(b"a/b")
     assert RelPath.parse(b"a").parent is None
+    assert tuple(path.above()) == (RelPath(b"a/b"), RelPath(b"a"))
+    assert tuple(RelPath.parse(b"a").above()) == ()
     assert RelPath.parse(b"a").child(b"\xff") == RelPath(b"a/\xff")
     for name in (b"", b"..", b"x/y", b"\0"):
         with pytest.raises(InvalidDocumentError):

@@ -215,12 +215,10 @@ def _check_together(steps: list[Step]) -> None:
         if by_path.setdefault(step.path, step) is not step:
             raise InvalidDocumentError(Reason.DUPLICATE_KEY, f"the path {step.path} stands twice in one plan")
     for step in steps:
-        above = step.path.parent
-        while above is not None:
+        for above in step.path.above():
             holder = by_path.get(above)
             if holder is not None and not isinstance(holder, MakeDirectory) and not isinstance(step, Remove):
                 raise _wrong(f"{step.path} is to stand below {above}, which the plan makes no directory")
-            above = above.parent
         if isinstance(step, Link) and isinstance(by_path.get(step.to), Remove | Link | MakeDirectory | MakeSymlink):
             raise _wrong(f"{step.path} is to be a link to {step.to}, which the plan makes no file")
 

@@ -91,9 +91,4 @@ def _covering(listing: Listing) -> frozenset[RelPath]:
 
 
 def _is_covered(path: RelPath, hidden: frozenset[RelPath]) -> bool:
-    above = path.parent
-    while hidden and above is not None:
-        if above in hidden:
-            return True
-        above = above.parent
-    return False
+    return bool(hidden) and any(above in hidden for above in path.above())

@@ -171,7 +171,7 @@ class _Decision:
         removed = {item.path for item in self._changes if item.after is None}
         for change in self._changes:
             if change.before is not None and self._takes(change):
-                yield from (above for above in _above(change.path) if above in removed)
+                yield from (above for above in change.path.above() if above in removed)
 
     def _takes(self, change: FsChange) -> bool:
         kinds = {state.kind for state in (change.before, change.after) if state is not None}
@@ -283,7 +283,7 @@ class _Decision:
         return Intention(path=path, verb=Verb.NOT_COVERED, reason=hidden.reason, detail=detail)
 
     def _hidden(self, path: RelPath) -> NotCovered | None:
-        for place in (path, *_above(path)):
+        for place in (path, *path.above()):
             found = self._not_covered.get(place)
             if found is not None:
                 return found
@@ -305,7 +305,7 @@ def _with_holders_kept(decided: Iterable[Intention]) -> Iterator[Intention]:
     stays: dict[RelPath, RelPath] = {}
     for item in items:
         if item.step is None or not isinstance(item.step, Remove):
-            for above in _above(item.path):
+            for above in item.path.above():
                 stays.setdefault(above, item.path)
     for item in items:
         if item.verb is Verb.REMOVE and item.path in stays:
@@ -328,13 +328,6 @@ def _refused(path: RelPath, reason: Reason, detail: str) -> Intention:
 def _disagree(path: RelPath) -> Intention:
     detail = "the ledger and the manifest do not agree about what stood there before"
     return _refused(path, Reason.DOCUMENTS_DISAGREE, detail)
-
-
-def _above(path: RelPath) -> Iterator[RelPath]:
-    above = path.parent
-    while above is not None:
-        yield above
-        above = above.parent
 
 
 def _is_at_or_below(path: RelPath, folder: RelPath) -> bool:

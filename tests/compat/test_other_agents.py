@@ -7,8 +7,12 @@ a repository that tries to send it elsewhere. What it looks up, and whether the 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import cache
+from urllib.parse import urlsplit
 
 import pytest
 from agent_lab import assert_consistent, program, run_alone
@@ -20,6 +24,15 @@ SCHEMA = "https://opencode.ai/config.json"
 QWEN_SETTINGS = 4  # the version it would write into a file that names another
 APPEND = "echo two >> hello.txt"
 SIDE = Turn(text='{"title":"A title"}', tokens=Tokens())
+
+
+@cache
+def npm_host() -> set[str]:
+    """Return the host that npm has packages from where nobody configures another, as npm itself says."""
+    command = ("npm", "config", "get", "registry", "--globalconfig=/nonexistent/a", "--userconfig=/nonexistent/b")
+    plain = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
+    told = subprocess.run(command, env=plain, cwd="/", capture_output=True, text=True, check=True, timeout=60)
+    return {str(urlsplit(told.stdout.strip()).hostname)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +49,7 @@ class Case:
     variables: dict[str, str] = field(default_factory=dict)
     home: dict[str, str] = field(default_factory=dict)
     tree: dict[str, str] = field(default_factory=dict)
-    may_look_up: frozenset[str] = frozenset()
+    installs_packages: bool = False
     adds: frozenset[str] = frozenset()
 
 
@@ -90,7 +103,7 @@ CASES = {
             )
         },
         # Its plugin package, which it installs into a configuration folder that has none.
-        may_look_up=frozenset({"registry.npmjs.org"}),
+        installs_packages=True,
         adds=frozenset({".git/opencode"}),
     ),
     "copilot": Case(
@@ -219,7 +232,7 @@ def test_an_edit_is_metered_to_the_micro_dollar_and_no_other_host_is_looked_for(
     # The token ends at the boundary, and what is the person's stays as it was.
     assert "x-docket-token" not in alone.headers
     assert {path: (lab.root / "home" / path).read_text() for path in case.home} == case.home
-    assert alone.names is None or set(alone.names) <= case.may_look_up
+    assert alone.names is None or set(alone.names) <= (npm_host() if case.installs_packages else set())
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -310,10 +323,9 @@ class Wired:
     path: str
     variables: dict[str, str] = field(default_factory=dict)
     home: dict[str, str] = field(default_factory=dict)
-    may_look_up: frozenset[str] = frozenset()
+    installs_packages: bool = False
 
 
-REGISTRY = frozenset({"registry.npmjs.org"})
 COPILOT = ("copilot", "-p", "edit", "--allow-all-tools", "--allow-all-paths", "--model")
 WIRED = {
     "copilot anthropic": Wired(
@@ -344,7 +356,7 @@ WIRED = {
         wire="openai-responses",
         path="/v1/responses",
         variables={"OPENAI_API_KEY": "key"},
-        may_look_up=REGISTRY,
+        installs_packages=True,
     ),
     "opencode google": Wired(
         argv=("opencode", "run", "-m", "google/gemini-2.5-flash", "edit"),
@@ -352,7 +364,7 @@ WIRED = {
         wire="gemini",
         path="/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
         variables={"GOOGLE_GENERATIVE_AI_API_KEY": "key", "GEMINI_API_KEY": "key"},
-        may_look_up=REGISTRY,
+        installs_packages=True,
     ),
     "pi anthropic": Wired(
         argv=("pi", "--model", "anthropic/claude-haiku-4-5", "-p", "edit"),
@@ -426,5 +438,5 @@ def test_its_other_providers_are_led_through_the_boundary_too(lab, name):
     assert len(run.of_type("model.request")) == len(alone.calls)
     assert run.of_type("model.denied") == []
     assert {path: (lab.root / "home" / path).read_text() for path in case.home} == case.home
-    assert alone.names is None or set(alone.names) <= case.may_look_up
+    assert alone.names is None or set(alone.names) <= (npm_host() if case.installs_packages else set())
     assert_consistent(run)

@@ -1,4 +1,4 @@
-"""Small trees for the writer: what stands where told by plain calls, contents by address, calls that count and fail."""
+"""Small trees for the writer: what stands where told by plain calls, and calls that count and fail."""
 
 from __future__ import annotations
 
@@ -8,43 +8,13 @@ import stat
 from pathlib import Path
 
 from docket.engines.apply import apply, open_tree
-from docket.errors import UnavailableError
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
-from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.address import Address
 from docket.formats.tree.plan import Holds, plan_of
 from docket.host.confined import ConfinedTree
 from docket.host.tree_calls import TreeCalls
-from docket.stores.content import ContentStream
-
-
-class Contents:
-    """Contents in memory."""
-
-    def __init__(self) -> None:
-        self.kept = {}
-
-    def put(self, data: bytes) -> Address:
-        address = Address(Digest(hashlib.sha256(data).hexdigest()), len(data))
-        self.kept[address] = data
-        return address
-
-    def has(self, address: Address) -> bool:
-        return address in self.kept
-
-    def open(self, address: Address) -> ContentStream:
-        if address not in self.kept:
-            raise UnavailableError(Reason.CONTENT_MISSING, "it is not there")
-        place = [0]
-
-        def read(size: int) -> bytes:
-            start = place[0]
-            place[0] = min(start + size, len(self.kept[address]))
-            return self.kept[address][start : place[0]]
-
-        return ContentStream(address, read, lambda: None)
+from docket.stores.content import ContentReader
 
 
 def p(raw: bytes | str) -> RelPath:
@@ -76,7 +46,7 @@ def plan_for(path: Path | bytes, *steps):
     return plan_of(steps, root_of(path))
 
 
-def applied(path: Path, contents: Contents, *steps, options=None, calls=None, durable=True):
+def applied(path: Path, contents: ContentReader, *steps, options=None, calls=None, durable=True):
     """Apply the steps to the tree at `path`; outcomes by path."""
     tree = open_tree(os.fsencode(path)) if calls is None else ConfinedTree(os.fsencode(path), calls=calls)
     tree.durable = durable

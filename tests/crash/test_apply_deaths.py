@@ -29,8 +29,8 @@ from docket.formats.tree.plan import (
 )
 from docket.host.confined import ConfinedTree
 from docket.host.leftovers import LeftoverState
+from fakes.memory_content import MemoryContent
 from tree_lab import (
-    Contents,
     CountedCalls,
     Died,
     dies_at,
@@ -45,9 +45,9 @@ from tree_lab import (
     write,
 )
 
-CONTENTS = Contents()
-NEW = CONTENTS.put(b"new")
-SPARSE = CONTENTS.put(b"x" + bytes(100_000))
+CONTENTS = MemoryContent()
+NEW = CONTENTS.put([b"new"])
+SPARSE = CONTENTS.put([b"x" + bytes(100_000)])
 
 
 def build(tree: Path):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 
-from docket.formats.digest import Digest
 from docket.formats.tree.address import Address
 from docket.stores.content import ContentStream, missing
 
@@ -18,7 +16,7 @@ class MemoryContent:
 
     def put(self, chunks: Iterable[bytes]) -> Address:
         data = b"".join(chunks)
-        address = Address(Digest(hashlib.sha256(data).hexdigest()), len(data))
+        address = Address.of(data)
         self.kept[address] = data
         return address
 

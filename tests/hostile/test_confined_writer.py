@@ -36,8 +36,8 @@ from docket.formats.tree.plan import (
 from docket.host.confined import ConfinedTree
 from docket.host.leftovers import LeftoverState
 from docket.host.tree_calls import TreeCalls
+from fakes.memory_content import MemoryContent
 from tree_lab import (
-    Contents,
     CountedCalls,
     applied,
     file_state,
@@ -52,8 +52,8 @@ from tree_lab import (
 )
 
 APPLIED, ALREADY, REFUSED, FAILED = StepStatus.APPLIED, StepStatus.ALREADY, StepStatus.REFUSED, StepStatus.FAILED
-CONTENTS = Contents()
-NEW = CONTENTS.put(b"new")
+CONTENTS = MemoryContent()
+NEW = CONTENTS.put([b"new"])
 SECONDS = 1.5
 
 NAMES = [
@@ -676,11 +676,12 @@ def test_forged_leftovers_harm_nobody(tree, outside):
 MANY = """
 import os, resource, sys
 sys.path.insert(0, sys.argv[2])
+from fakes.memory_content import MemoryContent
 from tree_lab import *
 from docket.formats.tree.plan import *
 from docket.engines.apply import apply, open_tree
-root, contents = os.fsencode(sys.argv[1]), Contents()
-new = contents.put(b"new")
+root, contents = os.fsencode(sys.argv[1]), MemoryContent()
+new = contents.put([b"new"])
 steps = []
 for folder in range(300):
     os.mkdir(root + b"/%d" % folder)

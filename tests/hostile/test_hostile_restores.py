@@ -22,7 +22,8 @@ from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.rules.tree.restore import Intention, Verb, intentions
 from docket.stores.layout import Layout
-from tree_lab import Contents, whole
+from fakes.memory_content import MemoryContent
+from tree_lab import whole
 
 WORLD = RestoreWorld(clock=SystemClock(), ids=SystemIds())
 ORIGIN = Origin(session_id="0123456789ab", docket_number="DKT-20261001-00C0DE")
@@ -63,10 +64,10 @@ def test_a_path_that_leads_out_is_no_path_of_a_ledger_nor_of_a_plan(tmp_path: Pa
         from_members(FsChange, {"path": raw.decode(), "change": "removed"}, "fs.change")
     tree, _ = tree_at(tmp_path)
     before = whole(tmp_path)
-    contents = Contents()
+    contents = MemoryContent()
     # Past the parser of paths.
     steps = [
-        WriteFile(path=RelPath(raw), precondition=ANYTHING, content=contents.put(b"forged"), mode=0o644),
+        WriteFile(path=RelPath(raw), precondition=ANYTHING, content=contents.put([b"forged"]), mode=0o644),
         Remove(path=RelPath(raw), precondition=ANYTHING, kind=Kind.FILE),
     ]
     for step in steps:
@@ -78,7 +79,7 @@ def test_a_path_that_leads_out_is_no_path_of_a_ledger_nor_of_a_plan(tmp_path: Pa
 
 def test_contradictions_of_forged_documents_refuse_the_whole(tmp_path: Path) -> None:
     tree, _ = tree_at(tmp_path)
-    old = Contents().put(b"old")
+    old = MemoryContent().put([b"old"])
     manifest = Manifest(
         head=HEAD,
         files=(SnapshotFile(path=RelPath(b"a/b"), content=old, mode=0o644, mtime_ns=1),),
@@ -95,7 +96,7 @@ def test_contradictions_of_forged_documents_refuse_the_whole(tmp_path: Path) -> 
     found = intentions(manifest, changes, force=True)
     verbs = [item.verb for item in found]
     assert verbs == [Verb.KEEP, Verb.RECREATE], "what holds something that is to stand is not removed"
-    proposal = proposal_of(Sources(origin=ORIGIN, intentions=found, contents=Contents()), target(tree))
+    proposal = proposal_of(Sources(origin=ORIGIN, intentions=found, contents=MemoryContent()), target(tree))
     assert carry_out(proposal, WORLD).count(StepStatus.APPLIED) == 0
     assert whole(tree) == {}
 
@@ -106,7 +107,7 @@ def test_a_content_of_a_huge_size_is_not_to_be_had(tmp_path: Path) -> None:
     step = WriteFile(path=RelPath(b"x"), precondition=ANYTHING, content=forged, mode=0o644)
     item = Intention(path=RelPath(b"x"), verb=Verb.WRITE, step=step)
     restored = carry_out(
-        proposal_of(Sources(origin=ORIGIN, intentions=(item,), contents=Contents()), target(tree)), WORLD
+        proposal_of(Sources(origin=ORIGIN, intentions=(item,), contents=MemoryContent()), target(tree)), WORLD
     )
     assert [path.status for path in restored.record.paths] == [StepStatus.FAILED]
     assert whole(tree) == {}
@@ -115,8 +116,8 @@ def test_a_content_of_a_huge_size_is_not_to_be_had(tmp_path: Path) -> None:
 def test_links_that_are_swapped_meanwhile_lead_nowhere(tmp_path: Path) -> None:
     tree, outside = tree_at(tmp_path)
     (tree / "d").mkdir()
-    contents = Contents()
-    address = contents.put(b"restored")
+    contents = MemoryContent()
+    address = contents.put([b"restored"])
     untouched = whole(outside)
     stop = threading.Event()
 

@@ -24,8 +24,8 @@ from docket.formats.tree.plan import (
     WriteFile,
     Xattr,
 )
+from fakes.memory_content import MemoryContent
 from tree_lab import (
-    Contents,
     CountedCalls,
     applied,
     holds_directory,
@@ -41,8 +41,8 @@ from tree_lab import (
 APPLIED, ALREADY, REFUSED = StepStatus.APPLIED, StepStatus.ALREADY, StepStatus.REFUSED
 FAILED, SKIPPED = StepStatus.FAILED, StepStatus.SKIPPED
 NEW = b"what is to stand there"
-CONTENTS = Contents()
-NEW_ADDRESS = CONTENTS.put(NEW)
+CONTENTS = MemoryContent()
+NEW_ADDRESS = CONTENTS.put([NEW])
 
 
 def make_socket(path):
@@ -237,10 +237,10 @@ def test_attributes_that_no_plan_names_stay(tree):
 
 def test_holes(tree):
     data = b"a" * 4096 + bytes(8 * 1024 * 1024) + b"end"
-    address = CONTENTS.put(data)
+    address = CONTENTS.put([data])
     make = lambda name, **more: WriteFile(path=p(name), precondition=ABSENT, content=address, mode=0o600, **more)  # noqa: E731
     ends = WriteFile(
-        path=p("ends"), precondition=ABSENT, content=CONTENTS.put(bytes(1024 * 1024)), mode=0o600, sparse=True
+        path=p("ends"), precondition=ABSENT, content=CONTENTS.put([bytes(1024 * 1024)]), mode=0o600, sparse=True
     )
     applied(tree, CONTENTS, make("holes", sparse=True), make("full"), ends)
     assert (tree / "holes").read_bytes() == data == (tree / "full").read_bytes()
@@ -294,11 +294,11 @@ def test_the_umask_changes_nothing(tree, mask):
 
 def test_content_that_is_missing_or_damaged_changes_nothing(tree):
     write(tree / "x", b"old")
-    contents = Contents()
-    missing = Contents().put(b"nowhere")
-    damaged = contents.put(b"what its address names")
+    contents = MemoryContent()
+    missing = MemoryContent().put([b"nowhere"])
+    damaged = contents.put([b"what its address names"])
     contents.kept[damaged] = b"what its address NAMES"
-    longer = contents.put(b"short")
+    longer = contents.put([b"short"])
     contents.kept[longer] = b"short" * 10
     before = whole(tree)
     for address, reason in (
@@ -312,7 +312,7 @@ def test_content_that_is_missing_or_damaged_changes_nothing(tree):
         assert whole(tree) == before
 
 
-class Cloning(Contents):
+class Cloning(MemoryContent):
     def __init__(self, honest):
         super().__init__()
         self.honest = honest
@@ -325,7 +325,7 @@ class Cloning(Contents):
 @pytest.mark.parametrize("honest", [True, False])
 def test_what_a_store_clones_is_held_against_its_address(tree, honest):
     contents = Cloning(honest)
-    step = WriteFile(path=p("x"), precondition=ABSENT, content=contents.put(b"cloned"), mode=0o644)
+    step = WriteFile(path=p("x"), precondition=ABSENT, content=contents.put([b"cloned"]), mode=0o644)
     outcome = applied(tree, contents, step)[b"x"]
     assert (outcome.status, outcome.reason) == ((APPLIED, None) if honest else (FAILED, Reason.CONTENT_DAMAGED))
     assert (tree / "x").exists() is honest

@@ -43,7 +43,8 @@ from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.rules.tree.restore import intentions
 from docket.stores.layout import Layout
-from tree_lab import Contents, plain, whole
+from fakes.memory_content import MemoryContent
+from tree_lab import plain, whole
 
 MTIME_NS = 1_700_000_000_123_456_789
 WORLD = RestoreWorld(clock=SystemClock(), ids=SystemIds())
@@ -69,7 +70,7 @@ class Lab:
     def __init__(self, root: Path) -> None:
         self.tree = root / "tree"
         self.tree.mkdir()
-        self.contents = Contents()
+        self.contents = MemoryContent()
         self.layout = Layout(tree_root=self.tree, state=root / "state", docket_dir=self.tree / ".docket", evidence=())
 
     def put(self, path: str, state: str) -> None:
@@ -128,7 +129,7 @@ class Lab:
         if told is None:
             return []
         if told[0] == "file":
-            return [SnapshotFile(path=where, content=self.contents.put(told[2]), mode=told[1], mtime_ns=MTIME_NS)]
+            return [SnapshotFile(path=where, content=self.contents.put([told[2]]), mode=told[1], mtime_ns=MTIME_NS)]
         if told[0] == "directory":
             return [SnapshotDirectory(path=where, mode=told[1], mtime_ns=MTIME_NS)]
         return [SnapshotSymlink(path=where, target=told[1], mtime_ns=MTIME_NS)]
@@ -258,7 +259,7 @@ def test_names_of_one_file_are_names_of_one_file_again(tmp_path: Path) -> None:
     names = ("x", "y", "z")
     for name in names:
         lab.put(name, "other" if name != "z" else "file")
-    address = lab.contents.put(b"before")
+    address = lab.contents.put([b"before"])
     entries = [
         SnapshotFile(path=RelPath(name.encode()), content=address, mode=0o644, mtime_ns=MTIME_NS, link_group=1)
         for name in names
@@ -275,7 +276,7 @@ def test_a_name_whose_file_was_changed_since_is_left(tmp_path: Path, present: st
     lab = Lab(tmp_path)
     lab.put("x", "other")
     lab.put("z", present)
-    address = lab.contents.put(b"before")
+    address = lab.contents.put([b"before"])
     entries = [
         SnapshotFile(path=RelPath(name), content=address, mode=0o644, mtime_ns=MTIME_NS, link_group=1)
         for name in (b"x", b"z")

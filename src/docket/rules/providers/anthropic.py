@@ -10,6 +10,8 @@ Rules:
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from docket.rules.providers.anthropic_request import read_request
 from docket.rules.providers.anthropic_usage import AnthropicUsage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
@@ -23,12 +25,11 @@ from docket.rules.providers.interface import (
     RefusalReply,
     RequestFacts,
     RequestTarget,
-    StreamError,
-    model_members,
 )
-from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
+from docket.rules.providers.json_scan import JsonMap, as_items, as_map
 from docket.rules.providers.refusal import members, reply
 from docket.rules.providers.text import error_of, text_bytes
+from docket.rules.providers.told import ToldState
 
 _BODY = (("type",), ("id",), ("model",), ("usage",), ("error",))
 EVENTS = (("type",), ("message", "id"), ("message", "model"), ("message", "usage"), ("usage",), ("error",))
@@ -64,19 +65,15 @@ class AnthropicMessages:
         return reply(refusal, {"type": "error", "error": error, "docket": members(refusal)})
 
 
-class MessagesState:
+class MessagesState(ToldState):
     """What a Messages reply has said so far."""
 
-    __slots__ = ("_error", "_final", "_id", "_model", "_terminal", "_usage", "visible_output_bytes")
+    __slots__ = ("_final", "_usage")
 
     def __init__(self) -> None:
-        self.visible_output_bytes = 0
+        super().__init__()
         self._usage = AnthropicUsage()
-        self._model: object = None
-        self._id: object = None
-        self._error: StreamError | None = None
         self._final = False
-        self._terminal = False
 
     def event(self, event: JsonMap) -> None:
         """Take one event."""
@@ -97,10 +94,6 @@ class MessagesState:
         elif kind == "error" or "error" in event:
             self._error = error_of(event.get("error"))
 
-    def done(self) -> None:
-        """Take the mark that only compatible servers send."""
-        self._terminal = True
-
     def body(self, body: JsonMap) -> None:
         """Take a whole reply."""
         if body.get("type") == "error" or ("error" in body and "usage" not in body):
@@ -114,31 +107,17 @@ class MessagesState:
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        model, raw = model_members(self._model)
-        usage = self._usage.total()
-        return Reading(
-            usage=usage,
-            usage_final=self._final and usage is not None,
-            parts=self._usage.parts(model),
-            model=model,
-            model_raw=raw,
-            service_tier=self._usage.service_tier,
-            speed=self._usage.speed,
-            inference_geo=self._usage.inference_geo,
-            response_id=as_text(self._id),
-            upstream_cost_usd=self._usage.upstream_cost_usd,
-            note=self._usage.note(),
-            terminal=self._terminal,
-            error=self._error,
+        usage = self._usage
+        reading = self._reading(
+            usage.total(), usage.note(), final=self._final, upstream_cost_usd=usage.upstream_cost_usd
         )
-
-    def copy(self) -> MessagesState:
-        """Return an independent copy."""
-        other = MessagesState()
-        other.visible_output_bytes, other._usage = self.visible_output_bytes, self._usage.copy()
-        other._model, other._id, other._error = self._model, self._id, self._error
-        other._final, other._terminal = self._final, self._terminal
-        return other
+        return replace(
+            reading,
+            parts=usage.parts(reading.model),
+            service_tier=usage.service_tier,
+            speed=usage.speed,
+            inference_geo=usage.inference_geo,
+        )
 
     def _message(self, message: JsonMap) -> None:
         self._model, self._id = message.get("model"), message.get("id")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from docket.formats.run.usage import Usage, UsagePart
+from docket.rules.providers.body import copied
 from docket.rules.providers.counts import Counts, upstream_cost
 from docket.rules.providers.interface import model_members
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
@@ -45,11 +46,7 @@ class AnthropicUsage:
 
     def copy(self) -> AnthropicUsage:
         """Return an independent copy."""
-        other = AnthropicUsage()
-        other._counts, other._iterations = self._counts.copy(), self._iterations
-        other.service_tier, other.speed, other.inference_geo = self.service_tier, self.speed, self.inference_geo
-        other.upstream_cost_usd = self.upstream_cost_usd
-        return other
+        return copied(self, "_counts")
 
     def start(self, usage: JsonMap) -> None:
         """Take the usage of `message_start` or of a whole reply."""

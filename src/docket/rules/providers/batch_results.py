@@ -11,7 +11,7 @@ Rules:
 from __future__ import annotations
 
 from docket.formats.run.usage import Usage, UsagePart
-from docket.rules.providers.body import BodyMeter
+from docket.rules.providers.body import BodyMeter, copied
 from docket.rules.providers.generic import AnyState
 from docket.rules.providers.interface import Fields, Meter, Reading, model_members
 from docket.rules.providers.json_scan import JsonMap, as_map, as_text
@@ -96,10 +96,7 @@ class BatchState:
 
     def copy(self) -> BatchState:
         """Return an independent copy."""
-        other = BatchState()
-        other._parts, other._id, other._many = list(self._parts), self._id, self._many
-        other._plain = self._plain
-        return other
+        return copied(self, "_parts")
 
     def _add(self, part: UsagePart) -> None:
         full = len(self._parts) >= MAX_PARTS

@@ -15,15 +15,16 @@ from __future__ import annotations
 
 import binascii
 from dataclasses import replace
-from typing import Protocol, Self
+from typing import Protocol
 
 from docket.rules.providers.bedrock_usage import METRICS, BedrockUsage
 from docket.rules.providers.body import BodyMeter, ReplyState, copied
 from docket.rules.providers.eventstream import Frame, FrameStream
 from docket.rules.providers.generic import BODY_MEMBERS, AnyState
-from docket.rules.providers.interface import Fields, Reading, StreamError, field_of, model_members
+from docket.rules.providers.interface import Fields, Reading, StreamError, field_of
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text, loads_lenient
 from docket.rules.providers.text import error_of, text_bytes
+from docket.rules.providers.told import ToldState
 
 _FRAME_BEGINNINGS = b"\x00\x01"
 _CONVERSE_BODY = (("usage",), ("serviceTier",), ("performanceConfig",), ("trace", "promptRouter"), ("message",))
@@ -82,19 +83,15 @@ class BedrockMeter:
         )
 
 
-class ConverseState:
+class ConverseState(ToldState):
     """What a reply of Converse, or of ConverseStream, has said so far."""
 
-    __slots__ = ("_error", "_model", "_speed", "_terminal", "_tier", "_usage", "visible_output_bytes")
+    __slots__ = ("_speed", "_usage")
 
     def __init__(self) -> None:
-        self.visible_output_bytes = 0
+        super().__init__()
         self._usage = BedrockUsage()
-        self._model: object = None
-        self._tier: object = None
         self._speed: object = None
-        self._error: StreamError | None = None
-        self._terminal = False
 
     def frame(self, frame: Frame) -> None:
         """Take one frame."""
@@ -129,23 +126,7 @@ class ConverseState:
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        model, raw = model_members(self._model)
-        usage = self._usage.total()
-        return Reading(
-            usage=usage,
-            usage_final=usage is not None,
-            model=model,
-            model_raw=raw,
-            service_tier=as_text(self._tier),
-            speed=as_text(self._speed),
-            note=self._usage.note(),
-            terminal=self._terminal,
-            error=self._error,
-        )
-
-    def copy(self) -> Self:
-        """Return an independent copy."""
-        return copied(self, "_usage")
+        return replace(self._reading(self._usage.total(), self._usage.note()), speed=as_text(self._speed))
 
     def _ended(self, body: JsonMap) -> None:
         self._usage.converse(as_map(body.get("usage")))
@@ -244,11 +225,7 @@ class InvokeState:
 
     def copy(self) -> InvokeState:
         """Return an independent copy."""
-        other = InvokeState(self._fields)
-        other._any, other._converse, other._usage = self._any.copy(), self._converse.copy(), self._usage.copy()
-        other._error, other._own_bytes = self._error, self._own_bytes
-        other._terminal, other._unread = self._terminal, self._unread
-        return other
+        return copied(self, "_any", "_converse", "_usage")
 
     def _own(self, value: JsonMap) -> None:
         self._usage.native(value)

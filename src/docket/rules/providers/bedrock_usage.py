@@ -12,6 +12,7 @@ Rules:
 from __future__ import annotations
 
 from docket.formats.run.usage import Usage
+from docket.rules.providers.body import copied
 from docket.rules.providers.counts import Counts, count
 from docket.rules.providers.interface import Fields, field_of
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map
@@ -60,9 +61,7 @@ class BedrockUsage:
 
     def copy(self) -> BedrockUsage:
         """Return an independent copy."""
-        other = BedrockUsage()
-        other._counts, other._lifetimes = self._counts.copy(), dict(self._lifetimes)
-        return other
+        return copied(self, "_counts", "_lifetimes")
 
     @property
     def is_known(self) -> bool:

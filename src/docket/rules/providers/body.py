@@ -22,7 +22,7 @@ from docket.rules.providers.json_values import JsonValues
 from docket.rules.providers.sse import EventStream
 
 Paths = tuple[tuple[str, ...], ...]
-_State = TypeVar("_State", bound="ReplyState")
+_State = TypeVar("_State")
 
 MAX_JSON_BYTES = 1024 * 1024
 _BEFORE_FIRST = b"\xef\xbb\xbf \t\r\n"
@@ -60,7 +60,7 @@ class ReplyState(Protocol):
 
 
 def copied(state: _State, *apart: str) -> _State:
-    """Return a copy of a state of slots whose class takes no arguments; the members `apart` are copied themselves."""
+    """Return a copy of an object of slots whose class needs no arguments; the members `apart` are copied themselves."""
     other = type(state)()
     for kind in type(state).__mro__:
         for name in getattr(kind, "__slots__", ()):

@@ -25,12 +25,12 @@ from docket.rules.providers.interface import (
     RefusalReply,
     RequestFacts,
     RequestTarget,
-    StreamError,
     model_members,
 )
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.refusal import google_refusal
 from docket.rules.providers.text import error_of, text_bytes
+from docket.rules.providers.told import Answers, ToldState, place_of
 
 _READ = ("usageMetadata", "modelVersion", "model", "responseId", "error")
 MEMBERS = (*((name,) for name in _READ), *(("response", name) for name in _READ))
@@ -65,27 +65,17 @@ class Gemini:
         return google_refusal(refusal)
 
 
-class GeminiState:
+class GeminiState(ToldState):
     """What a reply has said so far."""
 
-    __slots__ = (
-        "_error", "_finished", "_id", "_is_body", "_met", "_model", "_searches", "_stored", "_tier", "_usage",
-        "_usage_is_last", "visible_output_bytes",
-    )  # fmt: skip
+    __slots__ = ("_searches", "_stored", "_usage", "_usage_is_last")
 
     def __init__(self) -> None:
-        self.visible_output_bytes = 0
+        super().__init__()
         self._usage = GoogleUsage(GENERATE)
         self._usage_is_last = False
-        self._model: object = None
-        self._id: object = None
-        self._tier: str | None = None
-        self._met: frozenset[object] = frozenset()
-        self._finished: frozenset[object] = frozenset()
-        self._searches: dict[object, int] = {}
+        self._searches: dict[int, int] = {}
         self._stored = False
-        self._is_body = False
-        self._error: StreamError | None = None
 
     def event(self, event: JsonMap) -> None:
         """Take one response of a stream."""
@@ -95,57 +85,44 @@ class GeminiState:
         for candidate in as_items(response.get("candidates")):
             self._candidate(as_map(candidate))
         if as_map(response.get("promptFeedback")).get("blockReason"):
-            self._met, self._finished = self._met | {"prompt"}, self._finished | {"prompt"}
+            self._answers = self._answers.after("prompt", finished=True)
         usage = as_map(response.get("usageMetadata"))
         self._usage.merge(usage)
         self._tier = _tier_of(usage) or self._tier
         if usage or self.visible_output_bytes > before:
             self._usage_is_last = bool(usage)
-        self._model = response.get("modelVersion") or self._model
+        self._model = _bare(response.get("modelVersion")) or self._model
         self._id = response.get("responseId") or self._id
         if response.get("error") or event.get("error"):
             self._error = error_of(response.get("error") or event.get("error"))
 
     def done(self) -> None:
         """Take the mark that only compatible servers send."""
-        self._finished = self._met = self._met | {"mark"}
+        met = self._answers.met | {"mark"}
+        self._answers = Answers(met, met)
 
     def body(self, body: JsonMap) -> None:
         """Take a whole reply: a response, or the description of stored content, which names its model otherwise."""
         self.event(body)
-        self._is_body = True
+        self._terminal = True
         if "usageMetadata" in body and "candidates" not in body and isinstance(body.get("model"), str):
-            self._model = self._model or body["model"]
+            self._model = self._model or _bare(body["model"])
             self._stored = str(body.get("name")).startswith("cachedContents/")
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        model, raw = model_members(_bare(self._model))
-        usage = self._usage.total(self._web_searches(model or ""))
-        terminal = self._is_body or (bool(self._met) and self._met == self._finished)
+        model, _ = model_members(self._model)
         note = self._usage.note() or (_GROUNDED if self._searches else None) or (_STORED if self._stored else None)
-        return Reading(
-            usage=usage,
-            usage_final=usage is not None and terminal and self._usage_is_last,
-            model=model,
-            model_raw=raw,
-            service_tier=self._tier,
-            response_id=as_text(self._id),
-            note=note,
-            terminal=terminal,
-            error=self._error,
-        )
+        usage = self._usage.total(self._web_searches(model or ""))
+        return self._reading(usage, note, final=self._is_terminal and self._usage_is_last)
 
     def copy(self) -> GeminiState:
         """Return an independent copy."""
         return copied(self, "_usage", "_searches")
 
     def _candidate(self, candidate: JsonMap) -> None:
-        place = candidate.get("index", 0)
-        place = place if isinstance(place, int) else 0
-        self._met |= {place}
-        if candidate.get("finishReason"):
-            self._finished |= {place}
+        place = place_of(candidate)
+        self._answers = self._answers.after(place, finished=bool(candidate.get("finishReason")))
         for part in as_items(as_map(candidate.get("content")).get("parts")):
             self.visible_output_bytes += _shown_bytes(as_map(part))
         queries = as_items(as_map(candidate.get("groundingMetadata")).get("webSearchQueries"))

@@ -9,7 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
+from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque
 from docket.rules.providers.counts import count
 from docket.rules.providers.gemini_usage import INTERACTIONS, GoogleUsage
 from docket.rules.providers.interface import (
@@ -22,13 +22,13 @@ from docket.rules.providers.interface import (
     RefusalReply,
     RequestFacts,
     RequestTarget,
-    StreamError,
     model_members,
 )
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.refusal import google_refusal
 from docket.rules.providers.request import fingerprint, flag, largest, may_name, parse_request, unreadable_request
 from docket.rules.providers.text import error_of, text_bytes
+from docket.rules.providers.told import ToldState
 
 _READ = ("id", "model", "agent", "service_tier", "status", "usage", "error", "errors")
 _BODY = tuple((name,) for name in _READ)
@@ -73,31 +73,16 @@ class GeminiInteractions:
         return google_refusal(refusal)
 
 
-class InteractionState:
+class InteractionState(ToldState):
     """What a reply has said so far."""
 
-    __slots__ = (
-        "_apart",
-        "_error",
-        "_id",
-        "_model",
-        "_searches",
-        "_terminal",
-        "_tier",
-        "_usage",
-        "visible_output_bytes",
-    )
+    __slots__ = ("_apart", "_searches", "_usage")
 
     def __init__(self) -> None:
-        self.visible_output_bytes = 0
+        super().__init__()
         self._usage = GoogleUsage(INTERACTIONS)
-        self._model: object = None
-        self._id: object = None
-        self._tier: object = None
         self._searches = 0
         self._apart = False
-        self._terminal = False
-        self._error: StreamError | None = None
 
     def event(self, event: JsonMap) -> None:
         """Take one event."""
@@ -108,10 +93,6 @@ class InteractionState:
             self._error = error_of(event.get("error") or event)
         self._interaction(as_map(event.get("interaction")))
         self._terminal = self._terminal or kind in _ENDS
-
-    def done(self) -> None:
-        """Take the mark that ends a stream."""
-        self._terminal = True
 
     def body(self, body: JsonMap) -> None:
         """Take a whole interaction."""
@@ -125,34 +106,16 @@ class InteractionState:
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        model, raw = model_members(self._model)
-        usage = self._usage.total(self._searches)
-        return Reading(
-            usage=usage,
-            usage_final=usage is not None and self._terminal,
-            model=model,
-            model_raw=raw,
-            service_tier=as_text(self._tier),
-            response_id=as_text(self._id),
-            note=self._usage.note() or (_NOT_COUNTED if self._apart else None),
-            terminal=self._terminal,
-            error=self._error,
-        )
-
-    def copy(self) -> InteractionState:
-        """Return an independent copy."""
-        return copied(self, "_usage")
+        note = self._usage.note() or (_NOT_COUNTED if self._apart else None)
+        return self._reading(self._usage.total(self._searches), note, final=self._terminal)
 
     def _interaction(self, interaction: JsonMap) -> None:
-        self._model = interaction.get("model") or interaction.get("agent") or self._model
-        self._id = interaction.get("id") or self._id
-        self._tier = interaction.get("service_tier") or self._tier
+        self._model = interaction.get("agent") or self._model
+        self._take_told(interaction)
         usage = as_map(interaction.get("usage"))
         self._usage.merge(usage)
         for item in as_items(usage.get("grounding_tool_count")):
             self._grounding(as_map(item))
-        if interaction.get("error"):
-            self._error = error_of(interaction["error"])
 
     def _grounding(self, item: JsonMap) -> None:
         used = count(item.get("count")) or 0

@@ -21,13 +21,12 @@ from docket.rules.providers.interface import (
     RefusalReply,
     RequestFacts,
     RequestTarget,
-    StreamError,
-    model_members,
 )
-from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
+from docket.rules.providers.json_scan import JsonMap, as_items, as_map
 from docket.rules.providers.openai_request import of_deployment, read_chat_request
 from docket.rules.providers.refusal import openai_refusal
-from docket.rules.providers.text import error_of, text_bytes
+from docket.rules.providers.text import text_bytes
+from docket.rules.providers.told import ToldState, place_of
 
 MEMBERS = (("id",), ("model",), ("service_tier",), ("usage",), ("error",), ("x_groq",))
 _TOP = ("prompt_tokens", "completion_tokens", "total_tokens", "prompt_cache_hit_tokens", "cached_tokens")
@@ -54,26 +53,14 @@ class OpenAiChat:
         return openai_refusal(refusal)
 
 
-_MAX_CHOICES = 128
-
-
-class ChatState:
+class ChatState(ToldState):
     """What a Chat Completions reply has said so far."""
 
-    __slots__ = (
-        "_error", "_finished", "_id", "_met", "_model", "_terminal", "_tier", "_usage", "visible_output_bytes",
-    )  # fmt: skip
+    __slots__ = ("_usage",)
 
     def __init__(self) -> None:
-        self.visible_output_bytes = 0
+        super().__init__()
         self._usage = ChatUsage()
-        self._model: object = None
-        self._tier: object = None
-        self._id: object = None
-        self._error: StreamError | None = None
-        self._met: frozenset[int] = frozenset()
-        self._finished: frozenset[int] = frozenset()
-        self._terminal = False
 
     def event(self, event: JsonMap) -> None:
         """Take one chunk."""
@@ -82,19 +69,7 @@ class ChatState:
             members = as_map(choice)
             self._show(as_map(members.get("delta")) or members)
             self._usage.merge(as_map(members.get("usage")))
-            self._follow(members)
-
-    def _follow(self, choice: JsonMap) -> None:
-        # A compatible server may end without the mark: every choice that began has then said why it finished.
-        number = choice.get("index", 0)
-        place = number if isinstance(number, int) and 0 <= number < _MAX_CHOICES else 0
-        self._met |= {place}
-        if choice.get("finish_reason"):
-            self._finished |= {place}
-
-    def done(self) -> None:
-        """Take the mark that ends a stream."""
-        self._terminal = True
+            self._answers = self._answers.after(place_of(members), finished=bool(members.get("finish_reason")))
 
     def body(self, body: JsonMap) -> None:
         """Take a whole reply."""
@@ -106,33 +81,13 @@ class ChatState:
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        model, raw = model_members(self._model)
-        usage = self._usage.total()
-        return Reading(
-            usage=usage,
-            usage_final=usage is not None,
-            model=model,
-            model_raw=raw,
-            service_tier=as_text(self._tier),
-            response_id=as_text(self._id),
-            upstream_cost_usd=self._usage.upstream_cost_usd,
-            note=self._usage.note(),
-            terminal=self._terminal or (bool(self._met) and self._met == self._finished),
-            error=self._error,
-        )
-
-    def copy(self) -> ChatState:
-        """Return an independent copy."""
-        return copied(self, "_usage")
+        usage = self._usage
+        return self._reading(usage.total(), usage.note(), upstream_cost_usd=usage.upstream_cost_usd)
 
     def _common(self, event: JsonMap) -> None:
-        self._model = event.get("model") or self._model
-        self._tier = event.get("service_tier") or self._tier
-        self._id = event.get("id") or self._id
+        self._take_told(event)
         self._usage.merge(as_map(event.get("usage")))
         self._usage.merge(as_map(as_map(event.get("x_groq")).get("usage")))
-        if event.get("error"):
-            self._error = error_of(event.get("error"))
 
     def _show(self, delta: JsonMap) -> None:
         for name in _SHOWN:
@@ -156,10 +111,7 @@ class ChatUsage:
 
     def copy(self) -> ChatUsage:
         """Return an independent copy."""
-        other = ChatUsage()
-        other._top, other._input, other._output = self._top.copy(), self._input.copy(), self._output.copy()
-        other.upstream_cost_usd = self.upstream_cost_usd
-        return other
+        return copied(self, "_input", "_output", "_top")
 
     def merge(self, usage: JsonMap) -> None:
         """Take a usage object."""

@@ -25,13 +25,12 @@ from docket.rules.providers.interface import (
     RefusalReply,
     RequestFacts,
     RequestTarget,
-    StreamError,
-    model_members,
 )
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.openai_request import of_deployment, read_responses_request
 from docket.rules.providers.refusal import openai_refusal
 from docket.rules.providers.text import error_of, text_bytes
+from docket.rules.providers.told import ToldState
 
 _MEMBERS = ("id", "model", "service_tier", "status", "usage", "tool_usage", "error", "object")
 BODY = tuple((name,) for name in _MEMBERS)
@@ -73,21 +72,16 @@ class OpenAiResponses:
         return openai_refusal(refusal)
 
 
-class ResponsesState:
+class ResponsesState(ToldState):
     """What a Responses reply has said so far."""
 
-    __slots__ = ("_apart", "_error", "_id", "_items", "_model", "_terminal", "_tier", "_usage", "visible_output_bytes")
+    __slots__ = ("_apart", "_items", "_usage")
 
     def __init__(self) -> None:
-        self.visible_output_bytes = 0
+        super().__init__()
         self._usage = ResponsesUsage()
-        self._model: object = None
-        self._tier: object = None
-        self._id: object = None
         self._items = HostedCalls()
         self._apart = False
-        self._error: StreamError | None = None
-        self._terminal = False
 
     def event(self, event: JsonMap) -> None:
         """Take one event."""
@@ -111,10 +105,6 @@ class ResponsesState:
                 if self._items == HostedCalls():
                     self._count_all(event["response"])
 
-    def done(self) -> None:
-        """Take the mark that only compatible servers send."""
-        self._terminal = True
-
     def body(self, body: JsonMap) -> None:
         """Take a whole reply."""
         self._response(body)
@@ -128,34 +118,14 @@ class ResponsesState:
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        model, raw = model_members(self._model)
-        usage = self._usage.total(self._items)
-        return Reading(
-            usage=usage,
-            usage_final=usage is not None,
-            model=model,
-            model_raw=raw,
-            service_tier=as_text(self._tier),
-            response_id=as_text(self._id),
-            upstream_cost_usd=self._usage.upstream_cost_usd,
-            note=self._usage.note() or (_APART if self._apart else None),
-            terminal=self._terminal,
-            error=self._error,
-        )
-
-    def copy(self) -> ResponsesState:
-        """Return an independent copy."""
-        return copied(self, "_usage")
+        note = self._usage.note() or (_APART if self._apart else None)
+        return self._reading(self._usage.total(self._items), note, upstream_cost_usd=self._usage.upstream_cost_usd)
 
     def _response(self, response: JsonMap) -> None:
-        self._model = response.get("model") or self._model
-        self._tier = response.get("service_tier") or self._tier
-        self._id = response.get("id") or self._id
+        self._take_told(response)
         self._usage.merge(as_map(response.get("usage")), as_map(response.get("tool_usage")))
         tools = as_map(response.get("tool_usage"))
         self._apart = self._apart or any(_any_count(tools[name]) for name in tools if name != "web_search")
-        if response.get("error"):
-            self._error = error_of(response["error"])
 
     def _count_all(self, response: JsonMap) -> None:
         for item in as_items(response.get("output")):
@@ -201,11 +171,7 @@ class ResponsesUsage:
 
     def copy(self) -> ResponsesUsage:
         """Return an independent copy."""
-        other = ResponsesUsage()
-        for name in ("_input", "_lifetimes", "_output", "_searches", "_top"):
-            setattr(other, name, getattr(self, name).copy())
-        other._seconds, other.upstream_cost_usd = self._seconds, self.upstream_cost_usd
-        return other
+        return copied(self, "_input", "_lifetimes", "_output", "_searches", "_top")
 
     def merge(self, usage: JsonMap, tool_usage: JsonMap) -> None:
         """Take the usage and the hosted tools' usage of a response."""

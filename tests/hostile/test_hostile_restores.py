@@ -16,30 +16,19 @@ from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
 from docket.formats.tree.listing import Kind
-from docket.formats.tree.manifest import Manifest, ManifestHead, SnapshotFile, SnapshotLimits, SurfaceRules
+from docket.formats.tree.manifest import Manifest, SnapshotFile
 from docket.formats.tree.steps import ANYTHING, Remove, StepStatus, WriteFile
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.rules.tree.restore import Intention, Verb, intentions
 from docket.stores.layout import Layout
 from fakes.memory_content import MemoryContent
+from manifest_lab import manifest_head
 from tree_lab import whole
 
 WORLD = RestoreWorld(clock=SystemClock(), ids=SystemIds())
 ORIGIN = Origin(session_id="0123456789ab", docket_number="DKT-20261001-00C0DE")
-HEAD = ManifestHead(
-    session_id="0123456789ab",
-    docket_number="DKT-20261001-00C0DE",
-    root=b"/home/dev/tree",
-    root_identity=(1, 2),
-    taken_at="2026-10-01T12:00:00.250Z",
-    tree_sha256=Digest("11" * 32),
-    surface=SurfaceRules(watch=(".",), ignore=(), evidence=(RelPath(b".docket"),)),
-    limits=SnapshotLimits(max_bytes=1, max_file_bytes=1, max_entries=1),
-    bytes_watched=0,
-    bytes_stored=0,
-    bytes_shared=0,
-)
+HEAD = manifest_head()
 
 
 def target(root: Path) -> Target:

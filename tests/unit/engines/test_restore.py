@@ -30,10 +30,8 @@ from docket.formats.tree.address import Address
 from docket.formats.tree.changes import symlink_state
 from docket.formats.tree.manifest import (
     Manifest,
-    ManifestHead,
     SnapshotDirectory,
     SnapshotFile,
-    SnapshotLimits,
     SnapshotSymlink,
     SurfaceRules,
 )
@@ -44,6 +42,7 @@ from docket.host.ids import SystemIds
 from docket.rules.tree.restore import intentions
 from docket.stores.layout import Layout
 from fakes.memory_content import MemoryContent
+from manifest_lab import manifest_head
 from tree_lab import plain, whole
 
 MTIME_NS = 1_700_000_000_123_456_789
@@ -93,18 +92,10 @@ class Lab:
 
     def sources(self, changes: list[FsChange], entries: list, *, force: bool = False) -> Sources:
         status = self.tree.stat()
-        head = ManifestHead(
-            session_id="0123456789ab",
-            docket_number="DKT-20261001-00C0DE",
+        head = manifest_head(
             root=os.fsencode(self.tree),
             root_identity=(status.st_dev, status.st_ino),
-            taken_at="2026-10-01T12:00:00.250Z",
-            tree_sha256=Digest("11" * 32),
             surface=SurfaceRules(watch=(".",), ignore=(), evidence=()),
-            limits=SnapshotLimits(max_bytes=1, max_file_bytes=1, max_entries=1),
-            bytes_watched=0,
-            bytes_stored=0,
-            bytes_shared=0,
         )
         manifest = Manifest(
             head=head,

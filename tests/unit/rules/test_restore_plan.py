@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -13,13 +12,10 @@ from docket.formats.tree.changes import symlink_state
 from docket.formats.tree.listing import Kind
 from docket.formats.tree.manifest import (
     Manifest,
-    ManifestHead,
     NotCovered,
     SnapshotDirectory,
     SnapshotFile,
-    SnapshotLimits,
     SnapshotSymlink,
-    SurfaceRules,
 )
 from docket.formats.tree.plan import plan_of
 from docket.formats.tree.steps import (
@@ -36,21 +32,10 @@ from docket.formats.tree.steps import (
 )
 from docket.rules.selectors import compile_patterns
 from docket.rules.tree.restore import Intention, Selection, Verb, intentions
+from manifest_lab import manifest_head
 
 OLD, NEW = Address.of(b"old"), Address.of(b"new!")
-HEAD = ManifestHead(
-    session_id="0123456789ab",
-    docket_number="DKT-20261001-00C0DE",
-    root=b"/home/dev/tree",
-    root_identity=(1, 2),
-    taken_at="2026-10-01T12:00:00.250Z",
-    tree_sha256=Digest("11" * 32),
-    surface=SurfaceRules(watch=(".",), ignore=(), evidence=(RelPath(b".docket"),)),
-    limits=SnapshotLimits(max_bytes=1, max_file_bytes=1, max_entries=1),
-    bytes_watched=0,
-    bytes_stored=0,
-    bytes_shared=0,
-)
+HEAD = manifest_head()
 
 
 def p(raw: bytes) -> RelPath:

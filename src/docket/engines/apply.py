@@ -40,8 +40,8 @@ from docket.host.leftovers import Leftover, leftover_names
 from docket.host.leftovers import sweep as _sweep
 from docket.host.looking import Found
 from docket.host.placing import Built, Placed
-from docket.host.reaching import Refusal
-from docket.stores.content import CHUNK_BYTES, ContentReader
+from docket.host.reaching import Refusal, unable
+from docket.stores.content import ContentReader
 
 BATCH_STEPS = 256
 
@@ -62,7 +62,7 @@ def apply(
     options = options or Options()
     if plan.root != tree.identity:
         detail = "the plan was made for another directory than the one that stands at the root's path"
-        return tuple(_refused(step, Refusal(Reason.ROOT_REPLACED, detail)) for step in plan.steps)
+        return tuple(Refusal(Reason.ROOT_REPLACED, detail).outcome(step.path) for step in plan.steps)
     tree.begin(plan.document, keeps=options.keep is not None)
     work = _Apply(plan, content, tree, options)
     outcomes = work.all_or_nothing() if options.mode is Mode.ALL_OR_NOTHING else work.path_by_path()
@@ -155,7 +155,7 @@ class _Apply:
         try:
             mark(self._journal)
         except DocketError as error:
-            return Refusal(_reason(error), f"the journal cannot be written: {error.detail}", failed=True)
+            return unable(error, "the journal cannot be written")
         return None
 
     def _step(self, number: int) -> Placed | None:
@@ -197,7 +197,7 @@ class _Apply:
 
     def _tell(self, placed: Placed, refused: Refusal | None) -> None:
         outcome = Outcome(path=placed.step.path, status=StepStatus.APPLIED, detail=placed.built.detail or None)
-        self._note(placed.built.number, outcome if refused is None else _refused(placed.step, refused))
+        self._note(placed.built.number, outcome if refused is None else refused.outcome(placed.step.path))
 
     def _kept(self, placed: Placed) -> bool:
         """Hand what was displaced to the sink; if it does not take it, put it back."""
@@ -211,7 +211,7 @@ class _Apply:
                 with open(descriptor, "rb") as stream:  # noqa: PTH123 - a descriptor, which no Path opens
                     self._keep.keep(placed.step.path, placed.before.state, stream)
         except DocketError as error:
-            refused = Refusal(_reason(error), f"what stands there could not be kept: {error.detail}", failed=True)
+            refused = unable(error, "what stands there could not be kept")
         except OSError as error:
             refused = Refusal(Reason.UNREADABLE, f"what stands there could not be kept: {error.strerror}", failed=True)
         else:
@@ -285,7 +285,7 @@ class _Apply:
         for done in reversed([done for done in placed if isinstance(done.step, MakeDirectory)]):
             refused = self._tree.finish(done)
             if refused is not None:
-                self._note(done.built.number, _refused(done.step, refused))
+                self._note(done.built.number, refused.outcome(done.step.path))
                 self._give_up([], placed)
                 return None
         return placed
@@ -297,7 +297,7 @@ class _Apply:
         for done in reversed(placed):
             refused = self._tree.undo(done) or why
             if refused is not None:
-                self._note(done.built.number, _refused(done.step, refused))
+                self._note(done.built.number, refused.outcome(done.step.path))
         self._unsynced()
         for number, step in enumerate(self._plan.steps):
             if self._outcomes[number] is None:
@@ -328,17 +328,7 @@ class _Stored:
     def chunks(self) -> Iterator[bytes]:
         """Read the reader's stream to its end."""
         with self._reader.open(self._address) as stream:
-            while chunk := stream.read(CHUNK_BYTES):
-                yield chunk
-
-
-def _refused(step: Step, refusal: Refusal) -> Outcome:
-    status = StepStatus.FAILED if refusal.failed else StepStatus.REFUSED
-    return Outcome(path=step.path, status=status, reason=refusal.reason, detail=refusal.detail)
-
-
-def _reason(error: DocketError) -> Reason:
-    return Reason(error.reason) if error.reason in tuple(Reason) else Reason.CONTENT_MISSING
+            yield from stream
 
 
 __all__ = [

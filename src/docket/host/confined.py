@@ -40,7 +40,7 @@ from docket.formats.tree.plan import (
 from docket.host.filling import Content, dress, fill
 from docket.host.looking import Found, attributes, core_is_done, has_entries, look, unmet
 from docket.host.placing import Built, Placed, Placer
-from docket.host.reaching import Reached, Refusal, Ways, failure
+from docket.host.reaching import Reached, Refusal, Ways, failure, unable
 from docket.host.staging import NEW_SUFFIX, Staging
 from docket.host.tree import file_key, identity_of, kind_of, open_root, root_identity, status_at
 from docket.host.tree_calls import SYSTEM_CALLS, TreeCalls, open_name
@@ -86,7 +86,7 @@ class ConfinedTree:
         examined = self._guarded(step, "look at", lambda reached: self._examined(step, reached))
         if isinstance(step, Remove) and isinstance(examined, Refusal) and examined.reason in _NOTHING_BELOW:
             return Outcome(path=step.path, status=StepStatus.ALREADY)
-        return _outcome(step, examined) if isinstance(examined, Refusal) else examined
+        return examined.outcome(step.path) if isinstance(examined, Refusal) else examined
 
     def build(self, number: int, step: Step, content: Content | None, found: Found | None) -> Built | Outcome:
         """Make what the step puts in place, beside it; `found` is what stands there."""
@@ -95,13 +95,12 @@ class ConfinedTree:
         except OSError as error:
             built = failure(error, "write", step.path)
         except DocketError as error:
-            reason = Reason(error.reason) if error.reason in tuple(Reason) else Reason.CONTENT_MISSING
-            built = Refusal(reason, f"the content of {step.path} cannot be had: {error.detail}", failed=True)
+            built = unable(error, f"the content of {step.path} cannot be had")
         if not isinstance(built, Refusal):
             return built
         with suppress(OSError):
             self._stage().drop(_new_name(number))
-        return _outcome(step, built)
+        return built.outcome(step.path)
 
     def place(self, built: Built) -> Placed | Outcome:
         """Do the step, its precondition looked at again."""
@@ -110,7 +109,7 @@ class ConfinedTree:
         if isinstance(placed, Placed):
             return placed
         self.discard(built)
-        return _outcome(step, placed) if isinstance(placed, Refusal) else placed
+        return placed.outcome(step.path) if isinstance(placed, Refusal) else placed
 
     def displaced(self, placed: Placed) -> int | None:
         """Open the file that a step displaced, for reading; None where it displaced none. May raise OSError."""
@@ -388,8 +387,3 @@ class ConfinedTree:
 
 def _new_name(number: int) -> bytes:
     return b"%d%s" % (number, NEW_SUFFIX)
-
-
-def _outcome(step: Step, refusal: Refusal) -> Outcome:
-    status = StepStatus.FAILED if refusal.failed else StepStatus.REFUSED
-    return Outcome(path=step.path, status=status, reason=refusal.reason, detail=refusal.detail)

@@ -22,9 +22,10 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-from docket.errors import InvalidDocumentError
+from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.tree.steps import Outcome, StepStatus
 from docket.formats.visible import visible
 from docket.host.disk import unavailable
 from docket.host.mounts import mounts_below
@@ -44,6 +45,17 @@ class Refusal:
     reason: Reason
     detail: str
     failed: bool = False
+
+    def outcome(self, path: RelPath) -> Outcome:
+        """Return what it makes of the step at `path`."""
+        status = StepStatus.FAILED if self.failed else StepStatus.REFUSED
+        return Outcome(path=path, status=status, reason=self.reason, detail=self.detail)
+
+
+def unable(error: DocketError, what: str) -> Refusal:
+    """Return the refusal for what somebody who was asked could not do; `what` says so in words."""
+    reason = Reason(error.reason) if error.reason in tuple(Reason) else Reason.CONTENT_MISSING
+    return Refusal(reason, f"{what}: {error.detail}", failed=True)
 
 
 def failure(error: OSError, action: str, path: RelPath) -> Refusal:

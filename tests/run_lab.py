@@ -10,7 +10,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from docket.demo.provider import ScriptedProvider
+
 SECONDS = 60
+# An agent that asks Anthropic's Messages as often as it is told, and ends with 7 where it is refused.
+CALL = """
+import json, os, sys, urllib.request, urllib.error
+url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
+asked = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
+body, headers = json.dumps(asked).encode(), {"content-type": "application/json", "x-api-key": "k"}
+for _ in range(int(sys.argv[1])):
+    request = urllib.request.Request(url, body, headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            reply.read()
+    except urllib.error.HTTPError as error:
+        print(error.code, json.load(error)["error"]["message"]); sys.exit(7)
+print("done")
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,3 +130,9 @@ def build(root: Path, **variables: str) -> RunLab:
     (root / "tree").mkdir()
     (root / "home").mkdir()
     return RunLab(root=root, variables=variables)
+
+
+def calls(lab: RunLab, provider: ScriptedProvider, count: int, *flags: str) -> Done:
+    """Run an agent that makes `count` calls of a scripted provider."""
+    agent = [sys.executable, "-c", CALL, str(count)]
+    return lab.run(*flags, "--upstream", f"anthropic={provider.url}", "--", *agent)

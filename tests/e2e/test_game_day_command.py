@@ -11,13 +11,6 @@ import time
 
 import pytest
 
-import run_lab
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
-
 
 def document(lab, done):
     told = json.loads(done.stdout)

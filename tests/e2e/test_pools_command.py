@@ -6,13 +6,6 @@ import json
 
 import pytest
 
-import run_lab
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
-
 
 def listed(lab):
     return json.loads(lab.docket("pools", "--json").stdout)["pools"]

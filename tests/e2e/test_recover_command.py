@@ -20,11 +20,6 @@ PATIENCE_SECONDS = 60
 ATTEMPTS = 10
 
 
-@pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
-
-
 def await_true(condition):
     ends_at = time.monotonic() + PATIENCE_SECONDS
     while not condition():

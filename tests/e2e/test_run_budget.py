@@ -15,45 +15,12 @@ from decimal import Decimal
 import pytest
 
 import run_lab
-from docket.demo.provider import Limits, ScriptedProvider
-from docket.demo.script import Script, Tokens, Turn
 
 AGENT = [sys.executable, "-m", "docket.demo.agent"]
-CALL = """
-import json, os, sys, urllib.request, urllib.error
-url = os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages"
-asked = {"model": "claude-sonnet-4-5", "max_tokens": 100, "messages": [{"role": "user", "content": "hi"}]}
-body, headers = json.dumps(asked).encode(), {"content-type": "application/json", "x-api-key": "k"}
-for _ in range(int(sys.argv[1])):
-    request = urllib.request.Request(url, body, headers)
-    try:
-        with urllib.request.urlopen(request, timeout=20) as reply:
-            reply.read()
-    except urllib.error.HTTPError as error:
-        print(error.code, json.load(error)["error"]["message"]); sys.exit(7)
-print("done")
-"""
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
-
-
-@pytest.fixture
-def provider():
-    turn = Turn(text="ok", tokens=Tokens(fresh=30, output=60))
-    with ScriptedProvider(Script(turns=(turn,)), limits=Limits(max_requests=400, max_seconds=60)) as running:
-        yield running
-
-
-def calls(lab, provider, count, *flags):
-    agent = [sys.executable, "-c", CALL, str(count)]
-    return lab.run(*flags, "--upstream", f"anthropic={provider.url}", "--", *agent)
 
 
 def test_cost_is_exact_and_the_record_verifies(lab, provider):
-    done = calls(lab, provider, 3, "--max-usd", "1")
+    done = run_lab.calls(lab, provider, 3, "--max-usd", "1")
     assert done.exit_code == 0, done.said
     # 30 x 3 + 60 x 15 = 990 micro-dollars a call
     assert lab.receipt()["totals"]["cost_usd"] == "0.002970"
@@ -63,7 +30,7 @@ def test_cost_is_exact_and_the_record_verifies(lab, provider):
 
 @pytest.mark.parametrize("admission", ["metered", "strict"])
 def test_the_call_that_would_cross_is_refused_in_plain_words(lab, provider, admission):
-    done = calls(lab, provider, 50, "--max-usd", "0.005", "--admission", admission)
+    done = run_lab.calls(lab, provider, 50, "--max-usd", "0.005", "--admission", admission)
     assert done.exit_code == 42, done.said
     number = lab.receipt()["docket_number"]
     assert "400" in done.stdout
@@ -79,7 +46,7 @@ def test_the_call_that_would_cross_is_refused_in_plain_words(lab, provider, admi
 
 
 def test_a_cap_on_calls_is_exact(lab, provider):
-    done = calls(lab, provider, 5, "--max-calls", "2")
+    done = run_lab.calls(lab, provider, 5, "--max-calls", "2")
     assert done.exit_code == 42, done.said
     assert len(provider.calls) == 2
     counted = lab.receipt()["model_calls"]
@@ -87,14 +54,14 @@ def test_a_cap_on_calls_is_exact(lab, provider):
 
 
 def test_deny_lets_the_agent_end_itself_and_still_says_42(lab, provider):
-    done = calls(lab, provider, 5, "--max-calls", "2", "--on-breach", "deny")
+    done = run_lab.calls(lab, provider, 5, "--max-calls", "2", "--on-breach", "deny")
     assert done.exit_code == 42, done.said
     assert lab.events("proc.exit")[0]["exit_code"] == 7
     assert lab.receipt()["session"]["breached"] == "max_model_calls"
 
 
 def test_no_cap_no_refusal(lab, provider):
-    done = calls(lab, provider, 4)
+    done = run_lab.calls(lab, provider, 4)
     assert done.exit_code == 0, done.said
     assert lab.receipt()["session"]["breached"] is None
 
@@ -114,7 +81,7 @@ anthropic = "http://127.0.0.1:9/evil"
 def test_a_hostile_policy_in_the_tree_changes_nothing_and_is_told(lab, provider):
     (lab.tree / "docket.toml").write_text(HOSTILE)
     (lab.root / "p.toml").write_text('[caps]\nmax_usd = "0.50"\nmax_model_calls = 2\n')
-    done = calls(lab, provider, 5, "--policy", str(lab.root / "p.toml"))
+    done = run_lab.calls(lab, provider, 5, "--policy", str(lab.root / "p.toml"))
     assert done.exit_code == 42, done.said
     assert len(provider.calls) == 2
     for key in ("max_usd", "max_model_calls", "on_breach", "files.ignore", "upstreams"):
@@ -135,7 +102,7 @@ def test_a_policy_in_the_tree_that_is_changed_by_the_agent_is_a_violation(lab):
 
 def test_a_tree_policy_may_tighten(lab, provider):
     (lab.tree / "docket.toml").write_text("[caps]\nmax_model_calls = 1\n")
-    done = calls(lab, provider, 5)
+    done = run_lab.calls(lab, provider, 5)
     assert done.exit_code == 42, done.said
     assert len(provider.calls) == 1
 
@@ -148,14 +115,14 @@ def test_an_agent_that_makes_no_call_is_remarked_upon(lab):
 
 def test_the_persons_own_gateway_becomes_the_upstream(lab, provider):
     own = run_lab.RunLab(root=lab.root, variables={"ANTHROPIC_BASE_URL": provider.url})
-    done = own.run("--max-usd", "1", "--", sys.executable, "-c", CALL, "1")
+    done = own.run("--max-usd", "1", "--", sys.executable, "-c", run_lab.CALL, "1")
     assert done.exit_code == 0, done.said
     assert len(provider.calls) == 1
     assert own.receipt()["totals"]["cost_usd"] == "0.000990"
 
 
 def test_json_says_the_same_in_one_line(lab, provider):
-    done = calls(lab, provider, 1, "--max-usd", "1", "--json")
+    done = run_lab.calls(lab, provider, 1, "--max-usd", "1", "--json")
     told = json.loads(done.stderr.strip().splitlines()[-1])
     assert told["exit_code"] == 0
     assert told["cost_usd"] == "0.000990"
@@ -190,7 +157,7 @@ def test_an_agent_that_is_being_stopped_makes_no_further_call(lab, provider, num
     # Blocked before anybody knows of it: a signal between `ready` and the wait is kept, not lost.
     waiting = "import pathlib, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})\n"
     waiting += "pathlib.Path('ready').touch()\nsignal.sigwait({signal.SIGINT})\n"
-    agent = [sys.executable, "-c", waiting + CALL, "1"]
+    agent = [sys.executable, "-c", waiting + run_lab.CALL, "1"]
     process = lab.start("run", *flags, "--upstream", f"anthropic={provider.url}", "--", *agent)
     if number is not None:
         while not (lab.tree / "ready").exists():

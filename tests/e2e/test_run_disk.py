@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-import run_lab
 from docket.demo.provider import Limits, ScriptedProvider
 from docket.demo.script import Script, Tokens, Turn
 
@@ -25,11 +24,6 @@ while True:
     except Exception as error:  # a reply that breaks off is no OSError
         print(repr(error)); sys.exit(8)
 """
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
 
 
 @pytest.fixture

@@ -12,11 +12,6 @@ import pytest
 import run_lab
 
 
-@pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
-
-
 def assert_recorded(lab, *, exit_code, source, verdict="consistent"):
     receipt = lab.receipt()
     assert receipt["session"]["exit_code"] == exit_code

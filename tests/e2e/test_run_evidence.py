@@ -16,11 +16,6 @@ import run_lab
 
 
 @pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
-
-
-@pytest.fixture
 def repository(lab):
     (lab.tree / "kept.txt").write_text("kept\n")
     for command in (

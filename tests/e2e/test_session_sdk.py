@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 import run_lab
-from docket.demo.provider import Limits, ScriptedProvider
-from docket.demo.script import Script, Tokens, Turn
+from docket.demo.provider import ScriptedProvider
 
 CALL = """
 import json, urllib.error, urllib.request
@@ -35,18 +34,6 @@ def call(session):
         error.read()
         return error.code
 """
-
-
-@pytest.fixture
-def lab(tmp_path):
-    return run_lab.build(tmp_path)
-
-
-@pytest.fixture
-def provider():
-    turn = Turn(text="ok", tokens=Tokens(fresh=30, output=60))
-    with ScriptedProvider(Script(turns=(turn,)), limits=Limits(max_requests=400, max_seconds=60)) as running:
-        yield running
 
 
 def alone(lab: run_lab.RunLab, script: str, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -64,6 +64,12 @@ def encode_document(value: JsonValue) -> bytes:
     return utf8(f"{_indented(value, 1, NEW_LINE)}\n")
 
 
+def object_at(document: JsonObject, name: str) -> JsonObject:
+    """Return the object that a document has under this name, empty where it has none or something else there."""
+    value = document.get(name)
+    return value if isinstance(value, Mapping) else {}
+
+
 def utf8(text: str) -> bytes:
     """Return the UTF-8 bytes of canonical text; InvalidDocumentError for half of a surrogate pair."""
     try:

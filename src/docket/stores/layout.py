@@ -32,7 +32,7 @@ from docket.host.durable import TEMPORARY_SUFFIX, publish
 DOCKET_DIR = ".docket"
 STATE_DIR_VARIABLE = "DOCKET_STATE_DIR"
 RUNS, RECEIPTS, RESPONSES, SNAPSHOTS, RESTORES = "runs", "receipts", "responses", "snapshots", "restores"
-RECEIPT_SUFFIX = ".receipt.json"
+LEDGER_SUFFIX, RECEIPT_SUFFIX = ".jsonl", ".receipt.json"
 
 PROJECT_FILE = "project.json"
 _KEY_DIGITS = 32
@@ -66,7 +66,7 @@ class Layout:
 
 def ledger_name(session_id: str) -> str:
     """The file name of a session's ledger."""
-    return f"{session_id}.jsonl"
+    return f"{session_id}{LEDGER_SUFFIX}"
 
 
 def response_name(sha256: str) -> str:

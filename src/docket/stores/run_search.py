@@ -8,7 +8,7 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +16,9 @@ from pathlib import Path
 from docket.errors import DocketError
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import is_held
-from docket.stores.layout import RUNS, Layout, ledger_name
+from docket.stores.layout import LEDGER_SUFFIX, RUNS, Layout, ledger_name
 from docket.stores.receipts import SESSION_ID
-from docket.stores.unfinished import Head, IsHeld, lock_path, names_in, read_head, traces
-
-_SUFFIX = ".jsonl"
+from docket.stores.unfinished import Head, IsHeld, lock_path, read_head, sessions_in, traces
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +47,10 @@ def newest_run(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> RunFound | None:
 
 def run_of_number(layout: Layout, docket_number: str, *, disk: Disk = SYSTEM_DISK) -> RunFound | None:
     """Return the run of a docket number."""
-    return _first(layout, disk, lambda head: head.docket_number == docket_number)
+    for session_id, head in heads(layout, disk=disk):
+        if head is not None and head.docket_number == docket_number:
+            return _run(layout, session_id, head)
+    return None
 
 
 def run_of_session(layout: Layout, session_id: str, *, disk: Disk = SYSTEM_DISK) -> RunFound | None:
@@ -66,13 +67,6 @@ def heads(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> Iterator[tuple[str, He
     """Yield every session of the project with what its ledger's first event says, None where that cannot be read."""
     for session_id in _sessions(layout, disk):
         yield session_id, _head(layout, session_id, disk)
-
-
-def _first(layout: Layout, disk: Disk, is_meant: Callable[[Head], bool]) -> RunFound | None:
-    for session_id, head in heads(layout, disk=disk):
-        if head is not None and is_meant(head):
-            return _run(layout, session_id, head)
-    return None
 
 
 def _found(layout: Layout, session_id: str, disk: Disk) -> RunFound | None:
@@ -99,12 +93,8 @@ def _head(layout: Layout, session_id: str, disk: Disk) -> Head | None:
 
 
 def _sessions(layout: Layout, disk: Disk) -> tuple[str, ...]:
-    found = set(traces(layout, disk=disk).ledgers)
+    found = traces(layout, disk=disk).ledgers
     if layout.is_split:
         with suppress(DocketError):  # a folder of the tree's that something else stands in the place of
-            found.update(
-                name.removesuffix(_SUFFIX)
-                for name in names_in(layout.docket_dir / RUNS, disk)
-                if name.endswith(_SUFFIX) and SESSION_ID.fullmatch(name.removesuffix(_SUFFIX))
-            )
+            found |= sessions_in(layout.docket_dir / RUNS, LEDGER_SUFFIX, disk)
     return tuple(sorted(found))

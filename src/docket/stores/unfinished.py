@@ -22,14 +22,13 @@ from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import is_held
-from docket.stores.layout import RECEIPT_SUFFIX, RECEIPTS, RUNS, Layout, ledger_name, receipt_name
+from docket.stores.layout import LEDGER_SUFFIX, RECEIPT_SUFFIX, RECEIPTS, RUNS, Layout, ledger_name, receipt_name
 from docket.stores.ledger_reader import LOCK_SUFFIX, read_ledger
 from docket.stores.live import LIVE
 from docket.stores.receipts import DOCKET_NUMBER, LATEST, SESSION_ID
 
 IsHeld = Callable[[Path], bool]
 
-_LEDGER_SUFFIX = ".jsonl"
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 
@@ -65,17 +64,16 @@ def traces(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> Traces:
     """Look at the names in the state folder; a folder that is not there holds none."""
     runs = names_in(layout.state / RUNS, disk)
     return Traces(
-        ledgers=_sessions(runs, _LEDGER_SUFFIX),
-        locks=_sessions(runs, _LEDGER_SUFFIX + LOCK_SUFFIX),
-        live=_sessions(names_in(layout.state / LIVE, disk), ""),
+        ledgers=_sessions(runs, LEDGER_SUFFIX),
+        locks=_sessions(runs, LEDGER_SUFFIX + LOCK_SUFFIX),
+        live=sessions_in(layout.state / LIVE, "", disk),
     )
 
 
 def unfinished(layout: Layout, *, disk: Disk = SYSTEM_DISK, held: IsHeld = is_held) -> tuple[str, ...]:
     """Return the sessions that were killed and that nothing has taken care of since; no ledger is opened."""
-    marks = (name for name in names_in(layout.state / RUNS, disk) if name.endswith(LOCK_SUFFIX))
-    locks = _sessions(tuple(marks), _LEDGER_SUFFIX + LOCK_SUFFIX)
-    live = _sessions(names_in(layout.state / LIVE, disk), "")
+    locks = sessions_in(layout.state / RUNS, LEDGER_SUFFIX + LOCK_SUFFIX, disk)
+    live = sessions_in(layout.state / LIVE, "", disk)
     return tuple(sorted(one for one in locks | live if not held(lock_path(layout, one))))
 
 
@@ -164,6 +162,11 @@ def names_in(folder: Path, disk: Disk) -> tuple[str, ...]:
         if error.reason == Reason.NOT_FOUND:
             return ()
         raise
+
+
+def sessions_in(folder: Path, suffix: str, disk: Disk) -> frozenset[str]:
+    """Return the sessions whose names, each with `suffix`, stand in a folder; none if it is not there."""
+    return _sessions(names_in(folder, disk), suffix)
 
 
 def receipt_numbers(folder: Path, disk: Disk) -> Iterator[str]:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import decode, decode_document, encode, encode_document
+from docket.formats.canonical import JsonValue, decode, decode_document, encode, encode_document, object_at
 from docket.formats.reason import Reason
 
 ENCODED = [
@@ -263,3 +263,13 @@ def test_a_document_is_as_deep_as_a_line_may_be():
         with pytest.raises(InvalidDocumentError) as error:
             refused()
         assert error.value.reason == Reason.TOO_DEEP
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [({"caps": {"a": 1}}, {"a": 1}), ({}, {}), ({"caps": None}, {}), ({"caps": ["a"]}, {}), ({"caps": "a"}, {})],
+)
+def test_an_object_of_a_document_is_empty_where_there_is_none(
+    document: dict[str, JsonValue], expected: dict[str, JsonValue]
+) -> None:
+    assert object_at(document, "caps") == expected

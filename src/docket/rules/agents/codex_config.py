@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from docket.rules.agents.commandline import OptionUse, option_uses
-from docket.rules.agents.documents import read_object
+from docket.rules.agents.documents import merged, read_object, table, text_at
 from docket.rules.agents.interface import LaunchRequest
 
 CONFIG_OPTIONS = ("-c", "--config")
@@ -40,15 +40,11 @@ class CodexFacts:
 
     def text(self, name: str) -> str | None:
         """Return a top-level text of the configuration."""
-        value = self.config.get(name)
-        return value if isinstance(value, str) and value else None
+        return text_at(self.config, name)
 
     def table(self, *path: str) -> Mapping[str, object]:
         """Return a table of the configuration, empty where there is none."""
-        value: object = self.config
-        for part in path:
-            value = value.get(part) if isinstance(value, Mapping) else None
-        return value if isinstance(value, Mapping) else {}
+        return table(self.config, *path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,10 +77,10 @@ def read_facts(request: LaunchRequest, start: int) -> CodexFacts:
     files = CodexFiles.of(request, start)
     config: dict[str, object] = {}
     if files is not None:
-        config = _merged(config, _toml(request.inputs.get(files.config)))
-        config = _merged(config, _toml(request.inputs.get(files.profile or "")))
+        config = merged(config, _toml(request.inputs.get(files.config)))
+        config = merged(config, _toml(request.inputs.get(files.profile or "")))
     for use in option_uses(request.argv, start, CONFIG_OPTIONS):
-        config = _merged(config, _override(use))
+        config = merged(config, _override(use))
     return CodexFacts(config=config, login=_login(request, files, config))
 
 
@@ -106,14 +102,6 @@ def _override(use: OptionUse) -> Mapping[str, object]:
     for part in reversed(key.strip().split(".")):
         value = {part: value}
     return value if isinstance(value, Mapping) else {}
-
-
-def _merged(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
-    merged = dict(below)
-    for name, value in above.items():
-        old = merged.get(name)
-        merged[name] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return merged
 
 
 def _login(request: LaunchRequest, files: CodexFiles | None, config: Mapping[str, object]) -> Login:

@@ -28,11 +28,11 @@ from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from docket.formats.visible import base64_text
 from docket.rules.boundary.admission import Refused
 from docket.rules.boundary.http1 import RequestHead
-from docket.rules.providers.estimate import BYTES_PER_TOKEN, settle
+from docket.rules.providers.estimate import BYTES_PER_TOKEN, settle, tokens_of_bytes
 from docket.rules.providers.interface import Hidden, Meter, Reading, RequestFacts, Wire
 from docket.rules.providers.registry import Provider
 from docket.rules.spending.caps import Tally
-from docket.rules.spending.meter import Calibration, InputEstimate, tokens_of_bytes
+from docket.rules.spending.meter import Calibration, InputEstimate
 from docket.rules.spending.price_book import PriceBook
 from docket.rules.spending.pricing import (
     CallFacts,

@@ -12,11 +12,10 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 
-from docket.formats.canonical import JsonValue
+from docket.formats.canonical import JsonObject, object_at
 from docket.formats.digest import Digest
 from docket.formats.ledger.cache_events import CEILING_EVENT, CacheHit, ComponentsHit
 from docket.formats.ledger.event import Event
@@ -45,7 +44,7 @@ class HitOrigins:
     def take(self, event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
         if isinstance(payload, PolicyApplied):
-            self._policy(payload.document.get("cache"))
+            self._policy(object_at(payload.document, "cache"))
         elif isinstance(payload, ModelResponse):
             return self._reply(event, payload)
         elif isinstance(payload, CacheHit):
@@ -60,8 +59,7 @@ class HitOrigins:
             return "the agent may not say that the ceiling is reached"
         return None if 0 < self.max_hits == self.hits else f"the policy's ceiling is not reached by {self.hits} hits"
 
-    def _policy(self, document: JsonValue) -> None:
-        section = document if isinstance(document, Mapping) else {}
+    def _policy(self, section: JsonObject) -> None:
         self.enabled = section.get("enabled") is True
         most = section.get("max_hits")
         self.max_hits = most if isinstance(most, int) else 0

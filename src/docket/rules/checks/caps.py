@@ -15,13 +15,13 @@ Rules (spec/receipt.md, Checks):
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import ZERO, Usd
-from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload
@@ -92,10 +92,8 @@ class CapLimits:
         return None
 
     def _policy(self, payload: PolicyApplied) -> None:
-        caps, budget = payload.document.get("caps"), payload.document.get("budget")
-        self.caps = caps if isinstance(caps, Mapping) else {}
-        section: JsonObject = budget if isinstance(budget, Mapping) else {}
-        self.admission, pools = section.get("admission"), section.get("pools")
+        self.caps, budget = object_at(payload.document, "caps"), object_at(payload.document, "budget")
+        self.admission, pools = budget.get("admission"), budget.get("pools")
         self.pool_names = tuple(pools) if isinstance(pools, (list, tuple)) else ()
 
     def _breached(self, cap: str | None) -> str | None:
@@ -132,10 +130,10 @@ class CapLimits:
         return min(limits, default=None)
 
     def _budgets(self, name: str) -> list[SubBudget]:
-        table = self.caps.get(name)
+        table = object_at(self.caps, name)
         found = []
-        for pattern, limits in table.items() if isinstance(table, Mapping) else ():
-            given = limits if isinstance(limits, Mapping) else {}
+        for pattern in table:
+            given = object_at(table, pattern)
             usd, tokens, calls = (given.get(limit) for limit in _LIMIT_OF_USE)
             found.append(
                 SubBudget(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from docket.errors import UsageError
-from docket.formats.canonical import JsonObject
+from docket.formats.canonical import JsonObject, object_at
 from docket.formats.ledger.model_events import ModelRequest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
@@ -47,8 +47,7 @@ class DrillOrder:
         last, self.last = self.last, payload if isinstance(payload, ModelRequest) else None
         match payload:
             case PolicyApplied():
-                resilience = payload.document.get("resilience")
-                self.limits = resilience if isinstance(resilience, Mapping) else {}
+                self.limits = object_at(payload.document, "resilience")
             case ModelRequest():
                 self.begun = True
             case FaultPlanned():

@@ -6,9 +6,9 @@ and the digest; of one that is not kept the reason is said and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from docket.formats.canonical import object_at
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.ledger.payload_codec import Payload
@@ -27,8 +27,7 @@ class KeptClaims:
         if isinstance(payload, SessionStart):
             self.session_id = payload.session_id
         elif isinstance(payload, PolicyApplied):
-            section = payload.document.get("evidence")
-            self.keeps = isinstance(section, Mapping) and section.get("record_responses") is True
+            self.keeps = object_at(payload.document, "evidence").get("record_responses") is True
         elif isinstance(payload, ModelResponse):
             return self._reply(payload)
         return None

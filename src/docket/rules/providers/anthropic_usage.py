@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from docket.formats.run.usage import Usage, UsagePart
 from docket.rules.providers.body import copied
-from docket.rules.providers.counts import Counts, upstream_cost
+from docket.rules.providers.counts import Counts, unreadable_note, upstream_cost
 from docket.rules.providers.interface import model_members
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 
@@ -86,9 +86,7 @@ class AnthropicUsage:
 
     def note(self) -> str | None:
         """Return what could not be read, in words."""
-        if self._counts.unreadable:
-            return f"usage.{min(self._counts.unreadable)} is not a count"
-        return None
+        return unreadable_note(self._counts)
 
     def _searches(self) -> Usage:
         return Usage(web_searches=self._counts.get("web_search_requests"))

@@ -16,7 +16,7 @@ import re
 from dataclasses import replace
 
 from docket.rules.providers import anthropic_request, openai_request
-from docket.rules.providers.bedrock_reply import converse_meter, invoke_meter
+from docket.rules.providers.bedrock_reply import LATENCY_HEADER, TIER_HEADER, converse_meter, invoke_meter
 from docket.rules.providers.body import OpaqueMeter, is_opaque
 from docket.rules.providers.counts import count
 from docket.rules.providers.interface import (
@@ -37,7 +37,6 @@ from docket.rules.providers.request import fingerprint, largest, may_name, parse
 
 CONVERSE_STREAM, INVOKE_STREAM = "/converse-stream", "/invoke-with-response-stream"
 _SIGNATURE = "aws4-hmac-sha256"
-_TIER, _LATENCY = b"x-amzn-bedrock-service-tier", b"x-amzn-bedrock-performanceconfig-latency"
 _ARN = re.compile(r"arn:[^:]*:[^:]*:[^:]*:[^:]*:([^/:]+)")
 _NAMES_A_MODEL = ("foundation-model", "inference-profile")
 _REASONS = re.compile(r"openai\.gpt|deepseek|thinking")
@@ -101,7 +100,7 @@ class BedrockInvoke:
             facts = openai_request.read_chat_request(body)
             if facts.max_output_tokens is None:
                 facts = replace(facts, max_output_tokens=_native_limit(body))
-        tier, latency = as_text(target.field(_TIER)), as_text(target.field(_LATENCY))
+        tier, latency = as_text(target.field(TIER_HEADER)), as_text(target.field(LATENCY_HEADER))
         facts = replace(facts, service_tier=tier or facts.service_tier, speed=latency or facts.speed)
         return _named(facts, target, streaming=target.bare_path.endswith(INVOKE_STREAM))
 

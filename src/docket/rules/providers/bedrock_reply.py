@@ -32,7 +32,7 @@ _CONVERSE_EVENTS = (("usage",), ("serviceTier",), ("performanceConfig",), ("trac
 _INVOKE_BODY = (
     *BODY_MEMBERS, ("message",), ("prompt_token_count",), ("generation_token_count",), ("inputTextTokenCount",),
 )  # fmt: skip
-_TIER, _LATENCY = b"x-amzn-bedrock-service-tier", b"x-amzn-bedrock-performanceconfig-latency"
+TIER_HEADER, LATENCY_HEADER = b"x-amzn-bedrock-service-tier", b"x-amzn-bedrock-performanceconfig-latency"
 _SHOWN = ("generation", "outputText", "completion", "text")
 _SPOILED = "a part of the reply did not pass its checksum and was not read"
 
@@ -216,8 +216,8 @@ class InvokeState:
         unread = "a part of the reply could not be read" if self._unread else None
         return replace(
             reading,
-            service_tier=as_text(field_of(self._fields, _TIER)) or reading.service_tier,
-            speed=as_text(field_of(self._fields, _LATENCY)) or reading.speed,
+            service_tier=as_text(field_of(self._fields, TIER_HEADER)) or reading.service_tier,
+            speed=as_text(field_of(self._fields, LATENCY_HEADER)) or reading.speed,
             note=reading.note or self._usage.note() or unread,
             terminal=self._terminal or reading.terminal,
             error=self._error or reading.error,

@@ -76,3 +76,9 @@ class Counts:
     def copy(self) -> Counts:
         """Return an independent copy."""
         return Counts(dict(self.known), set(self.unreadable))
+
+
+def unreadable_note(*parts: Counts) -> str | None:
+    """Return which member of a usage object could not be read, in words; None where all could."""
+    unreadable = set().union(*(part.unreadable for part in parts))
+    return f"usage.{min(unreadable)} is not a count" if unreadable else None

@@ -28,9 +28,14 @@ class Settled(NamedTuple):
     note: str | None = None
 
 
+def tokens_of_bytes(size_bytes: int) -> int:
+    """Return the estimate for text that nobody has counted."""
+    return -(-size_bytes // BYTES_PER_TOKEN)
+
+
 def estimate(request_body_bytes: int, visible_output_bytes: int) -> Usage:
     """Return the usage estimated from sizes."""
-    return Usage(input_tokens=_tokens(request_body_bytes), output_tokens=_tokens(visible_output_bytes))
+    return Usage(input_tokens=tokens_of_bytes(request_body_bytes), output_tokens=tokens_of_bytes(visible_output_bytes))
 
 
 def settle(reading: Reading, request_body_bytes: int, visible_output_bytes: int) -> Settled:
@@ -46,10 +51,6 @@ def settle(reading: Reading, request_body_bytes: int, visible_output_bytes: int)
         )
     if reading.usage_final:
         return Settled(usage=usage, source=UsageSource.REPORTED, parts=reading.parts, note=reading.note)
-    seen = max(usage.output_tokens, _tokens(visible_output_bytes))
+    seen = max(usage.output_tokens, tokens_of_bytes(visible_output_bytes))
     note = "the reply ended before its last usage; the output is estimated"
     return Settled(usage=replace(usage, output_tokens=seen), source=UsageSource.ESTIMATED, note=note)
-
-
-def _tokens(size_bytes: int) -> int:
-    return -(-size_bytes // BYTES_PER_TOKEN)

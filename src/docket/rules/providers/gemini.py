@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
-from docket.rules.providers.gemini_request import read_gemini_request
+from docket.rules.providers.gemini_request import bare_model, read_gemini_request
 from docket.rules.providers.gemini_usage import GENERATE, GoogleUsage
 from docket.rules.providers.interface import (
     NO_TARGET,
@@ -91,7 +91,7 @@ class GeminiState(ToldState):
         self._tier = _tier_of(usage) or self._tier
         if usage or self.visible_output_bytes > before:
             self._usage_is_last = bool(usage)
-        self._model = _bare(response.get("modelVersion")) or self._model
+        self._model = bare_model(response.get("modelVersion")) or self._model
         self._id = response.get("responseId") or self._id
         if response.get("error") or event.get("error"):
             self._error = error_of(response.get("error") or event.get("error"))
@@ -106,7 +106,7 @@ class GeminiState(ToldState):
         self.event(body)
         self._terminal = True
         if "usageMetadata" in body and "candidates" not in body and isinstance(body.get("model"), str):
-            self._model = self._model or _bare(body["model"])
+            self._model = self._model or bare_model(body["model"])
             self._stored = str(body.get("name")).startswith("cachedContents/")
 
     def reading(self) -> Reading:
@@ -155,7 +155,3 @@ def _tier_of(usage: JsonMap) -> str | None:
     if tier is None or _UNSPECIFIED in tier.lower():
         return None
     return as_text(tier.lower())
-
-
-def _bare(name: object) -> object:
-    return name.removeprefix("models/") if isinstance(name, str) else name

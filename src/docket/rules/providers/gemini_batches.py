@@ -10,6 +10,7 @@ from __future__ import annotations
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.gemini import Gemini
+from docket.rules.providers.gemini_request import bare_model
 from docket.rules.providers.gemini_usage import GENERATE, GoogleUsage
 from docket.rules.providers.interface import Fields, Meter, Reading, StreamError, model_members
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
@@ -57,8 +58,7 @@ class BatchState:
         metadata = as_map(body.get("metadata"))
         output = as_map(body.get("response")) or as_map(metadata.get("output"))
         self._name, self._is_done = body.get("name"), body.get("done") is True
-        model = metadata.get("model")
-        self._model = model.removeprefix("models/") if isinstance(model, str) else None
+        self._model = bare_model(metadata.get("model"))
         if body.get("error"):
             self._error = error_of(body["error"])
         for item in as_items(as_map(output.get("inlinedResponses")).get("inlinedResponses"))[:MAX_RESPONSES]:

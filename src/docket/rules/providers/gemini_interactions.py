@@ -28,15 +28,14 @@ from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.refusal import google_refusal
 from docket.rules.providers.request import fingerprint, flag, largest, may_name, parse_request, unreadable_request
 from docket.rules.providers.text import error_of, text_bytes
-from docket.rules.providers.told import ToldState
+from docket.rules.providers.told import BILLED_APART, ToldState
 
-_READ = ("id", "model", "agent", "service_tier", "status", "usage", "error", "errors")
+_READ = ("id", "model", "agent", "service_tier", "status", "usage", "error")
 _BODY = tuple((name,) for name in _READ)
 _EVENTS = (("event_type",), ("error",), ("delta",), *(("interaction", name) for name in _READ))
 _RUNNING = ("queued", "in_progress")
 _ENDS = ("interaction.completed", "interaction.cancelled")
 _APART = ("google_maps", "retrieval")
-_NOT_COUNTED = "hosted tools were used that are billed apart and are not counted here"
 
 
 class GeminiInteractions:
@@ -106,7 +105,7 @@ class InteractionState(ToldState):
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        note = self._usage.note() or (_NOT_COUNTED if self._apart else None)
+        note = self._usage.note() or (BILLED_APART if self._apart else None)
         return self._reading(self._usage.total(self._searches), note, final=self._terminal)
 
     def _interaction(self, interaction: JsonMap) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from docket.rules.providers.counts import count
 from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, model_members, model_text
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
-from docket.rules.providers.path_model import google_model, google_verb
+from docket.rules.providers.path_model import TWO_MODELS, google_model, google_verb
 from docket.rules.providers.request import choices, fingerprint, largest, may_name, parse_request, unreadable_request
 
 # Models that think although the request does not say so.
@@ -66,7 +66,7 @@ def read_gemini_request(body: bytes, target: RequestTarget) -> RequestFacts:
     if in_path is None and isinstance(outer.members.get("request"), dict):
         inner = _spelt(outer.members["request"], outer.ambiguous)
         asked = _Asked({**inner.members, "model": outer.members.get("model")}, inner.ambiguous)
-    model, raw = model_members(in_path if in_path is not None else _bare(asked.members.get("model")))
+    model, raw = model_members(in_path if in_path is not None else bare_model(asked.members.get("model")))
     ambiguous = asked.ambiguous or _other_model(in_path, asked.members.get("model"))
     facts = _facts(asked.members, verb, target)
     kept = {name: value for name, value in asked.members.items() if name not in _SESSION_MEMBERS}
@@ -160,11 +160,12 @@ def _spelt(members: JsonMap, ambiguous: str | None) -> _Asked:
     return _Asked(found, ambiguous)
 
 
-def _bare(name: object) -> object:
+def bare_model(name: object) -> object:
+    """Return a model's name without the collection that Google puts before it; anything else as it is."""
     return name.removeprefix("models/") if isinstance(name, str) else name
 
 
 def _other_model(in_path: str | None, in_body: object) -> str | None:
     if in_path is None or not isinstance(in_body, str) or in_body.rpartition("/")[2] == in_path.rpartition("/")[2]:
         return None
-    return "the request's body and its path name different models, so that it may be served otherwise than read here"
+    return TWO_MODELS

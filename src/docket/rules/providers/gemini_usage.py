@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from docket.formats.run.usage import Usage
-from docket.rules.providers.counts import Counts, count
+from docket.rules.providers.counts import Counts, count, unreadable_note
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map
 
 _MAX_MODALITIES = 16
@@ -124,8 +124,7 @@ class GoogleUsage:
 
     def note(self) -> str | None:
         """Return what could not be read, in words."""
-        unreadable = self._counts.unreadable
-        return f"usage.{min(unreadable)} is not a count" if unreadable else None
+        return unreadable_note(self._counts)
 
     @property
     def _has_input(self) -> bool:

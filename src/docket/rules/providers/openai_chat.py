@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
-from docket.rules.providers.counts import Counts, upstream_cost
+from docket.rules.providers.counts import Counts, unreadable_note, upstream_cost
 from docket.rules.providers.interface import (
     NO_TARGET,
     Fields,
@@ -149,5 +149,4 @@ class ChatUsage:
 
     def note(self) -> str | None:
         """Return what could not be read, in words."""
-        unreadable = self._top.unreadable | self._input.unreadable | self._output.unreadable
-        return f"usage.{min(unreadable)} is not a count" if unreadable else None
+        return unreadable_note(self._top, self._input, self._output)

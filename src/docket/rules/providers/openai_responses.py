@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
-from docket.rules.providers.counts import Counts, count, upstream_cost
+from docket.rules.providers.counts import Counts, count, unreadable_note, upstream_cost
 from docket.rules.providers.interface import (
     NO_TARGET,
     Fields,
@@ -30,7 +30,7 @@ from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text
 from docket.rules.providers.openai_request import of_deployment, read_responses_request
 from docket.rules.providers.refusal import openai_refusal
 from docket.rules.providers.text import error_of, text_bytes
-from docket.rules.providers.told import ToldState
+from docket.rules.providers.told import BILLED_APART, ToldState
 
 _MEMBERS = ("id", "model", "service_tier", "status", "usage", "tool_usage", "error", "object")
 BODY = tuple((name,) for name in _MEMBERS)
@@ -43,7 +43,6 @@ _RUNNING = ("queued", "in_progress")
 # Streams of the endpoints for images and audio end in an event that carries its usage itself.
 _WHOLE_EVENTS = ("transcript.text.done", "image_generation.completed", "image_edit.completed", "speech.audio.done")
 _ENDS = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
-_APART = "hosted tools were used that are billed apart and are not counted here"
 
 
 class HostedCalls(NamedTuple):
@@ -118,7 +117,7 @@ class ResponsesState(ToldState):
 
     def reading(self) -> Reading:
         """Return what has been understood."""
-        note = self._usage.note() or (_APART if self._apart else None)
+        note = self._usage.note() or (BILLED_APART if self._apart else None)
         return self._reading(self._usage.total(self._items), note, upstream_cost_usd=self._usage.upstream_cost_usd)
 
     def _response(self, response: JsonMap) -> None:
@@ -215,7 +214,4 @@ class ResponsesUsage:
 
     def note(self) -> str | None:
         """Return what could not be read, in words."""
-        unreadable = (
-            self._top.unreadable | self._input.unreadable | self._output.unreadable | self._lifetimes.unreadable
-        )
-        return f"usage.{min(unreadable)} is not a count" if unreadable else None
+        return unreadable_note(self._top, self._input, self._output, self._lifetimes)

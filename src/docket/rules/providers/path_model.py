@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+TWO_MODELS = "the request's body and its path name different models, so that it may be served otherwise than read here"
+"""Why a request is ambiguous whose body names another model than its path."""
 _GOOGLE = ("models", "tunedModels", "endpoints")
 _BEDROCK = ("model",)
 _AZURE = ("deployments",)

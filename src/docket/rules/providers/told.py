@@ -19,6 +19,8 @@ from docket.rules.providers.json_scan import JsonMap, as_text
 from docket.rules.providers.text import error_of
 
 _MAX_ANSWERS = 128
+BILLED_APART = "hosted tools were used that are billed apart and are not counted here"
+"""The note on a reply that used tools of the provider's own whose price is not known here."""
 
 
 class ToldState:

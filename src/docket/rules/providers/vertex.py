@@ -12,9 +12,8 @@ from dataclasses import replace
 
 from docket.rules.providers.anthropic import AnthropicMessages
 from docket.rules.providers.interface import NO_TARGET, Hidden, RequestFacts, RequestTarget, model_members
-from docket.rules.providers.path_model import google_model, google_verb
+from docket.rules.providers.path_model import TWO_MODELS, google_model, google_verb
 
-_TWO_MODELS = "the request's body and its path name different models, so that it may be served otherwise than read here"
 _STREAMING_VERB = "streamRawPredict"
 
 
@@ -31,7 +30,7 @@ class VertexClaude(AnthropicMessages):
         hidden = tuple(kind for kind in facts.hidden if not (streaming and kind is Hidden.NON_STREAMING))
         ambiguous = facts.ambiguous
         if facts.model is not None and model is not None and facts.model != model:
-            ambiguous = ambiguous or _TWO_MODELS
+            ambiguous = ambiguous or TWO_MODELS
         return replace(
             facts,
             model=model or facts.model,

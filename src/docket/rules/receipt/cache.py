@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from docket.formats.amount import Usd
-from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.digest import Digest
 from docket.formats.ledger.cache_events import CEILING_EVENT, CacheHit, ComponentsHit
 from docket.formats.ledger.model_events import ModelResponse
@@ -91,15 +91,15 @@ class CacheFold:
 
     def member(self, policy: JsonObject) -> dict[str, JsonValue] | None:
         """Return the receipt member `cache` without its paths; None where there was no cache."""
-        document = policy.get("cache")
-        enabled = isinstance(document, Mapping) and document.get("enabled") is True
+        section = object_at(policy, "cache")
+        enabled = section.get("enabled") is True
         if not enabled and not self.groups:
             return None
         several = [group for group in self.groups.values() if isinstance(group.first, ComponentsHit)]
         plain = [group for group in self.groups.values() if not isinstance(group.first, ComponentsHit)]
         member: dict[str, JsonValue] = {
             "enabled": enabled,
-            "policy": dict(document) if isinstance(document, Mapping) else {},
+            "policy": dict(section),
             **_sums(plain),
             "hits_ceiling_reached": self.reached_ceiling,
             "note": CACHE_NOTE,
@@ -155,8 +155,7 @@ class ResponsesFold:
 
     def member(self, policy: JsonObject) -> dict[str, JsonValue] | None:
         """Return the receipt member `responses`; None where no body was to be kept."""
-        document = policy.get("evidence")
-        if not (isinstance(document, Mapping) and document.get("record_responses") is True):
+        if object_at(policy, "evidence").get("record_responses") is not True:
             return None
         return {
             "kept": self.kept,

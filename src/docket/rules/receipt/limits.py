@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.canonical import JsonObject, object_at
 from docket.formats.disclosure import Limit
 
 
@@ -42,7 +42,7 @@ def _always() -> Iterator[Limit]:
 
 
 def _caps(facts: RunFacts) -> Iterator[Limit]:
-    caps = _object(facts.policy, "caps")
+    caps = object_at(facts.policy, "caps")
     if _is_quota(facts):
         yield Limit.QUOTA
     elif caps.get("max_usd") is None:
@@ -51,7 +51,8 @@ def _caps(facts: RunFacts) -> Iterator[Limit]:
         yield _USD_CAPS.get(facts.admission, Limit.USD_CAP_METERED)
     if caps.get("per_model") or caps.get("per_agent"):
         yield Limit.SUB_BUDGETS
-    if _object(facts.policy, "budget").get("pools"):
+    budget = object_at(facts.policy, "budget")
+    if budget.get("pools"):
         yield Limit.POOLS
     if caps.get("max_tokens") is not None:
         yield Limit.TOKEN_CAP
@@ -59,18 +60,17 @@ def _caps(facts: RunFacts) -> Iterator[Limit]:
         yield Limit.CALL_CAP
     if caps.get("max_wall_seconds") is not None:
         yield Limit.WALL_CLOCK_CAP
-    models = _object(facts.policy, "models")
+    models = object_at(facts.policy, "models")
     if models.get("allow") or models.get("deny"):
         yield Limit.MODEL_RULES
-    if facts.http_proxy or _object(facts.policy, "egress").get("mode") == "tunnel":
+    if facts.http_proxy or object_at(facts.policy, "egress").get("mode") == "tunnel":
         yield Limit.TUNNELS
-    budget = _object(facts.policy, "budget")
     if budget.get("pass_endpoints") or budget.get("unknown_endpoints", "refuse") != "refuse":
         yield Limit.PASSED_ENDPOINTS
 
 
 def _tree(facts: RunFacts) -> Iterator[Limit]:
-    if _object(facts.policy, "files").get("deny_write"):
+    if object_at(facts.policy, "files").get("deny_write"):
         yield Limit.DENY_WRITE
     if facts.both_passes:
         yield from (Limit.FILE_CHANGES, Limit.BETWEEN_PASSES)
@@ -104,9 +104,4 @@ def _trust(facts: RunFacts) -> Iterator[Limit]:
 
 
 def _is_quota(facts: RunFacts) -> bool:
-    return _object(facts.policy, "budget").get("mode") == "quota"
-
-
-def _object(document: JsonObject, name: str) -> JsonObject:
-    value: JsonValue = document.get(name)
-    return value if isinstance(value, Mapping) else {}
+    return object_at(facts.policy, "budget").get("mode") == "quota"

@@ -10,10 +10,9 @@ Rules (spec/receipt.md, Members):
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelResponse, Outcome
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
 from docket.formats.reason import TRANSPORT_FAULTS, Reason
@@ -103,8 +102,7 @@ class OperationsFold:
         }
 
     def _limiter(self, policy: JsonObject, admitted: int) -> dict[str, JsonValue] | None:
-        resilience = policy.get("resilience")
-        limits: JsonObject = resilience if isinstance(resilience, Mapping) else {}
+        limits = object_at(policy, "resilience")
         minute, second = limits.get("max_calls_per_minute"), limits.get("max_calls_per_second")
         if minute is None and second is None:
             return None

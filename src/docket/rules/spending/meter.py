@@ -22,14 +22,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from docket.formats.run.usage import Usage
-from docket.rules.providers.estimate import BYTES_PER_TOKEN
+from docket.rules.providers.estimate import tokens_of_bytes
 
 _MOST_REPORTS = 8
-
-
-def tokens_of_bytes(size_bytes: int) -> int:
-    """Return the estimate for text that nobody has counted."""
-    return -(-size_bytes // BYTES_PER_TOKEN)
 
 
 class InputEstimate(NamedTuple):

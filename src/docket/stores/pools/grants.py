@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from docket.formats.amount import Usd
 from docket.formats.run.pool import Period, PoolAnswer, PoolAsk, PoolLimits
 
 _SHARE_AHEAD = 16
@@ -25,19 +24,16 @@ def answer(
     """
     granted, own_taken = own
     has = max(granted, own_taken)
-    rows = [
-        (limit.micros - taken_micros[period], period, limit) for period in Period if (limit := limits.of(period))
-        is not None
-    ]  # fmt: skip
-    if not rows:
+    micros = {period: limit.micros for period in Period if (limit := limits.of(period)) is not None}
+    if not micros:
         return PoolAnswer(granted_micros=max(has, ask.need_micros), limits=limits, tightest=None)
-    left, tightest, limit = min(rows, key=lambda row: row[0])
-    room = max(0, left - others_held - (has - own_taken))
+    tightest = min(micros, key=lambda period: micros[period] - taken_micros[period])
+    room = max(0, micros[tightest] - taken_micros[tightest] - others_held - (has - own_taken))
     return PoolAnswer(
         granted_micros=has + _extension(ask, has, room),
         limits=limits,
         tightest=tightest,
-        limit_micros=_micros(limit),
+        limit_micros=micros[tightest],
         taken_micros=taken_micros[tightest],
     )
 
@@ -47,7 +43,3 @@ def _extension(ask: PoolAsk, has: int, room: int) -> int:
     if need <= room:
         return need + min(ask.ahead_micros, (room - need) // _SHARE_AHEAD)
     return room if least <= room else 0
-
-
-def _micros(limit: Usd) -> int:
-    return limit.micros

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from docket.errors import UnavailableError
+from docket.formats.canonical import object_at
 from docket.formats.reason import Reason
 from docket.stores.layout import Layout
 from docket.stores.ledger_reader import LOCK_SUFFIX
@@ -46,8 +47,7 @@ def _of_file(path: Path) -> RunFound:
 
     if path.suffix == ".jsonl":
         return RunFound(session_id=path.stem, docket_number=None, began_at="", places=(path,))
-    session = receipt_at(path).get("session")
-    session_id = session.get("id") if isinstance(session, dict) else None
+    session_id = object_at(receipt_at(path), "session").get("id")
     ledger = ledger_beside(path, session_id) if isinstance(session_id, str) else None
     if ledger is None:
         detail = f"the ledger of {path} does not stand beside it"

@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from docket.formats.amount import Usd
-from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.ledger.network_events import NetDenied
 from docket.formats.ledger.resilience_events import BreakerState
 from docket.formats.ledger.spending_events import CapExceeded, CapWarning
@@ -331,5 +331,4 @@ def _call(call: DoneCall) -> dict[str, JsonValue]:
 
 
 def _section(fold: LiveFold, name: str) -> JsonObject:
-    value = fold.course.policy_document.get(name)
-    return value if isinstance(value, Mapping) else {}
+    return object_at(fold.course.policy_document, name)

@@ -1,5 +1,6 @@
 from docket.formats.run.usage import Usage
-from docket.rules.spending.meter import Calibration, InputEstimate, tokens_of_bytes
+from docket.rules.providers.estimate import tokens_of_bytes
+from docket.rules.spending.meter import Calibration, InputEstimate
 
 WINDOW = 1_000_000
 

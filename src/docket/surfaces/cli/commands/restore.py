@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from docket.engines.restore import (
 )
 from docket.engines.verify import decode_receipt, read_receipt
 from docket.errors import InvalidDocumentError, UnavailableError, UsageError
-from docket.formats.canonical import JsonObject
+from docket.formats.canonical import JsonObject, object_at
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.visible import raw_of
@@ -169,8 +168,7 @@ def _check_selected(asked: _Asked, proposal: Proposal) -> None:
 
 
 def _session_id(receipt: JsonObject, path: Path) -> str:
-    session = receipt.get("session")
-    told = session.get("id") if isinstance(session, Mapping) else None
+    told = object_at(receipt, "session").get("id")
     if not isinstance(told, str) or not SESSION_ID.fullmatch(told):
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"{path} names no session")
     return told
@@ -178,8 +176,7 @@ def _session_id(receipt: JsonObject, path: Path) -> str:
 
 def _layouts(asked: _Asked, receipt: JsonObject, root: Path | None) -> tuple[Layout, ...]:
     """Return the folders that the run's evidence may stand in: of the tree that is meant, of here, of where it ran."""
-    session = receipt.get("session")
-    recorded = raw_of("cwd", session) if isinstance(session, Mapping) else None
+    recorded = raw_of("cwd", object_at(receipt, "session"))
     places = [current_folder() if root is None else root]
     if recorded is not None and recorded.startswith(b"/") and b"\0" not in recorded:
         places.append(Path(os.fsdecode(recorded)))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
 from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, verify_receipt
 from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.canonical import object_at
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
@@ -80,8 +80,7 @@ def _located(receipt: Path | None) -> Path:
 def _ledger_of(receipt: Path, data: bytes) -> Path | None:
     """Return the ledger that stands in the folder of the receipt's evidence, or None."""
     try:
-        session = decode_receipt(data).get("session")
+        name = object_at(decode_receipt(data), "session").get("id")
     except InvalidDocumentError:
         return None
-    name = session.get("id") if isinstance(session, Mapping) else None
     return ledger_beside(receipt, name) if isinstance(name, str) else None

@@ -1,0 +1,130 @@
+"""The contract of every backend: how a stage is made of a base, what changed in it, and how it goes.
+
+Rules:
+1. `probe` writes nothing that stays. A backend that cannot do this base says so with a reason; it never stages half.
+2. After `materialise` the stage holds exactly the staged part of the base as `request.listing` tells it: content,
+   modes, modification times, links, hard links within the stage, empty directories. No file of it shares an inode
+   with the base in a way that lets a write through the stage reach the base.
+3. A path of `request.masked` is absent in the stage. A path of `request.shared` shows the base's own file or
+   directory, and a write there reaches the base at once.
+4. The base is never written by any method.
+5. `changes` may name more paths than changed, never fewer; None says that only a walk of the whole stage can tell.
+   A path that it names stands for everything below it too. It is asked when no process of the run is left.
+6. `discard` removes everything `materialise` made, may be called twice, and on what a killed `materialise` left.
+7. Everything a backend keeps lies in `request.folder`; a later process gets at the stage again with `attach`.
+
+Implementations: `backends.copy`, `backends.reflink`, `backends.overlay`; one suite holds them to this
+(tests/contracts/test_stage_contract.py). What is scanned, compared and committed is `engines.transaction`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.tree.listing import Listing
+from docket.formats.tree.surface import Surface
+from docket.formats.workspace.mount import MountPlan
+
+
+class BackendName(StrEnum):
+    """The backends, as policy, state and receipt spell them."""
+
+    COPY = "copy"
+    REFLINK = "reflink"
+    OVERLAY = "overlay"
+
+
+class View(StrEnum):
+    """Where the agent sees the stage."""
+
+    STAGE = "stage"
+    BASE_PATH = "base-path"
+
+
+@dataclass(frozen=True, slots=True)
+class Usable:
+    """The backend can stage this base; `view` is what the agent would see."""
+
+    view: View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """The backend cannot stage this base here; `detail` names what is missing."""
+
+    reason: Reason
+    detail: str
+
+
+Probe: TypeAlias = Usable | Refused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageRequest:
+    """What is to be staged.
+
+    `base` is the real, absolute path of a directory with the identity `base_identity` (device, inode); `folder` is
+    the transaction's own folder (0700, on whatever file system the state lies), in which the backend makes what it
+    needs under names that begin with `stage`. `surface` is what a pass over base or stage looks at, `listing` what a
+    pass over the base saw, with its details. `masked` and `shared` are the outermost paths of those classes that
+    stand in the base.
+    """
+
+    base: Path
+    base_identity: tuple[int, int]
+    folder: Path
+    surface: Surface
+    listing: Listing
+    masked: tuple[RelPath, ...] = ()
+    shared: tuple[RelPath, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A stage that stands.
+
+    `root` is where docket reads the stage from `materialise` to `discard`, whether an agent lives or not. `mount`
+    is what the launcher does before the agent starts: None, and the agent's working directory is `root`; else the
+    stage is at the base's own path there, and that is its working directory. `folder` is the transaction's.
+    """
+
+    backend: BackendName
+    root: Path
+    folder: Path
+    view: View
+    mount: MountPlan | None = None
+
+
+class Backend(Protocol):
+    """One way to make a stage."""
+
+    @property
+    def name(self) -> BackendName:
+        """Its name."""
+        ...
+
+    def probe(self, base: Path, state: Path) -> Probe:
+        """Whether it can stage `base` with its files below `state`, both existing directories."""
+        ...
+
+    def materialise(self, request: StageRequest) -> Stage:
+        """Make the stage; UnavailableError if it cannot be made, with nothing of it left."""
+        ...
+
+    def attach(self, request: StageRequest) -> Stage:
+        """Return the stage that `materialise` made in another process; UnavailableError where it is gone."""
+        ...
+
+    def changes(self, stage: Stage) -> Iterable[RelPath] | None:
+        """Return the paths that may have changed since `materialise`; None: walk."""
+        ...
+
+    def discard(self, stage: Stage) -> None:
+        """Remove the stage; UnavailableError if something of it is left."""
+        ...

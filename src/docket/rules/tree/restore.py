@@ -47,8 +47,8 @@ from docket.formats.tree.steps import (
     WriteFile,
 )
 from docket.rules.selectors import Selector
+from docket.rules.tree.git_metadata import GitMetadata
 
-_GIT = b".git"
 _ORDINARY = (Kind.FILE.value, Kind.DIRECTORY.value, Kind.SYMLINK.value)
 
 
@@ -97,10 +97,10 @@ class Selection:
             return True
         return self.globs is not None and self.globs.matches(path, is_directory=is_directory)
 
-    def names_git(self) -> bool:
-        """Whether git's own files are named, not merely a folder that holds them."""
+    def names(self, path: RelPath, git: GitMetadata) -> bool:
+        """Whether a path of git's own is meant as such, not merely a folder that holds it."""
         patterns = () if self.globs is None else self.globs.patterns
-        return any(_GIT in named.parts for named in self.paths) or any(".git" in pattern for pattern in patterns)
+        return git.is_named(path, self.paths, patterns)
 
 
 def intentions(
@@ -152,6 +152,7 @@ class _Decision:
         self._changes = changes
         self._selection = selection
         self._force = force
+        self._git = GitMetadata([*self._kept, *self._not_covered, *(change.path for change in changes)])
         self._times = Counter(change.path for change in changes)
         self._needed = frozenset(self._removed_above())
         self._groups: defaultdict[int, list[SnapshotFile]] = defaultdict(list)
@@ -185,7 +186,7 @@ class _Decision:
             return _refused(path, Reason.NOT_OURS, "docket's own evidence is never restored")
         if not self._takes(change) and path not in self._needed:
             return Intention(path=path, verb=Verb.SKIP, reason=Reason.NOT_SELECTED)
-        if _GIT in path.parts and not self._selection.names_git():
+        if self._git.folder_of(path) is not None and not self._selection.names(path, self._git):
             detail = "git's own files stay as they are; select them by --path to restore them too"
             return Intention(path=path, verb=Verb.KEEP, reason=Reason.GIT_METADATA, detail=detail)
         return self._created(change) if change.before is None else self._stood(change, change.before)

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
@@ -30,21 +29,7 @@ from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Listing
 from docket.formats.tree.surface import Surface
 from docket.formats.workspace.mount import MountPlan
-
-
-class BackendName(StrEnum):
-    """The backends, as policy, state and receipt spell them."""
-
-    COPY = "copy"
-    REFLINK = "reflink"
-    OVERLAY = "overlay"
-
-
-class View(StrEnum):
-    """Where the agent sees the stage."""
-
-    STAGE = "stage"
-    BASE_PATH = "base-path"
+from docket.formats.workspace.scope import BackendName, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +113,6 @@ class Backend(Protocol):
     def discard(self, stage: Stage) -> None:
         """Remove the stage; UnavailableError if something of it is left."""
         ...
+
+
+__all__ = ["Backend", "BackendName", "Probe", "Refused", "Stage", "StageRequest", "Usable", "View"]

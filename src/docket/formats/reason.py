@@ -88,6 +88,22 @@ class Reason(StrEnum):
     PLAN_DIFFERS = "plan-differs"
     NOTHING_CHANGED = "nothing-changed"
     STILL_RUNNING = "still-running"
+    VERIFICATION_FAILED = "verification-failed"
+
+    # workspace transactions
+    NESTED = "nested"
+    LEADS_INTO_BASE = "leads-into-base"
+    INTERRUPTED_APPLY = "interrupted-apply"
+    SETTLE_REVIEW = "settle-review"
+    SETTLE_DISCARD = "settle-discard"
+    RUN_BREACHED = "run-breached"
+    RUN_INTERRUPTED = "run-interrupted"
+    AGENT_FAILED = "agent-failed"
+    LAST_CALL_FAILED = "last-call-failed"
+    BASE_DRIFT = "base-drift"
+    PROTECTED_PATH = "protected-path"
+    SHARED_INODE = "shared-inode"
+    NOT_CLOSED = "not-closed"
 
     # policy and start of a run
     POLICY_INVALID = "policy-invalid"
@@ -97,6 +113,12 @@ class Reason(StrEnum):
     PROGRAM_NOT_RUNNABLE = "program-not-runnable"
     BASE_REFUSED = "base-refused"
     LAUNCHER_LOST = "launcher-lost"
+
+    # backends of a transaction
+    NAMESPACES_REFUSED = "namespaces-refused"
+    MOUNT_FAILED = "mount-failed"
+    OVERLAY_REFUSED = "overlay-refused"
+    REFLINK_UNSUPPORTED = "reflink-unsupported"
 
     # boundary refusals
     MAX_USD = "max_usd"

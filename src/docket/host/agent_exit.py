@@ -184,6 +184,8 @@ def _failed(stage: str, error: int, *, program: str, cwd: str) -> AgentExit:
         match stage:
             case launch_protocol.STAGE_CWD:
                 detail = f"the agent's folder {cwd!r} cannot be entered: {cause}"
+            case launch_protocol.STAGE_NAMESPACE:
+                detail = f"the namespace in which the stage stands at {cwd!r} cannot be entered: {cause}"
             case launch_protocol.STAGE_INTERPRETER:
                 detail = f"the program {program!r} names an interpreter that does not exist"
             case launch_protocol.STAGE_PROGRAM:

@@ -5,7 +5,9 @@ Rules:
    own, default signal dispositions (a SIGHUP that was ignored stays ignored, which is what nohup asks) and an
    empty signal mask. (Every other descriptor of the launcher closes on exec.)
 2. It is killed when the launcher dies (PDEATHSIG), so that no death of the launcher leaves an unmetered agent.
-3. A failure is told as the stage and the errno; a program that exists but whose interpreter does not is not
+3. Where a stage stands at its base's own path in namespaces of its own (`host/mount_maker`), the agent enters them
+   as the user it is, and no program of it may change mounts: the base cannot be uncovered.
+4. A failure is told as the stage and the errno; a program that exists but whose interpreter does not is not
    called missing.
 
 Imported by the launcher: no imports that cost.
@@ -87,13 +89,15 @@ def _become_agent(  # noqa: PLR0913 - what a fork hands to its child
     """Turn this forked process into the agent. Does not return."""
     try:
         os.setpgid(0, 0)
+        # Before the wish to die with the launcher: new credentials may take that back.
+        outside = _enter_namespaces(request)
         prctl.die_with_parent(signal.SIGKILL)
         if os.getppid() != launcher:
             os._exit(1)
         told_forked()
         if request.take_terminal:
             foreground.give(os.getpid())
-        failure = _enter(request.cwd)
+        failure = outside or _enter(request.cwd)
         if failure is None:
             _restore_signals(keep_hangup_ignored=keep_hangup_ignored)
             failure = _execute(request)
@@ -102,6 +106,23 @@ def _become_agent(  # noqa: PLR0913 - what a fork hands to its child
         os.write(writer, f"{launch_protocol.STAGE_FORK} {error.errno or 0}".encode("ascii"))
     finally:
         os._exit(1)
+
+
+def _enter_namespaces(request: StartRequest) -> StartFailure | None:
+    if request.mount_namespace == launch_protocol.NO_NAMESPACE:
+        return None
+    from docket.host import namespaces  # noqa: PLC0415 - most runs have no stage
+
+    kinds = ((request.user_namespace, namespaces.USERS), (request.mount_namespace, namespaces.MOUNTS))
+    try:
+        for descriptor, kind in kinds:
+            if descriptor != launch_protocol.NO_NAMESPACE:
+                namespaces.enter(descriptor, kind)
+                os.close(descriptor)
+        namespaces.renounce_mounting()
+    except OSError as failure:
+        return StartFailure(launch_protocol.STAGE_NAMESPACE, failure.errno or 0)
+    return None
 
 
 def _enter(cwd: bytes) -> StartFailure | None:

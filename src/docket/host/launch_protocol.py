@@ -24,11 +24,13 @@ if TYPE_CHECKING:
 
 STAGE_FORK = "fork"
 STAGE_CWD = "cwd"
+STAGE_NAMESPACE = "namespace"
 STAGE_PROGRAM = "program"
 STAGE_INTERPRETER = "interpreter"
 
 _LENGTH_BYTES = 8
-_FIXED = 5
+_FIXED = 7
+NO_NAMESPACE = -1
 
 
 class StartRequest:
@@ -37,9 +39,13 @@ class StartRequest:
     `argv` and `cwd` are bytes as the kernel takes them, `environment` holds `NAME=value` items.
     `take_terminal`: make the agent the terminal's foreground group before it runs.
     `leftover_grace_ms`: how long processes that outlive the agent have between SIGTERM and SIGKILL.
+    `mount_namespace` and `user_namespace`: descriptors of what the agent enters, NO_NAMESPACE to stay.
     """
 
-    __slots__ = ("argv", "cwd", "docket_group", "environment", "leftover_grace_ms", "take_terminal")
+    __slots__ = (
+        "argv", "cwd", "docket_group", "environment", "leftover_grace_ms", "mount_namespace", "take_terminal",
+        "user_namespace",
+    )  # fmt: skip
 
     def __init__(  # noqa: PLR0913 - a record; dataclasses would cost the launcher as much as starting Python
         self,
@@ -50,6 +56,8 @@ class StartRequest:
         docket_group: int,
         take_terminal: bool,
         leftover_grace_ms: int,
+        mount_namespace: int = NO_NAMESPACE,
+        user_namespace: int = NO_NAMESPACE,
     ) -> None:
         self.argv = list(argv)
         self.cwd = cwd
@@ -57,29 +65,35 @@ class StartRequest:
         self.docket_group = docket_group
         self.take_terminal = take_terminal
         self.leftover_grace_ms = leftover_grace_ms
+        self.mount_namespace = mount_namespace
+        self.user_namespace = user_namespace
 
 
 def encode_request(request: StartRequest) -> bytes:
-    """Return the request as a length of eight bytes and items that each end in NUL."""
+    """Return the request as `encode_items` packs it."""
     numbers = (
         request.docket_group,
         int(request.take_terminal),
         request.leftover_grace_ms,
+        request.mount_namespace,
+        request.user_namespace,
         len(request.argv),
     )
-    items = [*(b"%d" % number for number in numbers), request.cwd, *request.argv, *request.environment]
+    return encode_items([*(b"%d" % number for number in numbers), request.cwd, *request.argv, *request.environment])
+
+
+def encode_items(items: Sequence[bytes]) -> bytes:
+    """Return a length of eight bytes and the items, each of which ends in NUL."""
     body = b"".join(item + b"\0" for item in items)
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
 def read_request(descriptor: int) -> StartRequest | None:
     """Read one request; None if the other end closed before it was whole."""
-    head = _read_exactly(descriptor, _LENGTH_BYTES)
-    body = None if head is None else _read_exactly(descriptor, int.from_bytes(head, "big"))
-    if body is None:
+    items = read_items(descriptor)
+    if items is None:
         return None
-    items = body.split(b"\0")[:-1]
-    docket_group, take_terminal, leftover_grace_ms, count = (int(item) for item in items[: _FIXED - 1])
+    docket_group, take_terminal, leftover_grace_ms, mounts, users, count = (int(item) for item in items[: _FIXED - 1])
     return StartRequest(
         argv=items[_FIXED : _FIXED + count],
         cwd=items[_FIXED - 1],
@@ -87,7 +101,16 @@ def read_request(descriptor: int) -> StartRequest | None:
         docket_group=docket_group,
         take_terminal=bool(take_terminal),
         leftover_grace_ms=leftover_grace_ms,
+        mount_namespace=mounts,
+        user_namespace=users,
     )
+
+
+def read_items(descriptor: int) -> list[bytes] | None:
+    """Read what `encode_items` packed; None if the other end closed before it was whole."""
+    head = _read_exactly(descriptor, _LENGTH_BYTES)
+    body = None if head is None else _read_exactly(descriptor, int.from_bytes(head, "big"))
+    return None if body is None else body.split(b"\0")[:-1]
 
 
 def _read_exactly(descriptor: int, count: int) -> bytes | None:

@@ -16,7 +16,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -28,9 +27,10 @@ from typing import Self
 
 from docket.errors import UnavailableError, UsageError
 from docket.formats.reason import Reason
-from docket.host import descendants, isolation, orphans, terminal
+from docket.host import descendants, fresh_program, isolation, orphans, terminal
 from docket.host.agent_exit import AgentExit, Ended, Reports, StopReport
-from docket.host.launch_protocol import LineReader, StartRequest, encode_request
+from docket.host.launch_protocol import NO_NAMESPACE, LineReader, StartRequest, encode_request
+from docket.host.stage_mount import StageMount
 
 __all__ = ["Agent", "AgentExit", "Ended", "SpawnRequest", "StopPlan", "StopReport", "spawn"]
 
@@ -39,19 +39,6 @@ _NUDGE_SECONDS = 0.25
 # What the launcher allows itself for killing, and as much again for a machine under load.
 _KILL_ALLOWED_SECONDS = 20.0
 _GUARD_EXIT_ALLOWED_SECONDS = 2.0
-# The launcher needs nothing of docket's environment, and what it had the agent could read. Only an interpreter
-# that finds its own library through this variable could not start without it.
-_LAUNCHER_VARIABLES = ("LD_LIBRARY_PATH",)
-# The launcher's modules are imported without running the package's own start, which loads far more than it needs.
-_BOOTSTRAP = """\
-import sys
-for name, folder in (("docket", sys.argv[1]), ("docket.host", sys.argv[2])):
-    module = type(sys)(name)
-    module.__path__ = [folder]
-    sys.modules[name] = module
-from docket.host.launcher import main
-main(int(sys.argv[3]), int(sys.argv[4]))
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +47,8 @@ class SpawnRequest:
 
     `argv`, `env` and `cwd` are text in which bytes that are not UTF-8 stand as lone surrogates (`os.fsdecode`). The
     program is looked for in the `PATH` of `env`. `stdin`, `stdout`, `stderr` are descriptors, None for docket's.
-    `leftover_grace_seconds`: what processes that outlive the agent have between SIGTERM and SIGKILL.
+    `leftover_grace_seconds`: what processes that outlive the agent have between SIGTERM and SIGKILL. `mount` is the
+    view of the tree that the agent has instead of docket's own; it must stay open until `spawn` has returned.
     Raises UsageError for what no program can be given: no argv, a NUL, a surrogate that stands for no byte, a
     variable's name that is empty or has `=`.
     """
@@ -72,6 +60,7 @@ class SpawnRequest:
     stdout: int | None = None
     stderr: int | None = None
     leftover_grace_seconds: float = 0.5
+    mount: StageMount | None = None
 
     def __post_init__(self) -> None:
         if not self.argv:
@@ -309,6 +298,7 @@ def spawn(request: SpawnRequest) -> Agent:
 
 def _encode(request: SpawnRequest, *, take_terminal: bool) -> bytes:
     """Return what the launcher is told."""
+    mount = request.mount
     return encode_request(
         StartRequest(
             argv=[os.fsencode(text) for text in request.argv],
@@ -317,6 +307,8 @@ def _encode(request: SpawnRequest, *, take_terminal: bool) -> bytes:
             docket_group=os.getpgrp(),
             take_terminal=take_terminal,
             leftover_grace_ms=round(request.leftover_grace_seconds * 1000),
+            mount_namespace=NO_NAMESPACE if mount is None else mount.mounts,
+            user_namespace=NO_NAMESPACE if mount is None or mount.users is None else mount.users,
         )
     )
 
@@ -333,19 +325,16 @@ def _absolute(folder: bytes) -> bytes:
 
 def _start_guard(request: SpawnRequest, lent: terminal.Terminal | None) -> _Link:
     """Run the launcher's program in an interpreter of its own, which shares nothing with this one."""
-    package = Path(__file__).resolve().parent.parent
     mine, theirs = socket.socketpair()
-    arguments = (package, package / "host", theirs.fileno(), os.getpid())
-    command = [sys.executable, "-I", "-S", "-c", _BOOTSTRAP, *(str(argument) for argument in arguments)]
     try:
         guard = subprocess.Popen(
-            command,
+            fresh_program.command("launcher", theirs.fileno(), os.getpid()),
             stdin=request.stdin,
             stdout=request.stdout,
             stderr=request.stderr,
-            pass_fds=(theirs.fileno(),),
+            pass_fds=(theirs.fileno(), *(() if request.mount is None else request.mount.descriptors)),
             cwd="/",
-            env={name: os.environ[name] for name in _LAUNCHER_VARIABLES if name in os.environ},
+            env=fresh_program.environment(),
             process_group=0,
         )
     except OSError as error:

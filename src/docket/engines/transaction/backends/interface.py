@@ -28,8 +28,8 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Listing
 from docket.formats.tree.surface import Surface
-from docket.formats.workspace.mount import MountPlan
 from docket.formats.workspace.scope import BackendName, View
+from docket.host.stage_mount import StageMount
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,21 @@ class Stage:
     """A stage that stands.
 
     `root` is where docket reads the stage from `materialise` to `discard`, whether an agent lives or not. `mount`
-    is what the launcher does before the agent starts: None, and the agent's working directory is `root`; else the
-    stage is at the base's own path there, and that is its working directory. `folder` is the transaction's.
+    is what an agent is started in (`SpawnRequest.mount`): None, and the agent's working directory is `root`; else the
+    stage is at the base's own path there, and that is its working directory. `folder` is the transaction's. `close`
+    lets go of what this process holds of it; the stage stays and `attach` finds it again.
     """
 
     backend: BackendName
     root: Path
     folder: Path
     view: View
-    mount: MountPlan | None = None
+    mount: StageMount | None = None
+
+    def close(self) -> None:
+        """Let go of the mounts, if there are any; may be called twice."""
+        if self.mount is not None:
+            self.mount.close()
 
 
 class Backend(Protocol):

@@ -7,10 +7,12 @@ Rules:
    meanwhile locks nobody out, so the new file is tried.
 3. The file holds the holder's process id and start time, for people and for recovery. The kernel's lock decides;
    the text never does.
+4. A directory may be locked itself, by its open descriptor: then there is no file to unlink or to name a holder.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -76,6 +78,54 @@ class FileLock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+class DirectoryLock:
+    """A held lock on a directory itself: it needs no file, and no name or state folder can hide it."""
+
+    __slots__ = ("_descriptor", "identity", "path")
+
+    def __init__(self, descriptor: int, path: Path) -> None:
+        self._descriptor = descriptor
+        self.path = path
+        status = os.fstat(descriptor)
+        self.identity = (status.st_dev, status.st_ino)
+
+    @classmethod
+    def acquire(cls, path: Path, *, wait_seconds: float = 0.0, clock: Clock | None = None) -> DirectoryLock:
+        """Take the lock or raise UnavailableError(LOCKED). A file system without such locks has one user."""
+        now = (clock or SystemClock()).monotonic_ns
+        deadline = now() + int(wait_seconds * 1e9)
+        with reported("lock", path):
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        while not _flocked(descriptor):
+            if now() >= deadline:
+                os.close(descriptor)
+                raise UnavailableError(Reason.LOCKED, f"{path} is held by another process")
+            time.sleep(_PAUSE_SECONDS)
+        return cls(descriptor, path)
+
+    def release(self) -> None:
+        """Let it go; a second call does nothing."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+
+def _flocked(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)
+    return True
 
 
 def is_held(path: Path) -> bool:

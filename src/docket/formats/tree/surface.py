@@ -5,6 +5,7 @@ Rules (spec/tree.md, Surface):
 2. What lies inside the surface and is left out becomes an omission: docket's own evidence and what the policy
    ignores as `excluded`, the content stores of version control as `object-store`.
 3. What lies outside the watched roots or patterns is not in the surface and is told by `watch` alone.
+4. A surface with `object_stores` looks at them like anything else: a stage is no use without what its git holds.
 
 An object store is known by its place (`.git/objects`, `.hg/store/data`, ...), never by what it holds.
 """
@@ -67,6 +68,7 @@ class Surface:
 
     `watch` is the policy's list as written. `roots` are the paths to begin at (none: the whole tree); `watched`
     are patterns that narrow it further. `evidence` are docket's own folders, `ignored` the policy's patterns.
+    `object_stores`: the content stores of version control are looked at too.
     """
 
     watch: tuple[str, ...] = (WHOLE_TREE,)
@@ -74,6 +76,7 @@ class Surface:
     watched: PathMatcher | None = None
     evidence: tuple[RelPath, ...] = ()
     ignored: PathMatcher | None = None
+    object_stores: bool = False
     _evidence_names: Mapping[bytes, frozenset[bytes]] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -98,7 +101,7 @@ class Surface:
         head, slash, name = raw.rpartition(b"/")
         if name in self.evidence_names(head + slash):
             return LeftOut(Reason.EXCLUDED, _EVIDENCE)
-        if is_directory and name in _STORE_NAMES and is_object_store(raw):
+        if is_directory and not self.object_stores and name in _STORE_NAMES and is_object_store(raw):
             return LeftOut(Reason.OBJECT_STORE, _STORE)
         if self.ignored is not None and self.ignored.matches_own(raw, is_directory=is_directory):
             return LeftOut(Reason.EXCLUDED, _IGNORED)

@@ -1,0 +1,68 @@
+"""What a transaction is asked for, and the ports it uses.
+
+All values are frozen. `TransactionWorld` is filled by `surfaces/cli/wiring` with the machine's, by tests with theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from docket.engines.observe import ObserveRequest
+from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
+from docket.formats.run.policy import WorkspaceBackend, WorkspaceSettle
+from docket.formats.tree.listing import Listing
+from docket.formats.workspace.state import Owner, SurfaceRules, TransactionState
+from docket.host.clock import Clock
+from docket.host.disk import free_bytes
+from docket.host.ids import Ids
+from docket.host.liveness import own_identity
+from docket.stores.workspace.transactions import Transactions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenRequest:
+    """A transaction over the directory `base` (real path); `home` is the person's, which is never a base."""
+
+    base: Path
+    rules: SurfaceRules
+    backend: WorkspaceBackend = WorkspaceBackend.AUTO
+    settle: WorkspaceSettle = WorkspaceSettle.AUTO
+    session_id: str | None = None
+    docket_number: str | None = None
+    home: Path | None = None
+    progress: Callable[[int, int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionWorld:
+    """The ports: the scanner, the clock, the store, the backends in the order in which `auto` tries them."""
+
+    observe: Callable[[ObserveRequest], Listing]
+    clock: Clock
+    ids: Ids
+    transactions: Transactions
+    backends: tuple[Backend, ...]
+    free: Callable[[Path], int] = free_bytes
+    owner: Callable[[], Owner] = field(default_factory=lambda: _owner)
+
+    def backend(self, name: BackendName) -> Backend | None:
+        """Return the backend of that name, None where this machine's docket has none."""
+        return next((backend for backend in self.backends if backend.name is name), None)
+
+
+def _owner() -> Owner:
+    found = own_identity()
+    return Owner(pid=found.pid, started=found.started, boot_id=found.boot_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenTransaction:
+    """A transaction whose stage stands; `base` is what a pass over the base saw, `lost` what the stage lacks of it."""
+
+    state: TransactionState
+    stage: Stage
+    base: Listing
+    shared: tuple[bytes, ...] = ()
+    lost: tuple[str, ...] = ()

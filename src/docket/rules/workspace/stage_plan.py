@@ -1,0 +1,136 @@
+"""The plan that makes a stage: every entry of the base's staged part, where nothing stands yet.
+
+Rules:
+1. Each step expects nothing at its path. Names of one file within what is staged become names of one file again.
+2. Modification times are the base's; a file's permission bits too, without the powers a plan does not give.
+3. What a plan cannot give back is named: powers (setuid, setgid, sticky), attributes outside `user.`, owners.
+
+It does nothing; engines.transaction applies it in disposable mode.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from docket.formats.relpath import RelPath
+from docket.formats.tree.address import Address
+from docket.formats.tree.details import Detail
+from docket.formats.tree.listing import DirectoryEntry, FileEntry, Listing
+from docket.formats.tree.steps import (
+    ABSENT,
+    MAX_DIRECTORY_MODE,
+    MAX_FILE_MODE,
+    Link,
+    MakeDirectory,
+    MakeSymlink,
+    Step,
+    WriteFile,
+    Xattr,
+)
+
+_USER = b"user."
+MAX_XATTR_NAME_BYTES = 255
+MAX_XATTR_VALUE_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotKept:
+    """One thing of a path that the stage does not have."""
+
+    path: RelPath
+    what: str
+
+
+def stage_steps(staged: Listing) -> tuple[Step, ...]:
+    """Return the steps that make the staged part of a base anew."""
+    return tuple(_Steps(staged).each())
+
+
+def not_kept(staged: Listing) -> tuple[NotKept, ...]:
+    """Return what a stage of this listing lacks of its base, path by path."""
+    found = [
+        NotKept(path=entry.path, what=f"mode {entry.mode & ~_highest(entry):04o}")
+        for entry in staged.entries
+        if isinstance(entry, FileEntry | DirectoryEntry) and entry.mode & ~_highest(entry)
+    ]
+    for detail in staged.details.paths:
+        found += [NotKept(path=detail.path, what=name.decode("utf-8", "backslashreplace")) for name in _foreign(detail)]
+        found += [NotKept(path=detail.path, what=f"owner {detail.owner}")] if detail.owner is not None else []
+    return tuple(found)
+
+
+def user_xattrs(detail: Detail | None) -> tuple[Xattr, ...]:
+    """Return the attributes of a path that a plan can give."""
+    if detail is None or detail.kind != "file":
+        return ()
+    return tuple(
+        Xattr(name, value)
+        for name, value in sorted(detail.xattrs, key=_name)
+        if value is not None and _fits(name, value)
+    )
+
+
+class _Steps:
+    def __init__(self, staged: Listing) -> None:
+        self._staged = staged
+        self._details = {item.path: item for item in staged.details.paths}
+        self._first: dict[tuple[int, int], RelPath] = {}
+        self._directory_times = _times(staged.details.directory_mtimes)
+        self._symlink_times = _times(staged.details.symlink_mtimes)
+
+    def each(self) -> Iterator[Step]:
+        for entry in self._staged.entries:
+            match entry:
+                case FileEntry():
+                    yield self._file(entry)
+                case DirectoryEntry():
+                    yield MakeDirectory(
+                        path=entry.path,
+                        precondition=ABSENT,
+                        mode=entry.mode & MAX_DIRECTORY_MODE,
+                        mtime_ns=next(self._directory_times, None),
+                    )
+                case _:
+                    yield MakeSymlink(
+                        path=entry.path,
+                        precondition=ABSENT,
+                        target=entry.target,
+                        mtime_ns=next(self._symlink_times, None),
+                    )
+
+    def _file(self, entry: FileEntry) -> Step:
+        detail = self._details.get(entry.path)
+        if detail is not None and detail.identity is not None:
+            first = self._first.setdefault(detail.identity, entry.path)
+            if first != entry.path:
+                return Link(path=entry.path, precondition=ABSENT, to=first)
+        return WriteFile(
+            path=entry.path,
+            precondition=ABSENT,
+            content=Address(entry.sha256, entry.size),
+            mode=entry.mode & MAX_FILE_MODE,
+            mtime_ns=entry.mtime_ns,
+            sparse=detail is not None and detail.allocated_bytes is not None,
+            xattrs=user_xattrs(detail) or None,
+        )
+
+
+def _highest(entry: FileEntry | DirectoryEntry) -> int:
+    return MAX_FILE_MODE if isinstance(entry, FileEntry) else MAX_DIRECTORY_MODE
+
+
+def _foreign(detail: Detail) -> Iterator[bytes]:
+    for name, value in detail.xattrs:
+        if detail.kind != "file" or not isinstance(value, bytes) or not _fits(name, value):
+            yield name
+
+
+def _fits(name: bytes, value: bytes) -> bool:
+    short = len(_USER) < len(name) <= MAX_XATTR_NAME_BYTES and len(value) <= MAX_XATTR_VALUE_BYTES
+    return short and name.startswith(_USER) and b"\0" not in name
+
+
+def _times(packed: bytes) -> Iterator[int]:
+    return iter(struct.unpack(f"<{len(packed) // 8}q", packed))

@@ -1,0 +1,175 @@
+"""The folders of workspace transactions: `workspace-tx/<id>` in the state folder, each describing itself.
+
+Rules (spec/workspace.md, Where it stands):
+1. `tx.json` is published whole, first of all: a folder without one never began. `base.listing` is what the base's
+   staged part was, `changes` the change set as it was found last, `stage*` is the backend's.
+2. Folders are 0700, files 0600, and no name in them is followed if it is a link. A state folder that is a link is
+   refused.
+3. Whoever changes a transaction's state holds its lock.
+4. A folder that cannot be read is told and passed over; nothing of it is guessed.
+
+What may follow what is `rules.workspace.states`; what a state says is `formats.workspace.state`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.digest import sha256
+from docket.formats.reason import Reason
+from docket.formats.tree.listing import Listing, decode_listing
+from docket.formats.workspace.change_set import ChangeSet, decode_change_set
+from docket.formats.workspace.state import MAX_STATE_BYTES, TRANSACTION_ID, TransactionState, decode_state, encode_state
+from docket.host.disk import SYSTEM_DISK, Disk, reported
+from docket.host.durable import publish
+from docket.host.locks import FileLock, is_held
+from docket.stores.layout import state_home
+from docket.stores.unfinished import names_in
+
+WORKSPACE_TX = "workspace-tx"
+STATE, LISTING, CHANGES, LOCK, RECORDS = "tx.json", "base.listing", "changes", "lock", "records"
+MAX_LISTING_BYTES = 4 * 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Damaged:
+    """A folder of a transaction whose state cannot be read, and why."""
+
+    id: str
+    path: Path
+    detail: str
+
+
+class Transactions:
+    """All transactions of one state root."""
+
+    def __init__(self, root: Path, *, disk: Disk = SYSTEM_DISK) -> None:
+        self.root = root
+        self._disk = disk
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str], *, disk: Disk = SYSTEM_DISK) -> Transactions:
+        """Return those of the person's state folder; UsageError where that is no absolute path."""
+        return cls(state_home(environment) / WORKSPACE_TX, disk=disk)
+
+    def path(self, transaction_id: str) -> Path:
+        """Where a transaction's folder stands."""
+        return self.root / transaction_id
+
+    def create(self, state: TransactionState, base: Listing) -> None:
+        """Make a transaction's folder with its first state; UnavailableError, and nothing is left."""
+        with ExitStack() as held:
+            root = held.enter_context(self._disk.folder(self.root, create=True))
+            root.make_private()
+            if root.identity(state.id) is not None:
+                raise UnavailableError(Reason.ALREADY_EXISTS, f"{self.path(state.id)} exists already")
+            with ExitStack() as undo:
+                undo.callback(shutil.rmtree, self.path(state.id), ignore_errors=True)
+                folder = held.enter_context(root.folder(state.id, create=True))
+                publish(folder, LISTING, base.document)
+                publish(folder, STATE, encode_state(state))
+                undo.pop_all()
+
+    def save(self, state: TransactionState) -> None:
+        """Make a transaction's state durable."""
+        with self._disk.folder(self.path(state.id)) as folder:
+            publish(folder, STATE, encode_state(state))
+
+    def load(self, transaction_id: str) -> TransactionState:
+        """Read a transaction's state.
+
+        UnavailableError(NOT_FOUND) where there is none; InvalidDocumentError where what stands there is not one.
+        """
+        state = decode_state(self._read(transaction_id, STATE, MAX_STATE_BYTES))
+        if state.id != transaction_id:
+            raise InvalidDocumentError(
+                Reason.DOCUMENTS_DISAGREE, f"{self.path(transaction_id)} holds the state of {state.id}"
+            )
+        return state
+
+    def base_listing(self, state: TransactionState) -> Listing:
+        """Read what the base's staged part was; InvalidDocumentError where that is not what the state names."""
+        document = self._read(state.id, LISTING, MAX_LISTING_BYTES)
+        if sha256(document) != state.manifest_sha256:
+            detail = f"the listing of {state.id} is not the one that its state names"
+            raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail)
+        return decode_listing(document)
+
+    def save_changes(self, transaction_id: str, changes: ChangeSet) -> None:
+        """Keep the change set as it was found last."""
+        with self._disk.folder(self.path(transaction_id)) as folder:
+            publish(folder, CHANGES, changes.document)
+
+    def changes(self, transaction_id: str) -> ChangeSet | None:
+        """Read the change set that was found last, None where none was."""
+        try:
+            return decode_change_set(self._read(transaction_id, CHANGES, MAX_LISTING_BYTES))
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return None
+            raise
+
+    def lock(self, transaction_id: str, *, wait_seconds: float = 0.0) -> FileLock:
+        """Take a transaction's lock; UnavailableError(LOCKED) names who holds it."""
+        return FileLock.acquire(self.path(transaction_id) / LOCK, wait_seconds=wait_seconds)
+
+    def is_locked(self, transaction_id: str) -> bool:
+        """Whether somebody works on a transaction now."""
+        return is_held(self.path(transaction_id) / LOCK)
+
+    def every(self) -> tuple[TransactionState | Damaged, ...]:
+        """Return all transactions, the oldest first; what cannot be read as `Damaged`."""
+        found: list[TransactionState | Damaged] = []
+        for name in names_in(self.root, self._disk):
+            if not TRANSACTION_ID.fullmatch(name):
+                continue
+            try:
+                found.append(self.load(name))
+            except DocketError as error:
+                found.append(Damaged(id=name, path=self.path(name), detail=error.detail))
+        return tuple(sorted(found, key=lambda item: ("" if isinstance(item, Damaged) else item.opened_at, item.id)))
+
+    def write_record(self, transaction_id: str, name: str, document: bytes) -> Path:
+        """Keep a commit's own record in the transaction's folder."""
+        with self._disk.folder(self.path(transaction_id)) as folder, folder.folder(RECORDS, create=True) as records:
+            publish(records, name, document, overwrite=False)
+        return self.path(transaction_id) / RECORDS / name
+
+    def remove(self, transaction_id: str) -> None:
+        """Remove a transaction's folder with all that is in it; UnavailableError where something is left."""
+        remove_tree(self.path(transaction_id))
+
+    def _read(self, transaction_id: str, name: str, most: int) -> bytes:
+        with self._disk.folder(self.path(transaction_id)) as folder, folder.open(name) as file:
+            size = file.size()
+            if size > most:
+                raise InvalidDocumentError(Reason.TOO_LARGE, f"{self.path(transaction_id) / name} is too large")
+            return file.read(0, size)
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a folder with all that is in it, read-only directories too; UnavailableError where something is left."""
+    with reported("remove", path):
+        if not os.path.lexists(path):
+            return
+        _open_up(path)
+        shutil.rmtree(path)
+
+
+def _open_up(path: Path) -> None:
+    """Give the owner what removing takes, in every directory below; no link is followed."""
+    with suppress(OSError):
+        path.chmod(0o700)
+    for _, names, _, descriptor in os.fwalk(path, follow_symlinks=False):
+        for name in names:
+            with suppress(OSError):
+                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                if stat.S_ISDIR(status.st_mode) and status.st_mode & 0o700 != 0o700:
+                    os.chmod(name, 0o700, dir_fd=descriptor)

@@ -16,23 +16,24 @@ from docket.formats.canonical import encode
 from run_lab import Done, RunLab, build
 
 AGENT = "echo aa > a; rm b; mkdir n; echo 1 > n/f; rm -r e; ln -sfn b l; chmod 755 m; rm -r d; echo f > d"
-SHOWN = """\
+WORTH = "record       consistent: the receipt is what its ledger gives; no key vouches for who wrote the two\n"
+SHOWN = f"""\
 NUMBER  TREE
-write        a  (2 bytes, mode 644)
+{WORTH}write        a  (2 bytes, mode 644, over 3 bytes)
 recreate     b  (2 bytes, mode 644)
-directory    d  (mode 755)
+directory    d  (mode 755, over a file of 2 bytes)
 recreate     d/x  (2 bytes, mode 644)
 directory    e  (mode 755)
-symlink      l  (to a)
-mode         m  (mode 644)
-remove       n
-remove       n/f
+symlink      l  (to a, over a link to b)
+mode         m  (mode 755 to 644)
+remove       n  (a directory)
+remove       n/f  (a file of 2 bytes)
 plan DIGEST
 9 would be restored; nothing was changed
 """
-DONE = """\
+DONE = f"""\
 NUMBER  TREE
-written      a
+{WORTH}written      a
 recreated    b
 made         d
 recreated    d/x
@@ -82,7 +83,7 @@ def ran(lab: RunLab, script: str = AGENT) -> None:
 def neutral(lab: RunLab, done: Done) -> str:
     text = done.stdout.replace(str(lab.tree), "TREE")
     text = re.sub(r"DKT-\d{8}-[0-9A-F]{6}", "NUMBER", text)
-    text = re.sub(r"^record .*$", "record RECORD", text, flags=re.MULTILINE)
+    text = re.sub(r"^record /.*$", "record RECORD", text, flags=re.MULTILINE)
     return re.sub(r"^plan [0-9a-f]{64}$", "plan DIGEST", text, flags=re.MULTILINE)
 
 
@@ -114,7 +115,7 @@ def test_what_a_person_did_since_stays_and_is_told(tmp_path: Path) -> None:
     (lab.tree / "n/mine").write_text("mine\n")
     done = lab.docket("restore", "--apply")
     assert done.exit_code == 1, done.said
-    assert "refused      a  (a file of 3 bytes" in done.stdout
+    assert "refused      a  (changed since the run: a file of 3 bytes" in done.stdout
     assert "refused      n  (a directory that is not empty stands there)" in done.stdout
     assert "7 restored, 2 refused" in done.stdout
     assert (lab.tree / "a").read_text() == (lab.tree / "n/mine").read_text() == "mine\n"
@@ -173,8 +174,8 @@ def test_a_diff_shows_contents(tmp_path: Path) -> None:
     lab = lab_at(tmp_path)
     ran(lab, "echo aa > a; printf '\\0' > b; printf '\\033[31m' > n")
     shown = lab.docket("restore", "--diff")
-    assert "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-aa\n+a\n" in shown.stdout
-    assert "Files a/b and b/b differ\n" in shown.stdout
+    assert "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-aa\n+a\n" in shown.stdout
+    assert "Binary files differ: 1 bytes and 2 bytes\n" in shown.stdout
     assert "-\\x1b[31m\n\\ No newline at end of file\n" in shown.stdout
 
 
@@ -225,7 +226,7 @@ def test_a_commit_of_the_agents_stays_unless_it_is_named(tmp_path: Path) -> None
     ran(lab, f"echo aa > a; {who} commit -qam two")
     done = lab.docket("restore", "--apply")
     assert done.exit_code == 0, done.said
-    assert "keep         .git/index" in done.stdout
+    assert re.search(r"^keep         \.git  \(\d+ of git's own files stay", done.stdout, re.MULTILINE)
     assert (lab.tree / "a").read_text() == "a\n"
     assert git(lab, "rev-parse", "HEAD") != first
     done = lab.docket("restore", "--apply", "--path", ".git")
@@ -273,13 +274,18 @@ def test_documents_that_do_not_agree_are_refused_and_the_root_decides(tmp_path: 
     other.mkdir()
     doctored(lab, ".docket/receipts/DKT-*.json", lambda document: document["session"].update(cwd=str(other)))
     number = lab.receipts()[0].name.removesuffix(".receipt.json")
-    refused = lab.docket("restore", number, "--apply")
-    assert refused.exit_code == 1, refused.said
-    assert f"the receipt says {other}" in refused.stderr
-    assert f"the manifest says {lab.tree}" in refused.stderr
-    assert list(other.iterdir()) == []
-    done = lab.docket("restore", number, "--apply", "--root", str(lab.tree))
+    insists = "--despite-failed-verification"
+    for more, told in (((), "fails verification"), ((insists,), "name the tree that is meant with --root")):
+        refused = lab.docket("restore", number, "--apply", *more)
+        assert (refused.exit_code, told in refused.stderr) == (1, True), refused.said
+        assert f"the receipt says {other}" in refused.stderr
+        assert f"the manifest says {lab.tree}" in refused.stderr
+        assert list(other.iterdir()) == []
+    refused = lab.docket("restore", number, "--apply", "--root", str(lab.tree))
+    assert (refused.exit_code, insists in refused.stderr) == (1, True), "a root is no insisting"
+    done = lab.docket("restore", number, "--apply", "--root", str(lab.tree), insists)
     assert (done.exit_code, (lab.tree / "a").read_text()) == (0, "a\n"), done.said
+    assert "record       failed: not to be relied on, and used because you insist" in done.stdout
 
 
 def test_a_doctored_manifest_ledger_or_session_is_refused(tmp_path: Path) -> None:

@@ -8,24 +8,28 @@ Rules:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docket.engines.apply import ConfinedTree, ContentReader, open_tree
+from docket.errors import DocketError
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.changes import target_of
+from docket.formats.tree.changes import symlink_state, target_of
 from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import (
     Absent,
     Anything,
+    Holds,
+    Link,
     MakeDirectory,
     MakeSymlink,
     Outcome,
     Plan,
     Remove,
+    SetMode,
     Step,
     StepStatus,
     WriteFile,
@@ -46,16 +50,20 @@ class Foreseen:
     was: EntryState | None = None
 
 
-def foresee(plan: Plan, tree: ConfinedTree) -> tuple[Foreseen, ...]:
-    """Look at every step of the plan, in its order."""
+def foresee(plan: Plan, tree: ConfinedTree, progress: Callable[[int], None] | None = None) -> tuple[Foreseen, ...]:
+    """Look at every step of the plan, in its order; `progress` hears how many are looked at."""
     if plan.root != tree.identity:
         detail = "another directory stands at the root's path than the one that the plan was made for"
         return tuple(_outcome(step, StepStatus.REFUSED, Reason.ROOT_REPLACED, detail) for step in plan.steps)
     ahead = _Ahead(tree)
-    found = tuple(ahead.look(step) for step in plan.steps)
+    found = []
+    for done, step in enumerate(plan.steps, 1):
+        found.append(ahead.look(step))
+        if progress is not None:
+            progress(done)
     with suppress(OSError):
         tree.end()
-    return found
+    return tuple(found)
 
 
 def present_content(tree: ConfinedTree, path: RelPath, max_bytes: int) -> bytes | None:
@@ -75,9 +83,14 @@ def present_content(tree: ConfinedTree, path: RelPath, max_bytes: int) -> bytes 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """What a file or link holds now and would hold; None for nothing, `too_large` where a side is not shown."""
+    """What a path holds now and would hold: states, None for nothing, and the contents of files and links.
+
+    `too_large`: a side is too large to be shown, and neither is given.
+    """
 
     path: RelPath
+    was: EntryState | None
+    now: EntryState | None
     before: bytes | None
     after: bytes | None
     too_large: bool = False
@@ -86,44 +99,78 @@ class Compared:
 def compare_contents(
     plan: Plan, root: bytes, contents: ContentReader, max_bytes: int = MAX_COMPARED_BYTES
 ) -> Iterator[Compared]:
-    """Yield, for each step that writes or removes a file or a link, what stands there and what would."""
+    """Yield, for each step that would be done to a file or a link, what stands there and what would."""
     with open_tree(root) as tree:
-        for item in foresee(plan, tree):
-            after = _content_after(item.step, contents, max_bytes)
-            if item.outcome is not None or isinstance(after, _NoContent):
+        found = foresee(plan, tree)
+        states = StatesAfter(found)
+        makers = {item.step.path: item.step for item in found}
+        for item in found:
+            now = states.of(item)
+            if item.outcome is not None or not any(map(_has_content, (item.was, now))):
                 continue
-            before, is_file = None, item.was is not None and item.was.kind == Kind.FILE
-            if item.was is not None and item.was.kind == Kind.SYMLINK:
-                before = target_of(item.was)
-            elif is_file:
-                before = present_content(tree, item.step.path, max_bytes)
-            if before is None and after is None and not is_file:
+            sizes = [state.size or 0 for state in (item.was, now) if state is not None]
+            only_mode = isinstance(item.step, SetMode)
+            if only_mode or max(sizes) > max_bytes:
+                yield Compared(
+                    path=item.step.path, was=item.was, now=now, before=None, after=None, too_large=not only_mode
+                )
                 continue
-            too_large = _is_larger(item.step, max_bytes) or (is_file and before is None)
-            yield Compared(path=item.step.path, before=before, after=None if too_large else after, too_large=too_large)
+            before = _content_before(tree, item, max_bytes)
+            after = _content_after(makers.get(item.step.to) if isinstance(item.step, Link) else item.step, contents)
+            yield Compared(path=item.step.path, was=item.was, now=now, before=before, after=after)
 
 
-class _NoContent:
-    """A step that neither writes nor removes content."""
+class StatesAfter:
+    """What the steps that are foreseen leave at their paths."""
+
+    def __init__(self, found: Iterable[Foreseen]) -> None:
+        self._found = {item.step.path: item for item in found}
+
+    def of(self, item: Foreseen, was: EntryState | None = None) -> EntryState | None:
+        """Return what the step leaves, None for nothing; `was`: what it found, where that is known better."""
+        step, before = item.step, was or item.was
+        match step:
+            case WriteFile():
+                content = step.content
+                return EntryState(kind=Kind.FILE.value, mode=step.mode, size=content.size, sha256=content.sha256)
+            case MakeDirectory():
+                return EntryState(kind=Kind.DIRECTORY.value, mode=step.mode)
+            case MakeSymlink():
+                return symlink_state(step.target)
+            case SetMode():
+                held = before or (step.precondition.state if isinstance(step.precondition, Holds) else None)
+                return None if held is None else replace(held, mode=step.mode)
+            case Link():
+                holder = self._found.get(step.to)
+                return None if holder is None else self.of(holder)
+            case Remove():
+                return None
 
 
-def _is_larger(step: Step, max_bytes: int) -> bool:
-    return isinstance(step, WriteFile) and step.content.size > max_bytes
+def _has_content(state: EntryState | None) -> bool:
+    return state is not None and state.kind in (Kind.FILE.value, Kind.SYMLINK.value)
 
 
-def _content_after(step: Step, contents: ContentReader, max_bytes: int) -> bytes | _NoContent | None:
+def _content_before(tree: ConfinedTree, item: Foreseen, max_bytes: int) -> bytes | None:
+    if item.was is None or item.was.kind == Kind.DIRECTORY.value:
+        return None
+    if item.was.kind == Kind.SYMLINK.value:
+        return target_of(item.was)
+    return present_content(tree, item.step.path, max_bytes)
+
+
+def _content_after(step: Step | None, contents: ContentReader) -> bytes | None:
     match step:
         case WriteFile(content=address):
-            if address.size > max_bytes:
+            try:
+                with contents.open(address) as stream:
+                    return b"".join(stream)
+            except DocketError:  # the restore itself says which content is not to be had
                 return None
-            with contents.open(address) as stream:
-                return b"".join(stream)
         case MakeSymlink():
             return step.target
-        case Remove():
-            return None
         case _:
-            return _NoContent()
+            return None
 
 
 class _Ahead:

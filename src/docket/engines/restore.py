@@ -7,6 +7,7 @@ Rules (spec/restore.md):
 3. Nothing is changed by a proposal. Carrying it out with a digest does exactly the plan of that digest, or nothing.
 4. What a restore displaces is kept beside its record, so that it can be put back.
 5. The run's ledger, its receipt and its snapshot are read and never written.
+6. One restore of a project is carried out at a time, and none in a tree while a run is live there.
 
 What is to happen to a path is `rules.tree.restore`'s; doing it is `engines.apply`'s alone.
 """
@@ -14,66 +15,55 @@ What is to happen to a path is `rules.tree.restore`'s; doing it is `engines.appl
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from docket.engines.apply import ContentReader, Leftover, Options, apply, open_tree, sweep
-from docket.engines.foresee import Foreseen, foresee
-from docket.errors import InvalidDocumentError, UnavailableError
-from docket.formats.canonical import JsonObject
-from docket.formats.digest import Digest
-from docket.formats.ledger.lines import TornTail
-from docket.formats.ledger.session_events import EvidenceGap, SessionStart
-from docket.formats.ledger.tree_events import EntryState, FsChange, FsSnapshot, Phase
-from docket.formats.ledger.vocabulary import read_payload
+from docket.engines.apply import ContentReader, Leftover, LeftoverState, Options, apply, open_tree, sweep
+from docket.engines.foresee import Foreseen, StatesAfter, foresee
+from docket.engines.restore_documents import read_documents
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.digest import Digest, digest_of
+from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.changes import symlink_state
-from docket.formats.tree.listing import Kind
-from docket.formats.tree.manifest import Manifest
+from docket.formats.run.verdict import Verdict
 from docket.formats.tree.plan import Plan, plan_of
-from docket.formats.tree.restore_record import RestoredPath, RestoreRecord
-from docket.formats.tree.steps import (
-    Link,
-    MakeDirectory,
-    MakeSymlink,
-    Outcome,
-    Remove,
-    SetMode,
-    Step,
-    StepStatus,
-    WriteFile,
-)
-from docket.formats.visible import raw_of, visible
+from docket.formats.tree.restore_record import RestoredPath, RestoreRecord, state_members
+from docket.formats.tree.steps import Outcome, StepStatus
+from docket.formats.visible import visible
 from docket.host.clock import Clock
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.ids import Ids
+from docket.host.locks import FileLock
 from docket.rules.tree.redo import redo_intentions
 from docket.rules.tree.restore import Intention, Selection, intentions
 from docket.stores.layout import Layout
-from docket.stores.ledger_reader import read_ledger
 from docket.stores.restores import begin_restore, open_restore
+from docket.stores.run_search import live_runs
 from docket.stores.snapshots import open_snapshot
 
 EVERYTHING = Selection()
+RESTORE_LOCK = "restore.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreRequest:
     """A restore of what one run changed.
 
-    `receipt` is that run's, decoded. `root` is the tree that the person named, `layout` where the record goes.
+    `receipt` is that run's, as it stands in its file. `root` is the tree that the person named, `layout` where the
+    record goes, `insists` that a record which fails verification is used all the same.
     """
 
-    receipt: JsonObject
+    receipt: bytes
     ledger_path: Path
     snapshot_path: Path
     layout: Layout
     selection: Selection = EVERYTHING
     root: bytes | None = None
     force: bool = False
+    insists: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,21 +79,36 @@ class RedoRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreWorld:
-    """What a restore uses beside the tree."""
+    """What a restore uses beside the tree.
+
+    `patience_seconds`: how long it waits for another one to end. `progress` hears what is being done ("looking at" or
+    "restoring"), and how many of how many paths are done.
+    """
 
     clock: Clock
     ids: Ids
     disk: Disk = SYSTEM_DISK
+    patience_seconds: float = 0
+    progress: Callable[[str, int, int], None] | None = None
+
+    def told(self, doing: str, total: int) -> Callable[[int], None]:
+        """Return what hears how many paths are done."""
+        progress = self.progress
+        return (lambda _done: None) if progress is None else (lambda done: progress(doing, done, total))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """The run that is undone, and where it comes from: `redo_of` is the plan of a restore that is put back."""
+    """The run that is undone, and where it comes from: `redo_of` is the plan of a restore that is put back.
+
+    `verdict` is what verification says of the run's record, None where there was nothing to verify.
+    """
 
     session_id: str
     docket_number: str
     manifest_sha256: Digest | None = None
     redo_of: Digest | None = None
+    verdict: Verdict | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +129,25 @@ class Proposal:
         """Return what is foreseen of a path, None where it would be done or nothing is to be."""
         found = self.foreseen.get(item.path)
         return None if found is None or found.outcome is None else found.outcome.status
+
+    def left(self, found: Foreseen) -> EntryState | None:
+        """Return what a step that is foreseen would leave, None for nothing."""
+        return StatesAfter(self.foreseen.values()).of(found)
+
+    @property
+    def shown_sha256(self) -> Digest:
+        """What names that which a person is shown: the plan's digest, and by force also what it would be done over.
+
+        By force no step has a precondition that would hold it back from what came there since.
+        """
+        if not self.force:
+            return self.plan.digest
+        over = [
+            {**path.members(), "was": None if found.was is None else state_members(found.was)}
+            for path, found in sorted(self.foreseen.items())
+            if found.outcome is None
+        ]
+        return digest_of({"plan_sha256": self.plan.digest, "over": over})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,19 +187,21 @@ class Target:
 def propose(request: RestoreRequest, world: RestoreWorld, stack: ExitStack) -> Proposal:
     """Return what the restore would do; the stack closes the snapshot's store.
 
-    InvalidDocumentError where a document is damaged or they do not go together; UnavailableError where the run has no
-    snapshot, or something cannot be read.
+    InvalidDocumentError where a document is damaged, the record fails verification and the request does not insist,
+    or they do not go together; UnavailableError where the run has no snapshot, or something cannot be read.
     """
-    start, pass_kept, changes, remarks = _ledger(request.ledger_path, world.disk)
-    snapshot = open_snapshot(request.snapshot_path, disk=world.disk)
+    documents = read_documents(request.receipt, request.ledger_path, world.disk)
+    try:
+        snapshot = open_snapshot(request.snapshot_path, disk=world.disk)
+    except DocketError:
+        documents.check_usable(None, insists=request.insists)
+        raise
     stack.callback(snapshot.close)
-    head = snapshot.manifest.head
-    if pass_kept.manifest_sha256 != snapshot.manifest_sha256:
-        detail = f"the manifest in {request.snapshot_path} is not the one whose digest the ledger recorded"
-        raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail)
-    _same_session(request.receipt, start, snapshot.manifest)
+    manifest, head = snapshot.manifest, snapshot.manifest.head
+    documents.check_usable(manifest, insists=request.insists)
+    documents.check_manifest(manifest, snapshot.manifest_sha256, request.snapshot_path)
     target = Target(
-        root=request.root or _agreed_root(request.receipt, start, snapshot.manifest),
+        root=request.root or documents.agreed_root(manifest),
         identity=None if request.root is not None else head.root_identity,
         layout=request.layout,
         force=request.force,
@@ -185,12 +211,13 @@ def propose(request: RestoreRequest, world: RestoreWorld, stack: ExitStack) -> P
             session_id=head.session_id,
             docket_number=head.docket_number,
             manifest_sha256=snapshot.manifest_sha256,
+            verdict=documents.verdict,
         ),
-        intentions=intentions(snapshot.manifest, changes, request.selection, force=request.force),
+        intentions=intentions(manifest, documents.changes, request.selection, force=request.force),
         contents=snapshot.contents,
-        remarks=remarks,
+        remarks=documents.remarks,
     )
-    return proposal_of(sources, target)
+    return proposal_of(sources, target, world)
 
 
 def propose_redo(request: RedoRequest, world: RestoreWorld, stack: ExitStack) -> Proposal:
@@ -208,10 +235,10 @@ def propose_redo(request: RedoRequest, world: RestoreWorld, stack: ExitStack) ->
         layout=request.layout,
         force=request.force,
     )
-    return proposal_of(sources, target)
+    return proposal_of(sources, target, world)
 
 
-def proposal_of(sources: Sources, target: Target) -> Proposal:
+def proposal_of(sources: Sources, target: Target, world: RestoreWorld | None = None) -> Proposal:
     """Look at the tree and return what would become of the steps in it."""
     with closing(open_tree(target.root)) as tree:
         if target.identity is not None and tree.identity != target.identity:
@@ -220,7 +247,8 @@ def proposal_of(sources: Sources, target: Target) -> Proposal:
             raise InvalidDocumentError(Reason.ROOT_REPLACED, detail, hint=hint)
         steps = [item.step for item in sources.intentions if item.step is not None]
         plan = plan_of(steps, tree.identity)
-        foreseen = {item.step.path: item for item in foresee(plan, tree)}
+        looked = None if world is None else world.told("looking at", len(plan))
+        foreseen = {item.step.path: item for item in foresee(plan, tree, looked)}
     return Proposal(
         origin=sources.origin,
         root=target.root,
@@ -234,33 +262,70 @@ def proposal_of(sources: Sources, target: Target) -> Proposal:
     )
 
 
-def carry_out(proposal: Proposal, world: RestoreWorld, progress: Callable[[int], None] | None = None) -> Restored:
+def check_idle(layout: Layout) -> None:
+    """Refuse to change a tree that a live run is changing; UnavailableError names the run.
+
+    What the run does next would be neither in its record as it is nor be undone, and its last pass would take what
+    the restore did for the agent's.
+    """
+    live = live_runs(layout)
+    if live:
+        detail = f"the run {live[0].docket_number} is live in {layout.tree_root}: nothing is restored under its feet"
+        raise UnavailableError(Reason.STILL_RUNNING, detail, hint="wait for its end, or end it; then restore")
+
+
+def carry_out(proposal: Proposal, world: RestoreWorld) -> Restored:
     """Apply the proposal's plan and write the record.
 
-    UnavailableError where what is displaced cannot be kept, or the record cannot be written; each path is then as it
-    was or as planned.
+    UnavailableError where another restore is under way, what is displaced cannot be kept, or the record cannot be
+    written; each path is then as it was or as planned.
     """
     with ExitStack() as stack:
+        stack.enter_context(_alone(proposal.layout, world))
         tree = stack.enter_context(open_tree(proposal.root))
-        leftovers = tuple(_leftover(item) for item in sweep(tree) if item.detail is not None)
+        left = sweep(tree)
+        if any(item.state is LeftoverState.IN_USE for item in left):
+            raise UnavailableError(Reason.LOCKED, f"something else is restoring {visible(proposal.root)} now")
         draft = begin_restore(proposal.layout, world.ids.session_id(), disk=world.disk)
         stack.callback(draft.close)
-        outcomes = apply(proposal.plan, proposal.contents, tree, Options(keep=draft, progress=progress))
-        by_path = {outcome.path: outcome for outcome in outcomes}
-        states = _States(proposal, draft.displaced)
-        record = RestoreRecord(
-            session_id=proposal.origin.session_id,
-            docket_number=proposal.origin.docket_number,
-            restored_at=world.clock.now(),
-            root=proposal.root,
-            root_identity=proposal.plan.root,
-            plan_sha256=proposal.plan.digest,
-            forced=proposal.force,
-            manifest_sha256=proposal.origin.manifest_sha256,
-            redo_of=proposal.origin.redo_of,
-            paths=tuple(states.told(item, by_path.get(item.path)) for item in proposal.intentions),
-        )
+        told = world.told("restoring", len(proposal.plan))
+        outcomes = apply(proposal.plan, proposal.contents, tree, Options(keep=draft, progress=told))
+        record = _record_of(proposal, world, {item.path: item for item in outcomes}, draft.displaced)
+        leftovers = tuple(_leftover(item) for item in left if item.detail is not None)
         return Restored(record=record, record_path=draft.publish(record), leftovers=leftovers)
+
+
+def _alone(layout: Layout, world: RestoreWorld) -> FileLock:
+    with world.disk.folder(layout.state, create=True):
+        pass
+    try:
+        return FileLock.acquire(layout.state / RESTORE_LOCK, wait_seconds=world.patience_seconds)
+    except UnavailableError as error:
+        if error.reason != Reason.LOCKED:
+            raise
+        detail = f"another restore of this project is under way: {error.detail}"
+        raise UnavailableError(Reason.LOCKED, detail, hint="wait for its end; then restore") from error
+
+
+def _record_of(
+    proposal: Proposal,
+    world: RestoreWorld,
+    outcomes: Mapping[RelPath, Outcome],
+    displaced: Mapping[RelPath, EntryState],
+) -> RestoreRecord:
+    states = _States(proposal, displaced)
+    return RestoreRecord(
+        session_id=proposal.origin.session_id,
+        docket_number=proposal.origin.docket_number,
+        restored_at=world.clock.now(),
+        root=proposal.root,
+        root_identity=proposal.plan.root,
+        plan_sha256=proposal.plan.digest,
+        forced=proposal.force,
+        manifest_sha256=proposal.origin.manifest_sha256,
+        redo_of=proposal.origin.redo_of,
+        paths=tuple(states.told(item, outcomes.get(item.path)) for item in proposal.intentions),
+    )
 
 
 def _leftover(item: Leftover) -> str:
@@ -272,7 +337,7 @@ class _States:
 
     def __init__(self, proposal: Proposal, displaced: Mapping[RelPath, EntryState]) -> None:
         self._foreseen, self._displaced = proposal.foreseen, displaced
-        self._steps = {step.path: step for step in proposal.plan.steps}
+        self._after = StatesAfter(proposal.foreseen.values())
 
     def told(self, item: Intention, outcome: Outcome | None) -> RestoredPath:
         """Return the record of one path."""
@@ -290,85 +355,7 @@ class _States:
         kept = self._displaced.get(item.path)
         was = self._foreseen[item.path].was if kept is None else kept
         is_kept = kept is not None and kept.sha256 is not None
-        return replace(told, was=was, now=self._after(item.step, was), kept=is_kept)
-
-    def _after(self, step: Step, was: EntryState | None) -> EntryState | None:
-        match step:
-            case WriteFile():
-                content = step.content
-                return EntryState(kind=Kind.FILE.value, mode=step.mode, size=content.size, sha256=content.sha256)
-            case MakeDirectory():
-                return EntryState(kind=Kind.DIRECTORY.value, mode=step.mode)
-            case MakeSymlink():
-                return symlink_state(step.target)
-            case SetMode():
-                return None if was is None else replace(was, mode=step.mode)
-            case Link():
-                holder = self._steps.get(step.to)
-                before = self._foreseen[step.to].was if step.to in self._foreseen else None
-                return None if holder is None else self._after(holder, before)
-            case Remove():
-                return None
-
-
-def _ledger(path: Path, disk: Disk) -> tuple[SessionStart, FsSnapshot, Sequence[FsChange], tuple[str, ...]]:
-    """Return the run's beginning, its pass with kept contents, what it changed, and what a person should know."""
-    start: SessionStart | None = None
-    passes: dict[Phase, FsSnapshot] = {}
-    changes: list[FsChange] = []
-    remarks: list[str] = []
-    for item in read_ledger(path, disk=disk):
-        if isinstance(item, TornTail):
-            remarks.append("the ledger ends in a part of a line: the run did not end by itself")
-            continue
-        payload = read_payload(item)
-        match payload:
-            case SessionStart():
-                start = payload
-            case FsSnapshot():
-                passes[payload.phase] = payload
-            case FsChange():
-                changes.append(payload)
-            case EvidenceGap():
-                remarks.append("the ledger has a gap: changes of the run may be missing in it")
-            case _:
-                pass
-    if start is None:
-        raise InvalidDocumentError(Reason.LEDGER_DAMAGED, f"{path} has no beginning")
-    if Phase.CONTENTS not in passes:
-        detail = f"the run {start.docket_number} kept no snapshot: what it changed cannot be put back"
-        raise UnavailableError(Reason.NOT_FOUND, detail, hint="docket run --snapshot keeps one")
-    if Phase.AFTER not in passes:
-        detail = f"the run {start.docket_number} was cut short: its ledger does not tell what it changed"
-        raise UnavailableError(Reason.NOT_RECORDED, detail)
-    return start, passes[Phase.CONTENTS], changes, tuple(remarks)
-
-
-def _same_session(receipt: JsonObject, start: SessionStart, manifest: Manifest) -> None:
-    session = receipt.get("session")
-    told = session.get("id") if isinstance(session, Mapping) else None
-    named = {"receipt": told, "ledger": start.session_id, "manifest": manifest.head.session_id}
-    if len(set(map(str, named.values()))) > 1:
-        points = tuple(f"the {document} is of session {name}" for document, name in named.items())
-        detail = "receipt, ledger and manifest are not of one run"
-        raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail, points=points)
-
-
-def _agreed_root(receipt: JsonObject, start: SessionStart, manifest: Manifest) -> bytes:
-    session = receipt.get("session")
-    members = session if isinstance(session, Mapping) else {}
-    ledger = {"cwd": start.cwd, **({} if start.cwd_b64 is None else {"cwd_b64": start.cwd_b64})}
-    roots = {"receipt": raw_of("cwd", members), "ledger": raw_of("cwd", ledger), "manifest": manifest.head.root}
-    root = manifest.head.root
-    if any(told != root for told in roots.values()):
-        points = tuple(
-            f"the {document} says {'nothing' if told is None else visible(told)}" for document, told in roots.items()
-        )
-        detail = "receipt, ledger and manifest do not agree about the tree of the run"
-        raise InvalidDocumentError(
-            Reason.DOCUMENTS_DISAGREE, detail, points=points, hint="name the tree that is meant with --root"
-        )
-    return root
+        return replace(told, was=was, now=self._after.of(self._foreseen[item.path], was), kept=is_kept)
 
 
 __all__ = [
@@ -381,6 +368,7 @@ __all__ = [
     "Sources",
     "Target",
     "carry_out",
+    "check_idle",
     "proposal_of",
     "propose",
     "propose_redo",

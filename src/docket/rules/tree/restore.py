@@ -70,13 +70,14 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intention:
-    """What is to happen to one path: a step, or none and why."""
+    """What is to happen to one path: a step, or none and why; `folder` is the git folder that it is kept with."""
 
     path: RelPath
     verb: Verb
     step: Step | None = None
     reason: Reason | None = None
     detail: str | None = None
+    folder: RelPath | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,6 +160,7 @@ class _Decision:
         for entry in manifest.files:
             if entry.link_group is not None:
                 self._groups[entry.link_group].append(entry)
+        self._parted = frozenset(self._parted_groups())
         self._leaders: dict[int, RelPath] = {}
         self._guards: dict[RelPath, Intention] = {}
 
@@ -174,6 +176,15 @@ class _Decision:
             if change.before is not None and self._takes(change):
                 yield from (above for above in change.path.above() if above in removed)
 
+    def _parted_groups(self) -> Iterator[int]:
+        """Yield the groups of names of one file of which a name is gone, or another file now."""
+        for change in self._changes:
+            entry = self._kept.get(change.path)
+            if not isinstance(entry, SnapshotFile) or entry.link_group is None:
+                continue
+            if self._takes(change) and not _is_only_mode(entry, change.after):
+                yield entry.link_group
+
     def _takes(self, change: FsChange) -> bool:
         kinds = {state.kind for state in (change.before, change.after) if state is not None}
         return self._selection.takes(change.path, is_directory=Kind.DIRECTORY.value in kinds)
@@ -186,9 +197,11 @@ class _Decision:
             return _refused(path, Reason.NOT_OURS, "docket's own evidence is never restored")
         if not self._takes(change) and path not in self._needed:
             return Intention(path=path, verb=Verb.SKIP, reason=Reason.NOT_SELECTED)
-        if self._git.folder_of(path) is not None and not self._selection.names(path, self._git):
+        folder = self._git.folder_of(path)
+        if folder is not None and not self._selection.names(path, self._git):
             detail = "git's own files stay as they are; select them by --path to restore them too"
-            return Intention(path=path, verb=Verb.KEEP, reason=Reason.GIT_METADATA, detail=detail)
+            whole = RelPath(folder) if folder else None
+            return Intention(path=path, verb=Verb.KEEP, reason=Reason.GIT_METADATA, detail=detail, folder=whole)
         return self._created(change) if change.before is None else self._stood(change, change.before)
 
     def _created(self, change: FsChange) -> Intention:
@@ -227,8 +240,7 @@ class _Decision:
 
     def _file(self, entry: SnapshotFile, after: EntryState | None, expected: Precondition) -> Intention:
         path, mode = entry.path, entry.mode & MAX_FILE_MODE
-        told = (entry.content.size, entry.content.sha256)
-        if after is not None and not self._force and (after.size, after.sha256) == told:
+        if not self._force and _is_only_mode(entry, after) and entry.link_group not in self._parted:
             step = SetMode(path=path, precondition=expected, mode=mode, mtime_ns=entry.mtime_ns)
             return _stripped(Intention(path=path, verb=Verb.MODE, step=step), entry.mode, mode)
         other = self._other_name(entry)
@@ -314,6 +326,11 @@ def _with_holders_kept(decided: Iterable[Intention]) -> Iterator[Intention]:
             yield replace(item, verb=Verb.KEEP, step=None, reason=Reason.NOT_EMPTY, detail=detail)
         else:
             yield item
+
+
+def _is_only_mode(entry: SnapshotFile, after: EntryState | None) -> bool:
+    """Whether a file still has the content that is kept."""
+    return after is not None and (after.size, after.sha256) == (entry.content.size, entry.content.sha256)
 
 
 def _stripped(item: Intention, wanted: int, given: int) -> Intention:

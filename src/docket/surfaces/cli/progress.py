@@ -1,4 +1,4 @@
-"""How a run shows itself on standard error: its headline, progress on a terminal, warnings, why it is stopped."""
+"""How a run, and a restore, show themselves on standard error: progress on a terminal, warnings, why one is stopped."""
 
 from __future__ import annotations
 
@@ -51,3 +51,28 @@ class RunProgress:
     def stopping(self, sentence: str) -> None:
         """Say why the run is being stopped."""
         console.say(f"stopping: {console.plain(sentence)}")
+
+
+class PathProgress:
+    """How many of how many paths are done, on a terminal, once it lasts; `end` takes the line away."""
+
+    def __init__(self) -> None:
+        self._is_terminal = sys.stderr.isatty()
+        self._began = time.monotonic()
+        self._shown = 0.0
+        self._open_line = False
+
+    def __call__(self, doing: str, done: int, total: int) -> None:
+        """Show it."""
+        now = time.monotonic()
+        if not self._is_terminal or now - self._began < QUIET_SECONDS or now - self._shown < _EVERY_SECONDS:
+            return
+        self._shown = now
+        self._open_line = True
+        console.overwrite(f"docket: {doing} {done:,} of {total:,} paths")
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._open_line:
+            console.overwrite("")
+        self._open_line = False

@@ -1,49 +1,58 @@
-"""What a restore would do, and did, for a person: a line a path, a sentence, and a unified diff."""
+"""What a restore would do, and did, for a person: a line a path, the figures, a sentence, and the same as JSON."""
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from docket.engines.foresee import Compared
 from docket.engines.restore import Proposal, Restored
-from docket.formats.tree.restore_record import RestoredPath
-from docket.formats.tree.steps import Link, MakeDirectory, MakeSymlink, SetMode, Step, StepStatus, WriteFile
-from docket.formats.visible import visible
+from docket.formats.canonical import JsonValue
+from docket.formats.ledger.tree_events import EntryState
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.tree.changes import target_of
+from docket.formats.tree.listing import Kind
+from docket.formats.tree.restore_record import RestoredPath, state_members
+from docket.formats.tree.steps import Link, MakeDirectory, MakeSymlink, Remove, SetMode, Step, StepStatus, WriteFile
+from docket.formats.visible import text_members, visible
 from docket.rules.tree.restore import Intention, Verb
 
-REFUSED = frozenset((StepStatus.REFUSED, StepStatus.FAILED))
+COUNTS = ("restored", "already", "refused", "kept", "not_covered", "not_selected")
+_REFUSED = frozenset((StepStatus.REFUSED, StepStatus.FAILED))
 _DONE = {
     Verb.WRITE: "written", Verb.RECREATE: "recreated", Verb.REMOVE: "removed", Verb.MODE: "mode set",
     Verb.SYMLINK: "linked", Verb.DIRECTORY: "made", Verb.LINK: "linked",
 }  # fmt: skip
+_SINCE = "changed since the run: "
 
 
-def proposed_lines(proposal: Proposal) -> Iterator[tuple[str, str, str]]:
-    """Yield, for each path that is selected: the word for what would happen, the path, and what to know of it."""
-    for item in proposal.intentions:
-        if item.verb is Verb.SKIP:
-            continue
-        found = proposal.foreseen.get(item.path)
-        if found is not None and found.outcome is not None:
-            is_check = item.verb is Verb.KEEP and found.outcome.status is StepStatus.ALREADY
-            word = str(item.verb) if is_check else str(found.outcome.status)
-            yield word, str(item.path), found.outcome.detail or item.detail or ""
-        else:
-            yield str(item.verb), str(item.path), item.detail or _told(item.step)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a plan: the word for what would happen or did, the path, and what to know of it."""
+
+    word: str
+    path: str
+    detail: str = ""
 
 
-def done_lines(restored: Restored) -> Iterator[tuple[str, str, str]]:
-    """Yield, for each path: the word for what happened, the path, and what to know of it."""
-    for item in restored.record.paths:
-        if item.verb != Verb.SKIP:
-            yield _word(item), str(item.path), item.detail or ""
+def proposed_lines(proposal: Proposal) -> Iterator[Line]:
+    """Yield a line for each path that is selected; git's own files are one line a folder."""
+    return _folded(_proposed(proposal), proposal.intentions)
+
+
+def done_lines(proposal: Proposal, restored: Restored) -> Iterator[Line]:
+    """Yield a line for each path that was selected; git's own files are one line a folder."""
+    lines = ((item.path, Line(word=_word(item), path=str(item.path), detail=_done_detail(item)))
+             for item in restored.record.paths if item.verb != Verb.SKIP)  # fmt: skip
+    return _folded(lines, proposal.intentions)
 
 
 def proposed_counts(proposal: Proposal) -> Counter[str]:
     """Return how many paths would be restored, are already, would be refused, stay, and are not covered."""
-    return Counter(_class(item, proposal.status(item)) for item in proposal.intentions)
+    return Counter(
+        _class_of(item.verb, proposal.status(item), has_step=item.step is not None) for item in proposal.intentions
+    )
 
 
 def done_counts(restored: Restored) -> Counter[str]:
@@ -67,31 +76,102 @@ def sentence(counts: Counter[str], *, done: bool) -> str:
     return ", ".join(told)
 
 
-def diff_of(compared: Compared) -> Iterator[str]:
-    """Yield the lines of a unified diff from what stands there to what would."""
-    name = str(compared.path)
-    head = (
-        "/dev/null" if compared.before is None else f"a/{name}",
-        "/dev/null" if compared.after is None else f"b/{name}",
-    )
-    texts = [_text(side) for side in (compared.before, compared.after)]
-    if compared.too_large or None in texts:
-        yield f"Files a/{name} and b/{name} differ"
-        return
-    before, after = (text.splitlines(keepends=True) for text in texts if text is not None)
-    for line in difflib.unified_diff(before, after, *head):
-        yield line.removesuffix("\n")
-        if not line.endswith("\n"):
-            yield "\\ No newline at end of file"
+def proposed_members(proposal: Proposal) -> dict[str, JsonValue]:
+    """Return the plan as JSON members (docs/reference/restore.md)."""
+    counts = proposed_counts(proposal)
+    return {
+        "dry_run": True,
+        **_origin(proposal),
+        "plan_sha256": proposal.plan.digest,
+        "shown_sha256": proposal.shown_sha256,
+        "forced": proposal.force,
+        "counts": {name: counts[name] for name in COUNTS},
+        "paths": [_proposed_path(proposal, item) for item in proposal.intentions],
+    }
 
 
-def _text(data: bytes | None) -> str | None:
-    if data is not None and b"\0" in data:
-        return None
-    try:
-        return (data or b"").decode("utf-8")
-    except UnicodeDecodeError:
-        return None
+def done_members(proposal: Proposal, restored: Restored) -> dict[str, JsonValue]:
+    """Return what was done as JSON members (docs/reference/restore.md): the record's, and what goes with it."""
+    counts = done_counts(restored)
+    return {
+        "dry_run": False,
+        **_origin(proposal),
+        **restored.record.members(),
+        "counts": {name: counts[name] for name in COUNTS},
+        "record": str(restored.record_path),
+        "leftovers": list(restored.leftovers),
+    }
+
+
+def _origin(proposal: Proposal) -> dict[str, JsonValue]:
+    verdict = proposal.origin.verdict
+    return {
+        "docket_number": proposal.origin.docket_number,
+        "session_id": proposal.origin.session_id,
+        **text_members("root", proposal.root),
+        "redo_of": proposal.origin.redo_of,
+        "verdict": None if verdict is None else str(verdict.word),
+        "failures": [] if verdict is None else list(verdict.failures),
+        "remarks": list(proposal.remarks),
+    }
+
+
+def _proposed_path(proposal: Proposal, item: Intention) -> dict[str, JsonValue]:
+    found, status = proposal.foreseen.get(item.path), proposal.status(item)
+    outcome = None if found is None else found.outcome
+    reason = item.reason if outcome is None else outcome.reason
+    members: dict[str, JsonValue] = {
+        **item.path.members(),
+        "verb": str(item.verb),
+        "status": None if status is None else str(status),
+        "reason": None if reason is None else str(reason),
+        "detail": item.detail if outcome is None else outcome.detail or item.detail,
+    }
+    if found is not None and outcome is None:
+        now = proposal.left(found)
+        members["was"] = None if found.was is None else state_members(found.was)
+        members["now"] = None if now is None else state_members(now)
+    return members
+
+
+def _proposed(proposal: Proposal) -> Iterator[tuple[RelPath, Line]]:
+    for item in proposal.intentions:
+        if item.verb is Verb.SKIP:
+            continue
+        found = proposal.foreseen.get(item.path)
+        outcome = None if found is None else found.outcome
+        if outcome is not None:
+            is_check = item.verb is Verb.KEEP and outcome.status is StepStatus.ALREADY
+            word = str(item.verb) if is_check else str(outcome.status)
+            detail = _since(outcome.reason, outcome.detail or item.detail or "")
+        else:
+            word, was = str(item.verb), None if found is None else found.was
+            told = _told(item.step, was) if item.step is not None else ""
+            detail = "; ".join(part for part in (told, item.detail) if part)
+        yield item.path, Line(word=word, path=str(item.path), detail=detail)
+
+
+def _folded(lines: Iterable[tuple[RelPath, Line]], intentions: Iterable[Intention]) -> Iterator[Line]:
+    """Yield the lines, those of git's own files as one for each folder of git's."""
+    folders = {item.path: item.folder for item in intentions if item.folder is not None}
+    sizes = Counter(folders.values())
+    told: set[RelPath] = set()
+    for path, line in lines:
+        folder = folders.get(path)
+        if folder is None or sizes[folder] == 1:
+            yield line
+        elif folder not in told:
+            told.add(folder)
+            detail = f"{sizes[folder]:,} of git's own files stay as they are; select them by --path to restore them too"
+            yield Line(word=line.word, path=str(folder), detail=detail)
+
+
+def _since(reason: str | Reason | None, detail: str) -> str:
+    return f"{_SINCE}{detail}" if reason == Reason.CHANGED_SINCE else detail
+
+
+def _done_detail(item: RestoredPath) -> str:
+    return _since(item.reason, item.detail or "")
 
 
 def _word(item: RestoredPath) -> str:
@@ -102,12 +182,8 @@ def _word(item: RestoredPath) -> str:
     return str(item.status)
 
 
-def _class(item: Intention, status: StepStatus | None) -> str:
-    return _class_of(item.verb, status, has_step=item.step is not None)
-
-
 def _class_of(verb: Verb, status: StepStatus | None, *, has_step: bool) -> str:
-    if verb is Verb.REFUSED or status in REFUSED:
+    if verb is Verb.REFUSED or status in _REFUSED:
         return "refused"
     if verb is Verb.KEEP:
         return "kept"
@@ -116,15 +192,51 @@ def _class_of(verb: Verb, status: StepStatus | None, *, has_step: bool) -> str:
     return {Verb.NOT_COVERED: "not_covered", Verb.SKIP: "not_selected"}.get(verb, "kept")
 
 
-def _told(step: Step | None) -> str:
+def _told(step: Step, was: EntryState | None) -> str:
     match step:
         case WriteFile():
-            return f"{step.content.size:,} bytes, mode {step.mode:o}"
-        case MakeDirectory() | SetMode():
-            return f"mode {step.mode:o}"
+            return f"{step.content.size:,} bytes, mode {step.mode:o}{_over(was, step)}"
+        case MakeDirectory():
+            return f"mode {step.mode:o}{_over(was, step)}"
+        case SetMode():
+            return f"mode {step.mode:o}" if was is None else f"mode {was.mode:o} to {step.mode:o}"
         case MakeSymlink():
-            return f"to {visible(step.target)}"
+            return f"to {visible(step.target)}{_over(was, step)}"
         case Link():
-            return f"another name of {step.to}"
+            return f"another name of {step.to}{_over(was, step)}"
+        case Remove():
+            return "" if was is None else _state(was)
+
+
+def _over(was: EntryState | None, step: Step) -> str:
+    """Return what a step would be done over, in the words that tell it from what it leaves."""
+    if was is None:
+        return ""
+    if isinstance(step, WriteFile) and was.kind == Kind.FILE.value:
+        return f", over {was.size or 0:,} bytes" + ("" if was.mode == step.mode else f", mode {was.mode:o}")
+    if isinstance(step, MakeDirectory) and was.kind == Kind.DIRECTORY.value:
+        return f", over mode {was.mode:o}"
+    return f", over {_state(was)}"
+
+
+def _state(state: EntryState) -> str:
+    match state.kind:
+        case Kind.FILE.value:
+            return f"a file of {state.size or 0:,} bytes"
+        case Kind.SYMLINK.value:
+            return f"a link to {visible(target_of(state))}"
         case _:
-            return ""
+            return f"a {state.kind}"
+
+
+__all__ = [
+    "COUNTS",
+    "Line",
+    "done_counts",
+    "done_lines",
+    "done_members",
+    "proposed_counts",
+    "proposed_lines",
+    "proposed_members",
+    "sentence",
+]

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
-from docket.engines.foresee import compare_contents
 from docket.engines.restore import (
     Proposal,
     RedoRequest,
-    Restored,
     RestoreRequest,
     RestoreWorld,
     carry_out,
+    check_idle,
     propose,
     propose_redo,
 )
+from docket.engines.restore_documents import INSIST
 from docket.engines.verify import decode_receipt, read_receipt
 from docket.errors import InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.canonical import JsonObject, object_at
@@ -34,31 +33,10 @@ from docket.stores.layout import Layout
 from docket.stores.receipts import SESSION_ID, ledger_beside
 from docket.stores.run_search import places_of
 from docket.stores.snapshots import snapshot_path
-from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import receipts_like
+from docket.surfaces.cli.progress import PathProgress
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, run_folder
-from docket.surfaces.render import restore_plan as render
-
-_COLOURS = {"refused": "red", "failed": "red", "skipped": "red", "not-covered": "yellow", "keep": "cyan"}
-_WIDTH = 12
-_MAX_REMARK = 400
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    receipt: str | None
-    redo: Path | None
-    apply: bool
-    plan: str | None
-    paths: tuple[str, ...]
-    globs: tuple[str, ...]
-    root: Path | None
-    force: bool
-    diff: bool
-    as_json: bool
-    ledger: Path | None
-    snapshot: Path | None
-    docket_dir: Path | None
+from docket.surfaces.cli.restoring import RestoreArguments, head, show, tell
 
 
 @click.command()
@@ -72,6 +50,8 @@ class _Asked:
 @click.option("--root", type=click.Path(path_type=Path), metavar="DIR",
               help="The tree that is meant, where it has moved or the documents do not agree.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Also over what was changed since the run; that is kept first.")
+@click.option(INSIST, "insists", is_flag=True,
+              help="Use a record that fails verification all the same.")  # fmt: skip
 @click.option("--diff", is_flag=True, help="Show the contents as a unified diff too.")
 @click.option("--redo", type=click.Path(path_type=Path), metavar="RECORD",
               help="Put back what a restore changed, by its record.")  # fmt: skip
@@ -87,8 +67,11 @@ def restore(**options: object) -> int:
     with --snapshot. What was changed since the run is refused unless --force, and what the run was not seen to make
     is never removed. Git's own files stay as they are unless --path or --glob names them.
 
-    Exit code 0 if every path is, or could be, put back; 1 if one is refused or failed, or a document is damaged; 75
-    if something is not to be had.
+    The run's record is verified first, and one that fails is not used. While a run is live in the tree nothing is
+    changed.
+
+    Exit code 0 if every path is, or could be, put back; 1 if one is refused or failed, or a document is damaged; 2 for
+    a wrong command line; 75 if something is not to be had.
 
     \b
     Examples:
@@ -97,24 +80,32 @@ def restore(**options: object) -> int:
       docket restore DKT-20260131-0A1B2C --apply
       docket restore --redo ~/.local/state/docket/.../record.json --apply
     """
-    asked = _Asked(**options)  # type: ignore[arg-type]
+    asked = RestoreArguments(**options)  # type: ignore[arg-type]
     if asked.redo is not None and (asked.receipt or asked.ledger or asked.snapshot):
         raise UsageError(Reason.USAGE, "--redo names a record, and no run goes with it")
-    world = RestoreWorld(clock=SystemClock(), ids=SystemIds())
+    if asked.diff and asked.as_json:
+        raise UsageError(Reason.USAGE, "--diff is for a person, and --json for a program: name one")
+    progress = PathProgress()
+    world = RestoreWorld(clock=SystemClock(), ids=SystemIds(), progress=progress)
     with ExitStack() as stack:
+        stack.callback(progress.end)
         proposal = _proposal(asked, world, stack)
+        progress.end()
         _check_selected(asked, proposal)
+        idle = layout_at(Path(os.fsdecode(proposal.root)), asked.docket_dir)
         if not asked.apply and asked.plan is None:
-            return _show(asked, proposal)
-        if asked.plan is not None and asked.plan != proposal.plan.digest:
-            detail = f"the plan is another by now: {proposal.plan.digest}; nothing was changed"
+            return show(asked, proposal, idle)
+        if asked.plan is not None and asked.plan != proposal.shown_sha256:
+            detail = f"the plan is another by now: {proposal.shown_sha256}; nothing was changed"
             raise InvalidDocumentError(Reason.PLAN_DIFFERS, detail, hint="docket restore shows what it is")
-        if not asked.as_json and asked.diff:
-            _show_diff(proposal)
-        return _tell(asked, proposal, carry_out(proposal, world))
+        check_idle(idle)
+        head(asked, proposal)
+        restored = carry_out(proposal, world)
+        progress.end()
+        return tell(asked, proposal, restored)
 
 
-def _proposal(asked: _Asked, world: RestoreWorld, stack: ExitStack) -> Proposal:
+def _proposal(asked: RestoreArguments, world: RestoreWorld, stack: ExitStack) -> Proposal:
     root = None if asked.root is None else run_folder(asked.root, "--root")
     selection = _selection(asked)
     if asked.redo is not None:
@@ -129,25 +120,27 @@ def _proposal(asked: _Asked, world: RestoreWorld, stack: ExitStack) -> Proposal:
         )
         return propose_redo(again, world, stack)
     path = locate_receipt(asked.receipt, asked.docket_dir)
-    receipt = decode_receipt(read_receipt(path))
+    data = read_receipt(path)
+    receipt = decode_receipt(data)
     session_id = _session_id(receipt, path)
     layouts = _layouts(asked, receipt, root)
     snapshot, layout = _snapshot(asked, session_id, layouts)
     request = RestoreRequest(
-        receipt=receipt,
+        receipt=data,
         ledger_path=_ledger(asked, path, session_id, layouts),
         snapshot_path=snapshot,
         layout=layout,
         selection=selection,
         root=None if root is None else os.fsencode(root),
         force=asked.force,
+        insists=asked.insists,
     )
     proposal = propose(request, world, stack)
     run_folder(Path(os.fsdecode(proposal.root)), "--root")
     return proposal
 
 
-def _selection(asked: _Asked) -> Selection:
+def _selection(asked: RestoreArguments) -> Selection:
     try:
         paths = tuple(RelPath.parse(os.fsencode(path.removesuffix("/"))) for path in asked.paths)
         globs = compile_patterns(asked.globs) if asked.globs else None
@@ -157,7 +150,7 @@ def _selection(asked: _Asked) -> Selection:
     return Selection(paths=paths, globs=globs)
 
 
-def _check_selected(asked: _Asked, proposal: Proposal) -> None:
+def _check_selected(asked: RestoreArguments, proposal: Proposal) -> None:
     """Refuse a path that the run did not change: it would be a restore of nothing that looks like one of something."""
     for named in _selection(asked).paths:
         one = Selection(paths=(named,))
@@ -174,7 +167,7 @@ def _session_id(receipt: JsonObject, path: Path) -> str:
     return told
 
 
-def _layouts(asked: _Asked, receipt: JsonObject, root: Path | None) -> tuple[Layout, ...]:
+def _layouts(asked: RestoreArguments, receipt: JsonObject, root: Path | None) -> tuple[Layout, ...]:
     """Return the folders that the run's evidence may stand in: of the tree that is meant, of here, of where it ran."""
     recorded = raw_of("cwd", object_at(receipt, "session"))
     places = [current_folder() if root is None else root]
@@ -183,7 +176,7 @@ def _layouts(asked: _Asked, receipt: JsonObject, root: Path | None) -> tuple[Lay
     return tuple(layout_at(place, asked.docket_dir) for place in places)
 
 
-def _snapshot(asked: _Asked, session_id: str, layouts: tuple[Layout, ...]) -> tuple[Path, Layout]:
+def _snapshot(asked: RestoreArguments, session_id: str, layouts: tuple[Layout, ...]) -> tuple[Path, Layout]:
     if asked.snapshot is not None:
         return Path(os.path.realpath(asked.snapshot)), layouts[0]
     for layout in layouts:
@@ -195,7 +188,7 @@ def _snapshot(asked: _Asked, session_id: str, layouts: tuple[Layout, ...]) -> tu
     raise UnavailableError(Reason.NOT_FOUND, detail, hint=hint)
 
 
-def _ledger(asked: _Asked, receipt: Path, session_id: str, layouts: tuple[Layout, ...]) -> Path:
+def _ledger(asked: RestoreArguments, receipt: Path, session_id: str, layouts: tuple[Layout, ...]) -> Path:
     beside = asked.ledger or ledger_beside(receipt, session_id)
     if beside is not None:
         return beside
@@ -204,82 +197,3 @@ def _ledger(asked: _Asked, receipt: Path, session_id: str, layouts: tuple[Layout
             return path
     detail = f"the ledger of {receipt} is not found"
     raise UnavailableError(Reason.NOT_FOUND, detail, hint="name it with --ledger")
-
-
-def _show(asked: _Asked, proposal: Proposal) -> int:
-    counts = render.proposed_counts(proposal)
-    if asked.as_json:
-        console.result(console.as_json(_members(proposal)))
-        return exits.FAILED if counts["refused"] else exits.OK
-    _head(proposal)
-    for word, path, detail in render.proposed_lines(proposal):
-        _line(word, path, detail)
-    if asked.diff:
-        _show_diff(proposal)
-    console.result(f"plan {proposal.plan.digest}")
-    console.result(f"{render.sentence(counts, done=False)}; nothing was changed")
-    if counts["restored"]:
-        console.say("docket restore --apply does it; with --plan DIGEST exactly this or nothing")
-    return exits.FAILED if counts["refused"] else exits.OK
-
-
-def _show_diff(proposal: Proposal) -> None:
-    for compared in compare_contents(proposal.plan, proposal.root, proposal.contents):
-        for line in render.diff_of(compared):
-            console.result("\t".join(console.plain(part) for part in line.split("\t")))
-
-
-def _tell(asked: _Asked, proposal: Proposal, restored: Restored) -> int:
-    counts = render.done_counts(restored)
-    for leftover in restored.leftovers:
-        console.warn(console.plain(leftover[:_MAX_REMARK]))
-    code = exits.FAILED if counts["refused"] else exits.OK
-    if asked.as_json:
-        record = {**restored.record.members(), "record": str(restored.record_path)}
-        console.result(console.as_json(record))
-        return code
-    _head(proposal)
-    for word, path, detail in render.done_lines(restored):
-        _line(word, path, detail)
-    console.result(render.sentence(counts, done=True))
-    console.result(console.plain(f"record {restored.record_path}"))
-    return code
-
-
-def _head(proposal: Proposal) -> None:
-    root = console.plain(os.fsdecode(proposal.root))
-    console.result(f"{console.plain(proposal.origin.docket_number)}  {root}")
-    for remark in proposal.remarks:
-        console.warn(console.plain(remark))
-
-
-def _line(word: str, path: str, detail: str) -> None:
-    shown = click.style(f"{word:<{_WIDTH}}", fg=_COLOURS.get(word))
-    console.result(f"{shown} {console.plain(path)}" + (f"  ({console.plain(detail)})" if detail else ""))
-
-
-def _members(proposal: Proposal) -> dict[str, object]:
-    return {
-        "dry_run": True,
-        "docket_number": proposal.origin.docket_number,
-        "session_id": proposal.origin.session_id,
-        "root": os.fsdecode(proposal.root),
-        "plan_sha256": proposal.plan.digest,
-        "forced": proposal.force,
-        "remarks": list(proposal.remarks),
-        "paths": [
-            {
-                **item.path.members(),
-                "verb": str(item.verb),
-                "status": None if (status := proposal.status(item)) is None else str(status),
-                "reason": _reason(proposal, item.path, item.reason),
-            }
-            for item in proposal.intentions
-        ],
-    }
-
-
-def _reason(proposal: Proposal, path: RelPath, reason: Reason | None) -> str | None:
-    found = proposal.foreseen.get(path)
-    told = reason if found is None or found.outcome is None else found.outcome.reason
-    return None if told is None else str(told)

@@ -6,11 +6,12 @@ All values are frozen. `TransactionWorld` is filled by `surfaces/cli/wiring` wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
+from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceBackend, WorkspaceSettle
 from docket.formats.tree.listing import Listing
 from docket.formats.workspace.state import Owner, SurfaceRules, TransactionState
@@ -18,6 +19,7 @@ from docket.host.clock import Clock
 from docket.host.disk import free_bytes
 from docket.host.ids import Ids
 from docket.host.liveness import own_identity
+from docket.host.room import free_inodes
 from docket.stores.workspace.transactions import Transactions
 
 
@@ -35,6 +37,12 @@ class OpenRequest:
     progress: Callable[[int, int], None] | None = None
 
 
+def this_process() -> Owner:
+    """Return the owner that this process is."""
+    found = own_identity()
+    return Owner(pid=found.pid, started=found.started, boot_id=found.boot_id)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionWorld:
     """The ports: the scanner, the clock, the store, the backends in the order in which `auto` tries them."""
@@ -45,16 +53,12 @@ class TransactionWorld:
     transactions: Transactions
     backends: tuple[Backend, ...]
     free: Callable[[Path], int] = free_bytes
-    owner: Callable[[], Owner] = field(default_factory=lambda: _owner)
+    free_inodes: Callable[[Path], int | None] = free_inodes
+    owner: Callable[[], Owner] = this_process
 
     def backend(self, name: BackendName) -> Backend | None:
         """Return the backend of that name, None where this machine's docket has none."""
         return next((backend for backend in self.backends if backend.name is name), None)
-
-
-def _owner() -> Owner:
-    found = own_identity()
-    return Owner(pid=found.pid, started=found.started, boot_id=found.boot_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,5 +68,5 @@ class OpenTransaction:
     state: TransactionState
     stage: Stage
     base: Listing
-    shared: tuple[bytes, ...] = ()
+    shared: tuple[RelPath, ...] = ()
     lost: tuple[str, ...] = ()

@@ -65,11 +65,8 @@ def user_xattrs(detail: Detail | None) -> tuple[Xattr, ...]:
     """Return the attributes of a path that a plan can give."""
     if detail is None or detail.kind != "file":
         return ()
-    return tuple(
-        Xattr(name, value)
-        for name, value in sorted(detail.xattrs, key=_name)
-        if value is not None and _fits(name, value)
-    )
+    fitting = ((name, value) for name, value in detail.xattrs if isinstance(value, bytes) and _fits(name, value))
+    return tuple(Xattr(name, value) for name, value in sorted(fitting))
 
 
 class _Steps:

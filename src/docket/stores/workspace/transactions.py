@@ -13,11 +13,9 @@ What may follow what is `rules.workspace.states`; what a state says is `formats.
 
 from __future__ import annotations
 
-import os
 import shutil
-import stat
 from collections.abc import Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,6 +25,7 @@ from docket.formats.reason import Reason
 from docket.formats.tree.listing import Listing, decode_listing
 from docket.formats.workspace.change_set import ChangeSet, decode_change_set
 from docket.formats.workspace.state import MAX_STATE_BYTES, TRANSACTION_ID, TransactionState, decode_state, encode_state
+from docket.host.clearing import remove_tree
 from docket.host.disk import SYSTEM_DISK, Disk, reported
 from docket.host.durable import publish
 from docket.host.locks import FileLock, is_held
@@ -62,6 +61,11 @@ class Transactions:
     def path(self, transaction_id: str) -> Path:
         """Where a transaction's folder stands."""
         return self.root / transaction_id
+
+    def prepare(self) -> None:
+        """Make the folder of all of them; UnavailableError where it cannot be, or is another's."""
+        with self._disk.folder(self.root, create=True) as root:
+            root.make_private()
 
     def create(self, state: TransactionState, base: Listing) -> None:
         """Make a transaction's folder with its first state; UnavailableError, and nothing is left."""
@@ -144,7 +148,9 @@ class Transactions:
 
     def remove(self, transaction_id: str) -> None:
         """Remove a transaction's folder with all that is in it; UnavailableError where something is left."""
-        remove_tree(self.path(transaction_id))
+        path = self.path(transaction_id)
+        with reported("remove", path):
+            remove_tree(path)
 
     def _read(self, transaction_id: str, name: str, most: int) -> bytes:
         with self._disk.folder(self.path(transaction_id)) as folder, folder.open(name) as file:
@@ -152,24 +158,3 @@ class Transactions:
             if size > most:
                 raise InvalidDocumentError(Reason.TOO_LARGE, f"{self.path(transaction_id) / name} is too large")
             return file.read(0, size)
-
-
-def remove_tree(path: Path) -> None:
-    """Remove a folder with all that is in it, read-only directories too; UnavailableError where something is left."""
-    with reported("remove", path):
-        if not os.path.lexists(path):
-            return
-        _open_up(path)
-        shutil.rmtree(path)
-
-
-def _open_up(path: Path) -> None:
-    """Give the owner what removing takes, in every directory below; no link is followed."""
-    with suppress(OSError):
-        path.chmod(0o700)
-    for _, names, _, descriptor in os.fwalk(path, follow_symlinks=False):
-        for name in names:
-            with suppress(OSError):
-                status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if stat.S_ISDIR(status.st_mode) and status.st_mode & 0o700 != 0o700:
-                    os.chmod(name, 0o700, dir_fd=descriptor)

@@ -21,10 +21,10 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plan import Outcome, StepStatus, plan_of
 from docket.formats.tree.steps import ABSENT, MakeSymlink, Step
+from docket.host.clearing import remove_tree
 from docket.host.disk import reported
 from docket.rules.workspace.changes import staged_part
 from docket.rules.workspace.stage_plan import stage_steps
-from docket.stores.workspace.transactions import remove_tree
 from docket.stores.workspace.tree_contents import TreeContents
 
 STAGE = "stage"
@@ -53,7 +53,7 @@ class CopyBackend:
             with reported("set the permissions of", stage.root):
                 stage.root.chmod(stat.S_IMODE(request.base.stat().st_mode) | 0o700)
         except BaseException:
-            remove_tree(stage.root)
+            self.discard(stage)
             raise
         return stage
 
@@ -70,7 +70,8 @@ class CopyBackend:
 
     def discard(self, stage: Stage) -> None:
         """Remove the copy."""
-        remove_tree(stage.folder / STAGE)
+        with reported("remove", stage.folder / STAGE):
+            remove_tree(stage.folder / STAGE)
 
     def _stage(self, folder: Path) -> Stage:
         return Stage(backend=self.name, root=folder / STAGE, folder=folder, view=View.STAGE)

@@ -1,0 +1,263 @@
+"""Commit a transaction: the whole change set or nothing, by a plan through the one apply.
+
+Rules (spec/workspace.md, Commit). In this order, and any failure refuses the whole commit with nothing applied:
+1. the base is the directory it was, nothing of an interrupted apply stands in it, and its lock is held;
+2. everything in the change set can be told and made;
+3. drift: each path of the change set still holds what was staged, or already what would land; both sides are named;
+4. protected paths have an approval;
+5. no file that would land is, by its inode, the base's own;
+6. what would be written fits on the base's disk;
+7. the journal is durable, then the plan is applied, all or nothing.
+
+The state says `committing`, durably, before the first path changes. What an apply that died leaves is recovery's.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import BinaryIO, TypeAlias
+
+from docket.engines.apply import ConfinedTree, Mode, Options, apply, leftover_names, open_tree
+from docket.engines.foresee import foresee
+from docket.engines.transaction.closing import ClosedTransaction, moved
+from docket.engines.transaction.world import TransactionWorld
+from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.digest import Digest
+from docket.formats.ledger.tree_events import EntryState
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.tree.plan import Outcome, Plan, StepStatus, plan_of
+from docket.formats.tree.steps import WriteFile
+from docket.formats.workspace.state import TransactionState
+from docket.host.locks import DirectoryLock
+from docket.host.tree_files import TreeFiles
+from docket.rules.workspace.commit_plan import landing
+from docket.rules.workspace.preflight import RESERVE_BYTES
+from docket.rules.workspace.protected import Approval, approval, protected_hits
+from docket.rules.workspace.states import Move
+from docket.stores.workspace.journal import JournalFile
+from docket.stores.workspace.tree_contents import TreeContents
+
+LOCK_PATIENCE_SECONDS = 10.0
+_UNDONE = (StepStatus.REFUSED, StepStatus.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedPath:
+    """A path because of which a commit was refused, and why."""
+
+    path: RelPath
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRefused:
+    """Nothing was applied; `paths` are all that stood in the way of this kind."""
+
+    state: TransactionState
+    reason: Reason
+    detail: str
+    approval: Approval
+    protected: int = 0
+    paths: tuple[RefusedPath, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """The change set stands in the base; `already` counts the paths that stood as planned before."""
+
+    state: TransactionState
+    plan_sha256: Digest
+    approval: Approval
+    applied: int
+    already: int
+    protected: int = 0
+    remarks: tuple[str, ...] = ()
+
+
+CommitOutcome: TypeAlias = Committed | CommitRefused
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRequest:
+    """What is to land: the closed transaction, and the approval that was given."""
+
+    closed: ClosedTransaction
+    approved_run: bool = False
+    approved_digest: Digest | None = None
+
+
+class RefusedError(Exception):
+    """A refusal on its way out of the steps of a commit."""
+
+    def __init__(self, reason: Reason, detail: str, paths: tuple[RefusedPath, ...] = ()) -> None:
+        super().__init__(detail)
+        self.reason, self.detail, self.paths = reason, detail, paths
+
+
+def commit_transaction(request: CommitRequest, world: TransactionWorld) -> CommitOutcome:
+    """Land the change set, or say why nothing of it was; only what ends the program raises."""
+    closed, state = request.closed, request.closed.state
+    changes = closed.found.change_set
+    hits = protected_hits(changes, closed.opened.base, state.surface.protect)
+    given = approval(changes, for_run=request.approved_run, digest=request.approved_digest)
+    work = _Commit(closed, world)
+    try:
+        work.run(hits, given)
+    except RefusedError as refused:
+        reason, detail, paths = refused.reason, refused.detail, refused.paths
+    except DocketError as error:
+        reason, detail, paths = Reason(error.reason), error.detail, ()
+    else:
+        return Committed(
+            state=work.state,
+            plan_sha256=work.plan_sha256,
+            approval=given,
+            applied=work.count(StepStatus.APPLIED),
+            already=work.count(StepStatus.ALREADY),
+            protected=len(hits),
+            remarks=tuple(f"{item.path}: {item.detail}" for item in work.outcomes if item.detail),
+        )
+    work.refuse(reason, detail)
+    return CommitRefused(
+        state=work.state, reason=reason, detail=detail, approval=given, protected=len(hits), paths=paths
+    )
+
+
+class _Commit:
+    def __init__(self, closed: ClosedTransaction, world: TransactionWorld) -> None:
+        self._closed, self._world = closed, world
+        self._base = Path(os.fsdecode(closed.state.base.path))
+        self.state = closed.state
+        self.outcomes: tuple[Outcome, ...] = ()
+        self.plan_sha256 = closed.digest
+
+    def run(self, hits: tuple[RelPath, ...], given: Approval) -> None:
+        """Go through the order of a commit; RefusedError or DocketError, with nothing applied."""
+        with ExitStack() as held:
+            tree = self._opened_base(held)
+            plan = self._plan(tree)
+            self._check_drift(plan, tree)
+            if hits and given is Approval.NONE:
+                raise _protected(hits)
+            self._check_inodes(plan)
+            self._check_room(plan)
+            self._apply(plan, tree, held)
+        self.state = moved(self.state, Move.COMMIT, self._world)
+        self._world.transactions.save(self.state)
+
+    def refuse(self, reason: Reason, detail: str) -> None:
+        """Write down that nothing was applied."""
+        self.state = replace(moved(self.state, Move.REFUSE, self._world), reason=str(reason), detail=detail)
+        self._world.transactions.save(self.state)
+
+    def count(self, status: StepStatus) -> int:
+        """How many steps ended so."""
+        return sum(outcome.status is status for outcome in self.outcomes)
+
+    def _opened_base(self, held: ExitStack) -> ConfinedTree:
+        lock = held.enter_context(DirectoryLock.acquire(self._base, wait_seconds=LOCK_PATIENCE_SECONDS))
+        tree = held.enter_context(open_tree(os.fsencode(self._base)))
+        if tree.identity != self.state.base.identity or lock.identity != tree.identity:
+            raise RefusedError(Reason.ROOT_REPLACED, f"{self._base} is not the directory that was staged")
+        if leftover_names(tree):
+            detail = f"an apply that was interrupted, or is under way, has left something in {self._base}"
+            raise RefusedError(Reason.INTERRUPTED_APPLY, detail)
+        return tree
+
+    def _plan(self, tree: ConfinedTree) -> Plan:
+        blocking = self._closed.found.blocking
+        if blocking:
+            paths = tuple(RefusedPath(path=o.path, reason=o.reason, detail=o.detail or str(o.reason)) for o in blocking)
+            raise RefusedError(blocking[0].reason, f"{_named(paths)} in the stage cannot be told", paths)
+        found = landing(self._closed.found.change_set, self._closed.listing)
+        if found.refused:
+            paths = tuple(RefusedPath(path=r.path, reason=r.reason, detail=r.detail) for r in found.refused)
+            raise RefusedError(paths[0].reason, f"{_named(paths)} cannot land: {paths[0].detail}", paths)
+        try:
+            plan = plan_of(found.steps, tree.identity)
+        except InvalidDocumentError as error:
+            raise RefusedError(Reason(error.reason), f"the change set is no plan: {error.detail}") from error
+        self.plan_sha256 = plan.digest
+        return plan
+
+    def _check_drift(self, plan: Plan, tree: ConfinedTree) -> None:
+        outcomes = [item.outcome for item in foresee(plan, tree) if item.outcome is not None]
+        paths = tuple(_drifted(item) for item in outcomes if item.status in _UNDONE)
+        if paths:
+            detail = f"{_named(paths)} changed in the tree since it was staged"
+            raise RefusedError(Reason.BASE_DRIFT, detail, paths)
+
+    def _check_inodes(self, plan: Plan) -> None:
+        written = [step.path for step in plan.steps if isinstance(step, WriteFile)]
+        with (
+            TreeFiles(os.fsencode(self._closed.opened.stage.root)) as staged,
+            TreeFiles(os.fsencode(self._base)) as standing,
+        ):
+            for path in written:
+                identity = staged.identity(path)
+                if identity is not None and identity == standing.identity(path):
+                    raise RefusedError(Reason.SHARED_INODE, f"{path} in the stage is the tree's own file")
+
+    def _check_room(self, plan: Plan) -> None:
+        sizes = {step.content: step.content.size for step in plan.steps if isinstance(step, WriteFile)}
+        needed = sum(sizes.values())
+        needed += needed // 10 + RESERVE_BYTES
+        try:
+            free = self._world.free(self._base)
+        except OSError:
+            return
+        if needed > free:
+            detail = f"the commit needs {needed:,} bytes, a reserve included, and the tree's disk has {free:,}"
+            raise RefusedError(Reason.NO_SPACE, detail)
+
+    def _apply(self, plan: Plan, tree: ConfinedTree, held: ExitStack) -> None:
+        stage = self._closed.opened.stage
+        written = {step.path for step in plan.steps if isinstance(step, WriteFile)}
+        entries = (entry for entry in self._closed.listing.entries if entry.path in written)
+        contents = held.enter_context(TreeContents(os.fsencode(stage.root), entries))
+        folder = self._world.transactions.path(self.state.id)
+        journal = JournalFile.begin(folder, plan, self.state.base)
+        self.state = replace(moved(self.state, Move.BEGIN, self._world), plan_sha256=plan.digest)
+        self._world.transactions.save(self.state)
+        options = Options(mode=Mode.ALL_OR_NOTHING, journal=journal, keep=_Promised())
+        self.outcomes = apply(plan, contents, tree, options)
+        undone = tuple(_drifted(item) for item in self.outcomes if item.status in _UNDONE)
+        if undone:
+            reason = undone[0].reason
+            drifted = reason in (Reason.CHANGED_SINCE, Reason.NOT_EMPTY, Reason.MOVED_WHILE_WRITTEN)
+            journal.remove()
+            raise RefusedError(
+                Reason.BASE_DRIFT if drifted else reason, f"{_named(undone)}: {undone[0].detail}", undone
+            )
+        journal.remove()
+
+
+class _Promised:
+    """Promises what a step displaces to the journal: until that is gone, nobody who clears up may remove it."""
+
+    def keep(self, path: RelPath, state: EntryState, content: BinaryIO | None, /) -> None:
+        """Keep nothing beside the tree: the displaced thing itself is what recovery puts back."""
+
+
+def _protected(hits: tuple[RelPath, ...]) -> RefusedError:
+    paths = tuple(
+        RefusedPath(path=path, reason=Reason.PROTECTED_PATH, detail="it lands only with an approval") for path in hits
+    )
+    return RefusedError(Reason.PROTECTED_PATH, f"{_named(paths)} lands only with an approval", paths)
+
+
+def _drifted(outcome: Outcome) -> RefusedPath:
+    reason = outcome.reason or Reason.WRITE_FAILED
+    return RefusedPath(path=outcome.path, reason=reason, detail=outcome.detail or str(reason))
+
+
+def _named(paths: tuple[RefusedPath, ...]) -> str:
+    return str(paths[0].path) if len(paths) == 1 else f"{paths[0].path} and {len(paths) - 1} more"
+
+
+__all__ = ["CommitOutcome", "CommitRefused", "CommitRequest", "Committed", "RefusedPath", "commit_transaction"]

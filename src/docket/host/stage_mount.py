@@ -12,6 +12,7 @@ It does not know what a stage is made of (engines.transaction.backends).
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import socket
 import subprocess
@@ -24,6 +25,7 @@ from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.workspace.mount import BindMount, Mount, MountPlan, OverlayMount
 from docket.host import fresh_program, launch_protocol, mount_maker
+from docket.host.disk_errors import reported
 
 _ANSWER_BYTES = 256
 _MAX_DESCRIPTORS = 3
@@ -57,13 +59,15 @@ class MountRefused:
 class StageMount:
     """The namespaces of one stage: `root` is an open directory, the target as an agent sees it.
 
-    `mounts` and `users` are descriptors of the namespaces, `users` None where no user namespace was needed. `close`
-    may be called twice; what runs within goes on.
+    `mounts` and `users` are descriptors of the namespaces, `users` None where no user namespace was needed. `lock` is
+    what must be held for as long as the mounts are, None for nothing. `close` may be called twice; what runs within
+    goes on.
     """
 
     root: int
     mounts: int
     users: int | None
+    lock: int | None = None
 
     @property
     def descriptors(self) -> tuple[int, ...]:
@@ -77,10 +81,26 @@ class StageMount:
 
     def close(self) -> None:
         """Let go of the mounts."""
-        held, self.root, self.mounts, self.users = (self.root, *self.descriptors), -1, -1, None
+        held = (self.root, *self.descriptors, self.lock)
+        self.root, self.mounts, self.users, self.lock = -1, -1, None, None
         for descriptor in held:
-            if descriptor >= 0:
+            if descriptor is not None and descriptor >= 0:
                 os.close(descriptor)
+
+
+def hold_folder(path: Path) -> int:
+    """Return a descriptor that holds a folder against everybody else who calls this, until it is closed.
+
+    UnavailableError: IN_USE where another holds it.
+    """
+    with reported("hold", path):
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise UnavailableError(Reason.IN_USE, f"{path} is in use by a docket that runs") from error
+    return descriptor
 
 
 def make_mounts(plan: MountPlan, target: bytes) -> StageMount | MountRefused:

@@ -76,8 +76,9 @@ class Stage:
 
     `root` is where docket reads the stage from `materialise` to `discard`, whether an agent lives or not. `mount`
     is what an agent is started in (`SpawnRequest.mount`): None, and the agent's working directory is `root`; else the
-    stage is at the base's own path there, and that is its working directory. `folder` is the transaction's. `close`
-    lets go of what this process holds of it; the stage stays and `attach` finds it again.
+    stage is at the base's own path there, and that is its working directory. `folder` is the transaction's, `base` the
+    directory staged where the backend needs it again. `close` lets go of what this process holds of it; the stage
+    stays and `attach` finds it again.
     """
 
     backend: BackendName
@@ -85,6 +86,7 @@ class Stage:
     folder: Path
     view: View
     mount: StageMount | None = None
+    base: Path | None = None
 
     def close(self) -> None:
         """Let go of the mounts, if there are any; may be called twice."""

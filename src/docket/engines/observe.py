@@ -55,11 +55,11 @@ class DigestCache(Protocol):
 
     @property
     def lookup(self) -> Callable[[bytes], bytes | None]:
-        """From a packed key to the digest known of it."""
+        """From a packed key to the digest known of it, and after that what is remembered of the attributes."""
         ...
 
-    def keep(self, met: bytes, fresh: bytes) -> None:
-        """Know from now on the keys met and the fresh keys with their digests, packed end to end."""
+    def keep(self, met: bytes, fresh: bytes, marked: bytes) -> None:
+        """Know from now on the keys met, the fresh ones with their digests, and the fresh ones with attributes."""
         ...
 
 
@@ -133,7 +133,11 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
     )
     segments = _passage(walk, _starts(walk, request, root), world)
     if not request.reread and not request.unread:
-        world.cache.keep(b"".join(part.met for part in segments), b"".join(part.fresh for part in segments))
+        world.cache.keep(
+            b"".join(part.met for part in segments),
+            b"".join(part.fresh for part in segments),
+            b"".join(part.marked for part in segments),
+        )
     if request.content is not None:
         request.content.settled(b"".join(part.acks for part in segments))
     listing = joined(segments, identity)

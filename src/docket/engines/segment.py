@@ -13,14 +13,13 @@ from typing import NamedTuple, TypeAlias
 
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.tree.attributes import Attributes
 from docket.formats.tree.details import Detail, Details
 from docket.formats.tree.listing import HEADER, Counts, Kind, Listing, Omission, encode_record
 
 Facts: TypeAlias = tuple[bytes, str, str | None, str | None, int | None, int | None]
 """An omission's path, reason, detail, kind, mode and size."""
-Seen: TypeAlias = tuple[
-    bytes, str, int, tuple[int, int] | None, int, int | None, tuple[tuple[bytes, bytes | None], ...], int | None
-]
+Seen: TypeAlias = tuple[bytes, str, int, tuple[int, int] | None, int, int | None, Attributes, int | None]
 """A `Detail`'s path, kind, size, identity, links, allocated bytes, attributes and owner."""
 
 
@@ -35,6 +34,7 @@ class Segment(NamedTuple):
     omissions: tuple[Facts, ...]
     met: bytes
     fresh: bytes
+    marked: bytes
     acks: bytes
     details: tuple[Seen, ...]
     directory_mtimes: bytes
@@ -45,8 +45,8 @@ class Gathering:
     """What a walk has found since the last `cut`."""
 
     __slots__ = (
-        "acks", "details", "directories", "directory_mtimes", "file_bytes", "fresh", "lines", "met", "mtimes",
-        "omissions", "symlink_mtimes", "symlinks",
+        "acks", "details", "directories", "directory_mtimes", "file_bytes", "fresh", "lines", "marked", "met",
+        "mtimes", "omissions", "symlink_mtimes", "symlinks",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -61,6 +61,7 @@ class Gathering:
         self.omissions: list[Facts] = []
         self.met: list[bytes] = []
         self.fresh: list[bytes] = []
+        self.marked: list[bytes] = []
         self.acks: list[bytes] = []
         self.details: list[Seen] = []
         self.directory_mtimes: list[int] = []
@@ -85,6 +86,7 @@ class Gathering:
             omissions=tuple(self.omissions),
             met=b"".join(self.met),
             fresh=b"".join(self.fresh),
+            marked=b"".join(self.marked),
             acks=b"".join(self.acks),
             details=tuple(self.details),
             directory_mtimes=_packed(self.directory_mtimes),

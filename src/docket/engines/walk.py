@@ -18,10 +18,12 @@ from dataclasses import dataclass, replace
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from docket.engines.segment import Gathering, Segment
+from docket.engines.walk_details import attributes_known, seen_beside
 from docket.engines.walk_request import Part, Start, WalkRequest
 from docket.formats.canonical import MAX_INTEGER
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES, MAX_PATH_BYTES, RelPath
+from docket.formats.tree.attributes import Attributes
 from docket.formats.tree.listing import (
     Kind,
     Omission,
@@ -35,8 +37,9 @@ from docket.formats.tree.listing import (
 )
 from docket.formats.tree.surface import LeftOut
 from docket.host import tree
-from docket.host.tree import FileReader, Row, Status, Unread, pack_key
-from docket.stores.statcache import is_settled
+from docket.host.attributes import attributes_at, attributes_open
+from docket.host.tree import DIGEST_BYTES, FileReader, Row, Status, Unread, pack_key
+from docket.stores.statcache import is_settled, marked_entry
 
 MAX_ATTEMPTS = 4
 MAX_OPEN_DIRECTORIES = 64
@@ -76,6 +79,7 @@ class Walk:
         self._request = request
         self._lookup = request.lookup
         self._content = request.content
+        self._details = request.details
         self._settling_ns = request.clock_ns or tree.local_clock_ns()
         self._keeps = request.clock_ns is not None
         self._device = tree.directory_status(request.root).st_dev
@@ -188,51 +192,58 @@ class Walk:
     def _observe_file(self, frame: _Frame, row: Row) -> Unread | None:
         """Take down a regular file; return why it cannot be, _STALE if it is not what the row says."""
         raw, name, status = row
-        size, mtime_ns, ctime_ns = status.st_size, status.st_mtime_ns, status.st_ctime_ns
-        key = pack_key(status.st_dev, status.st_ino, size, mtime_ns, ctime_ns)
-        found, digest, content = self._found, self._lookup(key), self._content
-        if digest is not None and (content is None or content.holds(digest, size)):
-            found.met.append(key)
-        else:
-            taker = content if content is not None and content.wants(size) else None
-            read = self._reader.digest(frame.descriptor, name, status, key, taker)
+        size, mtime_ns = status.st_size, status.st_mtime_ns
+        key = pack_key(status.st_dev, status.st_ino, size, mtime_ns, status.st_ctime_ns)
+        found, known, content = self._found, self._lookup(key), self._content
+        if known is None or (content is not None and not content.holds(known[:DIGEST_BYTES], size)):
+            read = self._read(frame, row, key)
             if not isinstance(read, bytes):
-                return read or _STALE
-            digest = read
-            if not is_settled(ctime_ns, self._settling_ns):
-                # Within the clock's grain a write leaves the status as it was; only reading again shows it.
-                if self._reader.digest(frame.descriptor, name, status, key) != digest:
-                    return _STALE
-            elif self._keeps:
-                found.fresh.append(key + digest)
-            if taker is not None:
-                found.acks.append(taker.ack())
-            self._reads += 1
-            if self._reads % _REPORT_EVERY_READS == 0:
-                self.report(self.files + len(found.mtimes), self.file_bytes + found.file_bytes)
+                return read
+            known = read
+        else:
+            found.met.append(key)
+        if self._details:
+            attributes = attributes_known(frame.descriptor, row, known[DIGEST_BYTES:])
+            if attributes is None:
+                return _STALE
+            self._beside(frame, row, attributes)
         member = frame.member
         path = member + name_suffix(name) if member and name.isascii() else path_member(frame.start.prefix + raw)
-        found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, digest.hex(), size))
+        found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, known[:DIGEST_BYTES].hex(), size))
         found.mtimes.append(mtime_ns)
         found.file_bytes += size
-        if self._request.details:
-            self._detail(frame, row)
         return None
 
-    def _detail(self, frame: _Frame, row: Row) -> None:
+    def _read(self, frame: _Frame, row: Row, key: bytes) -> bytes | Unread:
+        """Return what is known of a file by reading it."""
+        _, name, status = row
+        found, content, ctime_ns = self._found, self._content, status.st_ctime_ns
+        taker = content if content is not None and content.wants(status.st_size) else None
+        read = self._reader.digest(frame.descriptor, name, status, key, taker)
+        if not isinstance(read, bytes):
+            return read or _STALE
+        if taker is not None:
+            # Also if the file changes yet: the taker has these bytes now, and will not take them a second time.
+            found.acks.append(taker.ack())
+        if not is_settled(ctime_ns, self._settling_ns):
+            # Within the clock's grain a write leaves the status as it was; only reading again shows it.
+            if self._reader.digest(frame.descriptor, name, status, key) != read:
+                return _STALE
+        elif self._keeps:
+            if len(read) == DIGEST_BYTES:
+                found.fresh.append(key + read)
+            else:
+                found.marked.append(marked_entry(key, read))
+        self._reads += 1
+        if self._reads % _REPORT_EVERY_READS == 0:
+            self.report(self.files + len(found.mtimes), self.file_bytes + found.file_bytes)
+        return read
+
+    def _beside(self, frame: _Frame, row: Row, attributes: Attributes) -> None:
         """Take down what stands beside an entry, where there is anything."""
-        raw, name, status = row
-        xattrs = tree.extended_attributes(frame.descriptor, name)
-        allocated_bytes, identity = None, None
-        if not S_ISDIR(status.st_mode):
-            identity = tree.identity_of(status) if status.st_nlink > 1 else None
-            held = tree.allocated_bytes(status)
-            allocated_bytes = held if S_ISREG(status.st_mode) and held < status.st_size else None
-        owner = None if status.st_uid == self._request.reader else status.st_uid
-        if xattrs or identity is not None or allocated_bytes is not None or owner is not None:
-            kind = str(tree.kind_of(status.st_mode))
-            path, size, links = frame.start.prefix + raw, status.st_size, status.st_nlink
-            self._found.details.append((path, kind, size, identity, links, allocated_bytes, xattrs, owner))
+        seen = seen_beside(frame.start.prefix + row[0], row[2], attributes, self._request.reader)
+        if seen is not None:
+            self._found.details.append(seen)
 
     def _leaves_out(self, frame: _Frame, row: Row) -> bool:
         raw, _, status = row
@@ -297,9 +308,9 @@ class Walk:
         if inside:
             self._found.lines.append(directory_line(path_member(path), S_IMODE(status.st_mode)))
             self._found.directories += 1
-            if self._request.details:
+            if self._details:
                 self._found.directory_mtimes.append(status.st_mtime_ns)
-                self._detail(frame, (row[0], row[1], status))
+                self._beside(frame, (row[0], row[1], status), attributes_open(descriptor))
         identity = tree.identity_of(status)
         start = Start(prefix=path + b"/", identity=identity, rows=listed.rows, gaps=listed.gaps, inside=inside)
         return self._frame(start, descriptor)
@@ -333,9 +344,9 @@ class Walk:
                 encode_record(SymlinkEntry(path=RelPath(frame.start.prefix + raw), target=target)).decode("utf-8")
             )
             self._found.symlinks += 1
-            if self._request.details:
+            if self._details:
                 self._found.symlink_mtimes.append(status.st_mtime_ns)
-                self._detail(frame, row)
+                self._beside(frame, row, attributes_at(frame.descriptor, name))
             return None
         return Unread(Reason.SPECIAL_FILE, f"a {tree.kind_of(status.st_mode)} is never opened")
 

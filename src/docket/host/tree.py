@@ -30,12 +30,14 @@ from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Kind
 from docket.formats.visible import visible
+from docket.host.attributes import remembered_open
 
 Status = os.stat_result
 Row: TypeAlias = tuple[bytes, str, Status]
 """A name in a directory: its bytes, the text Python's calls take for it, and its own status (a link's, not its
 target's)."""
 
+DIGEST_BYTES = 32
 MAX_HOLE_BYTES = 16 * 1024**3
 _WHOLE_BYTES = 256 * 1024
 _CHUNK_BYTES = 1024 * 1024
@@ -237,8 +239,9 @@ class FileReader:
     def digest(
         self, parent: int, name: str, seen: Status, key: bytes, taker: Taker | None = None
     ) -> bytes | Unread | None:
-        """Return the SHA-256 (32 bytes) of the regular file `seen` at `name`; None if it is another or changed.
+        """Return what is known of the regular file `seen` at `name`; None if it is another or changed.
 
+        That is its SHA-256 (DIGEST_BYTES) and after it what `formats.tree.attributes` remembers of its attributes.
         `key` is `file_key` of `seen`. `taker` gets the very bytes that the digest is made of.
         """
         size = seen.st_size
@@ -253,12 +256,12 @@ class FileReader:
             if file_key(os.fstat(descriptor)) != key:
                 return None
             if size < _WHOLE_BYTES and len(data := os.read(descriptor, size + 1)) == size:
-                digest = hashlib.sha256(data).digest()
+                digest, beside = hashlib.sha256(data).digest(), remembered_open(descriptor)
                 if file_key(os.fstat(descriptor)) != key:
                     return None
                 if taker is not None:
                     taker.whole(data, digest)
-                return digest
+                return digest + beside
             return self._read_chunks(descriptor, size, key, taker)
         except OSError as error:
             return _unread(error)
@@ -276,36 +279,14 @@ class FileReader:
                 left -= count
                 if taker is not None:
                     taker.piece(piece)
+            beside = remembered_open(descriptor)
             read = digest.digest() if left == 0 and file_key(os.fstat(descriptor)) == key else None
         finally:
             if taker is not None and read is None:
                 taker.drop()
         if taker is not None and read is not None:
             taker.end(read)
-        return read
-
-
-def extended_attributes(parent: int, name: str) -> tuple[tuple[bytes, bytes | None], ...]:
-    """Return the extended attributes of what stands at `name`, itself if it is a link, sorted by name.
-
-    The value is given for the `user.` namespace and None for others, or where it cannot be read. A file system without
-    attributes, and a name that has gone, have none.
-    """
-    path = f"/proc/self/fd/{parent}/{name}"
-    try:
-        names = os.listxattr(path, follow_symlinks=False)
-    except OSError:
-        return ()
-    return tuple(sorted((os.fsencode(item), _value_of(path, item)) for item in names)) if names else ()
-
-
-def _value_of(path: str, name: str) -> bytes | None:
-    if not name.startswith("user."):
-        return None
-    try:
-        return os.getxattr(path, name, follow_symlinks=False)
-    except OSError:
-        return None
+        return None if read is None else read + beside
 
 
 def file_system_clock_ns(descriptor: int) -> int | None:

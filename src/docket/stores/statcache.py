@@ -6,7 +6,9 @@ Rules (spec/tree.md, Unchanged files):
    file system's own clock. Within the clock's grain a rewrite would leave the ctime as it was.
 3. The file stands outside the tree, 0600, and replaces its predecessor in one step. It is read once, when a run
    begins; what happens to it afterwards changes nothing in that run.
-4. It is a convenience: lost, damaged, unreadable or unwritable, it costs time and nothing else. A checksum over the
+4. With a digest stands what is remembered of the file's extended attributes (formats.tree.attributes): a change of
+   them moves ctime as one of the content does.
+5. It is a convenience: lost, damaged, unreadable or unwritable, it costs time and nothing else. A checksum over the
    content makes a torn write look like a lost file, so nothing is synced.
 
 Not seen, and said so in the specification: a store to a mapped page that was already dirty, a single write that
@@ -18,13 +20,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from docket.errors import DocketError
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.durable import TEMPORARY_SUFFIX, temporary_name
+from docket.host.tree import DIGEST_BYTES
 
 MARGIN_NS = 20_000_000
 COARSE_MARGIN_NS = 2_000_000_000
@@ -33,7 +36,9 @@ MAX_BYTES = 1024**3
 KEY_BYTES = 40
 _ENTRY = struct.Struct(f"<{KEY_BYTES}s32s")
 _KEY = struct.Struct(f"<{KEY_BYTES}s")
-_MAGIC = b"docket/statcache/v1\n"
+_GROUP = struct.Struct("<BQ")  # how many bytes of attributes are remembered of all in it, and how many entries follow
+_MAGIC = b"docket/statcache/v2\n"
+_MAX_GROUP_ENTRIES = 4096
 _HEAD_BYTES = len(_MAGIC) + 32
 _SECOND_NS = 1_000_000_000
 
@@ -58,7 +63,10 @@ class StatCache:
 
     @property
     def lookup(self) -> Callable[[bytes], bytes | None]:
-        """A function from a key of `host.tree.file_key` to the SHA-256 (32 bytes) known of it, if any."""
+        """A function from a key of `host.tree.file_key` to what is known of it, if anything.
+
+        That is the SHA-256 (32 bytes) and after it what is remembered of its attributes.
+        """
         return self._known.get
 
     @property
@@ -66,20 +74,37 @@ class StatCache:
         """How many files' digests are known."""
         return len(self._known)
 
-    def keep(self, met: bytes, fresh: bytes) -> None:
+    def keep(self, met: bytes, fresh: bytes, marked: bytes = b"") -> None:
         """Know from now on what a pass met: `met` are keys that were found here, `fresh` new keys with their digests.
 
-        Both are packed end to end. Keys that were not met are forgotten; nothing is written if nothing changed.
+        `marked` are new ones with attributes, as `marked_entry` gives them. All are packed end to end. Keys that were
+        not met are forgotten; nothing is written if nothing changed.
         """
-        if not fresh and len(met) // KEY_BYTES >= len(self._known):
-            return
         known = self._known
-        kept = {key: known[key] for (key,) in _KEY.iter_unpack(met) if key in known}
-        kept.update(_ENTRY.iter_unpack(fresh))
-        self._known = kept
+        if len(met) // KEY_BYTES < len(known):
+            known = {key: known[key] for (key,) in _KEY.iter_unpack(met) if key in known}
+        elif not fresh and not marked:
+            return
+        known.update(_ENTRY.iter_unpack(fresh))
+        known.update(_unmarked(marked))
+        self._known = known
         if self._path is not None:
             with suppress(DocketError):
-                _store(self._path, self._disk, kept)
+                _store(self._path, self._disk, known)
+
+
+def marked_entry(key: bytes, known: bytes) -> bytes:
+    """Return what `StatCache.keep` takes for a file of which more than the digest is known."""
+    return key + bytes((len(known) - DIGEST_BYTES,)) + known
+
+
+def _unmarked(marked: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 0
+    while at < len(marked):
+        start = at + KEY_BYTES + 1
+        end = start + DIGEST_BYTES + marked[start - 1]
+        yield marked[at : start - 1], marked[start:end]
+        at = end
 
 
 def _load(path: Path, disk: Disk) -> dict[bytes, bytes]:
@@ -91,13 +116,46 @@ def _load(path: Path, disk: Disk) -> dict[bytes, bytes]:
         return {}
     body = memoryview(data)[_HEAD_BYTES:]
     head = _MAGIC + hashlib.sha256(body).digest()
-    if data[:_HEAD_BYTES] != head or len(body) % _ENTRY.size:
-        return {}
-    return dict(_ENTRY.iter_unpack(body))
+    return _grouped(body) if data[:_HEAD_BYTES] == head else {}
+
+
+def _grouped(body: memoryview) -> dict[bytes, bytes]:
+    """Return the entries of a file's groups; what is no whole group makes it a lost file."""
+    known: dict[bytes, bytes] = {}
+    at = 0
+    while len(body) - at >= _GROUP.size:
+        length, count = _GROUP.unpack_from(body, at)
+        start = at + _GROUP.size + length
+        at = start + count * _ENTRY.size
+        if at > len(body):
+            return {}
+        entries, beside = _ENTRY.iter_unpack(body[start:at]), bytes(body[start - length : start])
+        known.update(((key, digest + beside) for key, digest in entries) if beside else entries)
+    return known if at == len(body) else {}
+
+
+def _groups(known: dict[bytes, bytes]) -> Iterator[bytes]:
+    """Yield the pieces of a file's body: groups of entries with the same attributes, none of them large."""
+    groups: dict[bytes, list[bytes]] = {}
+    for key, value in known.items():
+        beside = value[DIGEST_BYTES:]
+        entries = groups.setdefault(beside, [])
+        entries += (key, value[:DIGEST_BYTES])
+        if len(entries) >= 2 * _MAX_GROUP_ENTRIES:
+            yield _group(beside, groups.pop(beside))
+    for beside, entries in groups.items():
+        yield _group(beside, entries)
+
+
+def _group(beside: bytes, entries: list[bytes]) -> bytes:
+    return b"".join((_GROUP.pack(len(beside), len(entries) // 2), beside, *entries))
 
 
 def _store(path: Path, disk: Disk, known: dict[bytes, bytes]) -> None:
-    body = b"".join(key + digest for key, digest in known.items())
+    pieces = list(_groups(known))
+    checksum = hashlib.sha256()
+    for piece in pieces:
+        checksum.update(piece)
     with disk.folder(path.parent, create=True) as folder:
         # What a killed run has begun. Should it belong to one that lives, that one only fails to keep its digests.
         for name in folder.names():
@@ -106,7 +164,8 @@ def _store(path: Path, disk: Disk, known: dict[bytes, bytes]) -> None:
         temporary = temporary_name(path.name)
         try:
             with folder.create(temporary) as target:
-                target.append(_MAGIC + hashlib.sha256(body).digest() + body)
+                for piece in (_MAGIC + checksum.digest(), *pieces):
+                    target.append(piece)
             folder.replace(temporary, path.name)
         except DocketError:
             with suppress(DocketError):

@@ -273,8 +273,8 @@ class CountingCache:
 
         return counted
 
-    def keep(self, met, fresh):
-        self._cache.keep(met, fresh)
+    def keep(self, met, fresh, marked):
+        self._cache.keep(met, fresh, marked)
 
     def taken(self):
         counts, self.asked, self.known = (self.asked, self.known), 0, 0

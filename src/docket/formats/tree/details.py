@@ -13,11 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from docket.formats.relpath import RelPath
+from docket.formats.tree.attributes import Attributes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Detail:
-    """What one path has beside its entry: `kind` and `size` are the entry's; an `xattrs` value of None was not read."""
+    """What one path has beside its entry: `kind` and `size` are the entry's."""
 
     path: RelPath
     kind: str
@@ -25,7 +26,7 @@ class Detail:
     identity: tuple[int, int] | None = None
     links: int = 1
     allocated_bytes: int | None = None
-    xattrs: tuple[tuple[bytes, bytes | None], ...] = ()
+    xattrs: Attributes = ()
     owner: int | None = None
 
 

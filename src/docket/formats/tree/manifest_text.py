@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import re
 import struct
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, encode, spelled, utf8
 from docket.formats.reason import Reason
 from docket.formats.tree.address import blob_name
+from docket.formats.tree.attributes import OWN_PREFIX
 from docket.formats.tree.details import Detail, Details
-from docket.formats.tree.listing import HEADER, Kind, Listing, Omission, path_member
+from docket.formats.tree.listing import HEADER, Listing, Omission, path_member
 from docket.formats.tree.manifest import ManifestHead
+from docket.formats.tree.not_preserved import not_preserved
 from docket.formats.visible import base64_text
 
-MAX_PATHS_NAMED = 10
-OWNER, NAMES_OUTSIDE, LINKED_SYMLINK = "owner", "names-outside", "linked-symlink"
-ATTRIBUTE = "attribute"
 _TEXT = r'"(?:[^"\\]|\\.)*"'
 _PATH, _TARGET = rf'("path(?:_b64)?":{_TEXT})', rf'("target(?:_b64)?":{_TEXT})'
 _FILE = re.compile(
@@ -59,7 +58,7 @@ def manifest_text(head: ManifestHead, listing: Listing) -> bytes:
         "directories": _array(lists.directories),
         "symlinks": _array(lists.symlinks),
         "not_covered": _array(lists.not_covered),
-        "not_preserved": spelled(_not_preserved(listing.details), _DEPTH),
+        "not_preserved": spelled(not_preserved(listing.details), _DEPTH),
     }
     return utf8("{" + ",".join(f'"{name}":{members[name]}' for name in sorted(members)) + "}\n")
 
@@ -117,10 +116,16 @@ def _extras(detail: Detail | None, groups: Mapping[tuple[int, int], int]) -> tup
     group = None if detail.identity is None else groups.get(detail.identity)
     before = "" if group is None else f'"link_group":{group},'
     after = "" if detail.allocated_bytes is None else ',"sparse":true'
+    return before, after + _xattrs(detail)
+
+
+def _xattrs(detail: Detail) -> str:
     own = [
-        {"name": base64_text(name), "value": base64_text(value)} for name, value in detail.xattrs if value is not None
+        {"name": base64_text(name), "value": base64_text(value)}
+        for name, value in detail.xattrs
+        if isinstance(value, bytes) and name.startswith(OWN_PREFIX)
     ]
-    return before, after + (f',"xattrs":{spelled(own, _DEPTH)}' if own else "")
+    return f',"xattrs":{spelled(own, _DEPTH)}' if own else ""
 
 
 def _beyond(mode: str, member: str, digest: str, size: str) -> str:
@@ -151,28 +156,3 @@ def _omitted(line: str, omissions: Mapping[str, Omission]) -> str:
 def _member_of(line: str) -> str:
     found = _OMISSION.fullmatch(line)
     return "" if found is None else found[1]
-
-
-def _not_preserved(details: Details) -> Sequence[JsonValue]:
-    """Return what the kept paths have that no restore brings back, by what it is."""
-    names = Counter(item.identity for item in details.paths if item.identity is not None)
-    found: defaultdict[str, list[JsonValue]] = defaultdict(list)
-    for item in details.paths:
-        in_tree = 0 if item.identity is None else names[item.identity]
-        for what in dict.fromkeys(_losses(item, in_tree)):
-            found[what].append(item.path.members())
-    return [
-        {"what": what, "count": len(paths), "paths": paths[:MAX_PATHS_NAMED]} for what, paths in sorted(found.items())
-    ]
-
-
-def _losses(item: Detail, names_in_tree: int) -> Iterator[str]:
-    if item.owner is not None:
-        yield OWNER
-    if item.identity is not None and item.kind != Kind.FILE:
-        yield LINKED_SYMLINK
-    elif names_in_tree < item.links and item.identity is not None:
-        yield NAMES_OUTSIDE
-    for name, value in item.xattrs:
-        if value is None or item.kind != Kind.FILE:
-            yield f"{ATTRIBUTE} {name.decode('utf-8', 'backslashreplace')}"

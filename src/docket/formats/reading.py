@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -14,6 +16,7 @@ from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.digest import Digest, parse_digest
 from docket.formats.reason import Reason
+from docket.formats.visible import base64_text
 
 T = TypeVar("T")
 
@@ -93,6 +96,17 @@ class Reader:
         if not _INSTANT.fullmatch(value):
             raise InvalidDocumentError(Reason.NOT_AN_INSTANT, f"{self.where}.{name} is not an RFC 3339 UTC instant")
         return value
+
+    def base64(self, name: str) -> bytes:
+        """Return the bytes of a member in base64, in its only spelling."""
+        coded = self.text(name)
+        try:
+            raw = base64.b64decode(coded, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise InvalidDocumentError(Reason.WRONG_VALUE, f"{self.where}.{name} is not base64") from error
+        if base64_text(raw) != coded:
+            raise InvalidDocumentError(Reason.NOT_CANONICAL, f"{self.where}.{name} does not re-encode to itself")
+        return raw
 
     def choice(self, name: str, choices: Sequence[str]) -> str:
         """Return a text member that is one of `choices`."""

@@ -13,10 +13,8 @@ Decoding accepts exactly what `formats.tree.manifest_text` writes. What to do wi
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
@@ -30,9 +28,11 @@ from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address, blob_name
 from docket.formats.tree.listing import MAX_MODE, Kind, target_members, tree_order
 from docket.formats.tree.steps import Xattr
-from docket.formats.visible import base64_text, raw_of, text_members
+from docket.formats.tree.xattrs import read_xattrs
+from docket.formats.visible import raw_of, text_members
 
 FORMAT = "docket/snapshot/v1"
+MAX_PATHS_NAMED = 10
 _NS_FORM = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _NUMBER_FORM = re.compile(r"0|[1-9][0-9]{0,19}", re.ASCII)
 T = TypeVar("T")
@@ -257,7 +257,7 @@ def _file(reader: Reader) -> SnapshotFile:
         mtime_ns=_ns(reader),
         link_group=reader.integer("link_group", minimum=1) if reader.has("link_group") else None,
         sparse=reader.has("sparse") and _true(reader, "sparse"),
-        xattrs=_xattrs(reader) if reader.has("xattrs") else (),
+        xattrs=_some_xattrs(reader) if reader.has("xattrs") else (),
     )
 
 
@@ -274,12 +274,11 @@ def _symlink(reader: Reader) -> SnapshotSymlink:
 
 
 def _not_covered(reader: Reader) -> NotCovered:
-    kind = reader.optional("kind", lambda name: Kind(reader.choice(name, tuple(Kind))))
     return NotCovered(
         path=_path(reader),
         reason=Reason(reader.choice("reason", tuple(Reason))),
-        detail=reader.optional("detail", reader.text),
-        kind=kind,
+        detail=reader.text("detail") if reader.has("detail") else None,
+        kind=Kind(reader.choice("kind", tuple(Kind))) if reader.has("kind") else None,
         mode=_mode(reader) if reader.has("mode") else None,
         size=reader.integer("size") if reader.has("size") else None,
         sha256=reader.digest("sha256") if reader.has("sha256") else None,
@@ -287,16 +286,20 @@ def _not_covered(reader: Reader) -> NotCovered:
 
 
 def _not_preserved(reader: Reader) -> NotPreserved:
-    return NotPreserved(
+    found = NotPreserved(
         what=reader.text("what"), count=reader.integer("count", minimum=1), paths=_each(reader, "paths", _path)
     )
+    if len(found.paths) != min(found.count, MAX_PATHS_NAMED):
+        detail = f"{reader.where} does not name the first {MAX_PATHS_NAMED} of its paths"
+        raise InvalidDocumentError(Reason.WRONG_VALUE, detail)
+    _check_order([tree_order(path.raw) for path in found.paths])
+    return found
 
 
-def _xattrs(reader: Reader) -> tuple[Xattr, ...]:
-    found = _each(reader, "xattrs", lambda item: Xattr(_base64(item, "name"), _base64(item, "value")))
-    names = [item.name for item in found]
-    if not found or names != sorted(set(names)) or not all(name.startswith(b"user.") for name in names):
-        raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.xattrs are not sorted names of users' own")
+def _some_xattrs(reader: Reader) -> tuple[Xattr, ...]:
+    found = read_xattrs(reader)
+    if not found:
+        raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.xattrs stands only where there are any")
     return found
 
 
@@ -331,27 +334,16 @@ def _true(reader: Reader, name: str) -> bool:
     return True
 
 
-def _base64(reader: Reader, name: str) -> bytes:
-    coded = reader.text(name)
-    try:
-        raw = base64.b64decode(coded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.{name} is not base64") from error
-    if base64_text(raw) != coded:
-        raise InvalidDocumentError(Reason.NOT_CANONICAL, f"{reader.where}.{name} does not re-encode to itself")
-    return raw
-
-
 def _check_places(manifest: Manifest) -> None:
     """Refuse paths that stand twice or out of order, and whatever stands below what is no directory."""
     lists: tuple[tuple[Kept | NotCovered, ...], ...] = (
         manifest.files, manifest.directories, manifest.symlinks, manifest.not_covered
     )  # fmt: skip
+    _check_order([item.what.encode("utf-8") for item in manifest.not_preserved])
     everything: list[tuple[bytes, bool]] = []
     for index, items in enumerate(lists):
         keys = [tree_order(item.path.raw) for item in items]
-        if any(earlier >= later for earlier, later in pairwise(keys)):
-            raise InvalidDocumentError(Reason.NOT_CANONICAL, "the manifest's paths are not in tree order, each once")
+        _check_order(keys)
         everything += [(key, index == 1) for key in keys]
     everything.sort()
     for (earlier, is_directory), (later, _) in pairwise(everything):
@@ -359,3 +351,8 @@ def _check_places(manifest: Manifest) -> None:
             raise InvalidDocumentError(Reason.DUPLICATE_KEY, "a path stands twice in the manifest")
         if not is_directory and later.startswith(earlier + b"\0"):
             raise InvalidDocumentError(Reason.WRONG_VALUE, "a path stands below one that is no directory")
+
+
+def _check_order(keys: Sequence[bytes]) -> None:
+    if any(earlier >= later for earlier, later in pairwise(keys)):
+        raise InvalidDocumentError(Reason.NOT_CANONICAL, "a list of the manifest is not in its order, each item once")

@@ -14,8 +14,6 @@ It decides nothing about what to do (rules.tree) and does nothing (engines.apply
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -51,11 +49,10 @@ from docket.formats.tree.steps import (
     WriteFile,
     Xattr,
 )
-from docket.formats.visible import base64_text
+from docket.formats.tree.xattrs import check_xattrs, read_xattrs, xattr_members
 
 FORMAT = "docket/plan/v1"
 MAX_TARGET_BYTES = 4095
-MAX_XATTR_VALUE_BYTES = 65_536
 _NS_FORM = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _NUMBER_FORM = re.compile(r"0|[1-9][0-9]{0,19}")
 _REMOVABLE = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK)
@@ -121,7 +118,7 @@ def encode_step(step: Step) -> bytes:
         case WriteFile():
             members.update(step="write", sha256=step.content.sha256, size=step.content.size, mode=step.mode)
             members.update({"sparse": True} if step.sparse else {})
-            members.update({} if step.xattrs is None else {"xattrs": _xattr_members(step.xattrs)})
+            members.update({} if step.xattrs is None else {"xattrs": xattr_members(step.xattrs)})
         case MakeDirectory():
             members.update(step="directory", mode=step.mode)
         case MakeSymlink():
@@ -135,10 +132,6 @@ def encode_step(step: Step) -> bytes:
     mtime_ns = getattr(step, "mtime_ns", None)
     members.update({} if mtime_ns is None else {"mtime_ns": str(mtime_ns)})
     return encode(members) + b"\n"
-
-
-def _xattr_members(xattrs: tuple[Xattr, ...]) -> list[JsonValue]:
-    return [{"name": base64_text(item.name), "value": base64_text(item.value)} for item in xattrs]
 
 
 def decode_step(line: bytes) -> Step:
@@ -164,7 +157,7 @@ def _write(reader: Reader, path: RelPath, expected: Precondition) -> Step:
         mode=reader.integer("mode"),
         mtime_ns=_mtime(reader),
         sparse=sparse,
-        xattrs=_xattrs(reader) if reader.has("xattrs") else None,
+        xattrs=read_xattrs(reader) if reader.has("xattrs") else None,
     )
 
 
@@ -224,9 +217,7 @@ def _check_together(steps: list[Step]) -> None:
 
 
 def _check(step: Step) -> None:
-    for part in RelPath.parse(step.path.raw).parts:
-        if len(part) > MAX_NAME_BYTES:
-            raise InvalidDocumentError(Reason.NAME_TOO_LONG, f"a name in {step.path} has more than 255 bytes")
+    _check_names(step.path)
     if isinstance(step.precondition, Holds):
         _check_state(step)
     highest = MAX_DIRECTORY_MODE if isinstance(step, MakeDirectory) else MAX_FILE_MODE
@@ -240,13 +231,18 @@ def _check(step: Step) -> None:
         case MakeSymlink():
             _check_target(step.target)
         case WriteFile():
-            _check_xattrs(step)
+            check_xattrs(step.xattrs or (), str(step.path))
         case Link():
-            RelPath.parse(step.to.raw)
+            _check_names(step.to)
         case Remove(kind=kind) if kind not in _REMOVABLE:
             raise _wrong(f"{step.path} is to be removed as a {kind}, which no plan does")
         case _:
             pass
+
+
+def _check_names(path: RelPath) -> None:
+    if any(len(part) > MAX_NAME_BYTES for part in RelPath.parse(path.raw).parts):
+        raise InvalidDocumentError(Reason.NAME_TOO_LONG, f"a name in {path} has more than 255 bytes")
 
 
 def _check_state(step: Step) -> None:
@@ -263,16 +259,6 @@ def _check_state(step: Step) -> None:
         raise _wrong(f"{step.path} is to be removed as a {step.kind} and expected to be a {state.kind}")
     if state.kind == Kind.SYMLINK and state != symlink_state(target_of(state)):
         raise _wrong(f"the link expected at {step.path} has another mode than {SYMLINK_MODE:o}")
-
-
-def _check_xattrs(step: WriteFile) -> None:
-    names = [item.name for item in step.xattrs or ()]
-    if names != sorted(set(names)):
-        raise InvalidDocumentError(Reason.NOT_CANONICAL, f"the attributes of {step.path} are not in order, once each")
-    for item in step.xattrs or ():
-        plain = item.name.startswith(b"user.") and b"\0" not in item.name and 5 < len(item.name) <= MAX_NAME_BYTES
-        if not plain or len(item.value) > MAX_XATTR_VALUE_BYTES:
-            raise _wrong(f"an attribute of {step.path} is none of the user namespace, or too long")
 
 
 def _check_target(target: bytes) -> None:
@@ -325,31 +311,11 @@ def _target(reader: Reader) -> bytes:
     if reader.has("target"):
         target = reader.text("target").encode("utf-8")
     else:
-        target = _raw(reader, "target_b64")
+        target = reader.base64("target_b64")
         if "target" in target_members(target):
             raise InvalidDocumentError(Reason.NOT_CANONICAL, "target_b64 holds valid UTF-8, which belongs in target")
     _check_target(target)
     return target
-
-
-def _raw(reader: Reader, name: str) -> bytes:
-    coded = reader.text(name)
-    try:
-        raw = base64.b64decode(coded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise _wrong(f"{name} is not base64") from error
-    if base64_text(raw) != coded:
-        raise InvalidDocumentError(Reason.NOT_CANONICAL, f"{name} is not the only spelling of its bytes")
-    return raw
-
-
-def _xattrs(reader: Reader) -> tuple[Xattr, ...]:
-    found = []
-    for value in reader.items("xattrs"):
-        item = Reader(value, "an attribute")
-        found.append(Xattr(_raw(item, "name"), _raw(item, "value")))
-        item.close()
-    return tuple(found)
 
 
 def _mtime(reader: Reader) -> int | None:
@@ -358,8 +324,8 @@ def _mtime(reader: Reader) -> int | None:
 
 def _decimal(reader: Reader, name: str, form: re.Pattern[str] = _NUMBER_FORM) -> int:
     text = reader.text(name)
-    if not form.fullmatch(text):
-        raise _wrong(f"{name} is not a whole number as text")
+    if not form.fullmatch(text) or int(text) >= 2**64:
+        raise _wrong(f"{name} is not a whole number of 64 bits as text")
     return int(text)
 
 

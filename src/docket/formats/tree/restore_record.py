@@ -4,7 +4,8 @@ Rules (spec/restore.md, The record):
 1. One canonical JSON object and a line end; decoding accepts exactly what encoding produces.
 2. A path stands once, in tree order. `was` and `now` are what stood there before and stands there since, null for
    nothing; they are written for what was done.
-3. `kept`: the content that `was` names lies beside the record, in its `blobs`.
+3. `kept`: the content that `was` names, a file's, lies beside the record, in its `blobs`.
+4. What was put back comes from a manifest, or from what another restore kept: one of the two is named.
 
 A restore never touches the run's ledger or its receipt: this is what there is of it.
 """
@@ -126,6 +127,8 @@ def decode_record(document: bytes) -> RestoreRecord:
     keys = [tree_order(item.path.raw) for item in record.paths]
     if any(earlier >= later for earlier, later in pairwise(keys)):
         raise InvalidDocumentError(Reason.NOT_CANONICAL, "the record's paths are not in tree order, each once")
+    if (record.manifest_sha256 is None) == (record.redo_of is None):
+        raise InvalidDocumentError(Reason.WRONG_VALUE, "the record names neither or both of manifest and redone plan")
     if encode_record(record) != document:
         raise InvalidDocumentError(Reason.NOT_CANONICAL, "the record is not in its only spelling")
     return record
@@ -156,6 +159,8 @@ def _path(value: JsonValue) -> RestoredPath:
         kept=reader.flag("kept") if done else False,
     )
     reader.close()
+    if item.kept and (item.was is None or item.was.sha256 is None):
+        raise InvalidDocumentError(Reason.WRONG_VALUE, "the content of what is no file is said to be kept")
     return item
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
+import tarfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,11 +86,37 @@ class SnapshotLab:
 
     def judge(self, session_id: str) -> int:
         """Every content that the manifest names is there and has its digest and size; returns how many files it has."""
-        entries = self.manifest(session_id)["entries"]
+        entries, kept = self.manifest(session_id)["entries"], self.pooled()
         for entry in entries:
-            data = self.read(self.state / "snapshots" / session_id / "blobs" / entry["blob"])
+            data = kept[entry["blob"]]
             assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry["sha256"], entry["size"])
         return len(entries)
+
+    def pooled(self) -> dict[str, bytes]:
+        """What the pool holds, by `<aa>/<rest>`, with Python's own reader of tar archives."""
+        return self.pooled_on(self.disk, self.state)
+
+    @staticmethod
+    def pooled_on(disk: Disk, state: Path) -> dict[str, bytes]:
+        kept = dict[str, bytes]()
+        with disk.folder(state / "snapshots" / "contents") as contents:
+            for fan in contents.names():
+                with contents.folder(fan) as inner:
+                    for name in inner.names():
+                        with inner.open(name) as file:
+                            data = file.read(0, file.size())
+                        if fan != "packs":
+                            kept[f"{fan}/{name}"] = data
+                        elif name.endswith(".tar"):
+                            kept |= unpacked(data)
+        return kept
+
+
+def unpacked(pack: bytes) -> dict[str, bytes]:
+    """The contents in a pack, by their names in it, as any reader of tar archives has them."""
+    with tarfile.open(fileobj=io.BytesIO(pack)) as archive:
+        found = {item.name: archive.extractfile(item) for item in archive}
+        return {name: file.read() for name, file in found.items() if file is not None and "/" in name}
 
 
 def on(disk: Disk, root: Path, cache: StatCache | None = None) -> SnapshotLab:

@@ -13,7 +13,7 @@ from typing import Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.host.disk import Disk, FileFigures, FileIdentity, Folder, StoredFile
+from docket.host.disk import Disk, FileFigures, FileIdentity, Folder, Held, StoredFile
 
 Rule = Callable[[int, str, str], Reason | None]
 
@@ -101,6 +101,10 @@ class FaultyFolder:
         self._disk.step("sync everything", self._inner.path.name)
         self._inner.sync_everything()
 
+    def hold(self, name: str, *, exclusive: bool, wait_seconds: float = 0.0) -> Held:
+        self._disk.step("hold", name)
+        return self._inner.hold(name, exclusive=exclusive, wait_seconds=wait_seconds)
+
     def move(self, name: str, into: FaultyFolder, new_name: str) -> None:
         self._disk.step("move", new_name)
         self._inner.move(name, into._inner, new_name)
@@ -172,6 +176,9 @@ class FaultyFile:
 
     def free_bytes(self) -> int | None:
         return self._inner.free_bytes()
+
+    def copy_into(self, descriptor: int, offset: int, size: int) -> bool:
+        return self._inner.copy_into(descriptor, offset, size)
 
     def identity(self) -> FileIdentity | None:
         return self._inner.identity()

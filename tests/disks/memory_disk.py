@@ -62,6 +62,7 @@ class MemoryDisk:
         self.capacity_bytes = capacity_bytes
         self.supports_preallocation = True
         self.max_links: int | None = None
+        self.holders: dict[Path, list[bool]] = {}
         self.lock = threading.RLock()
         self._numbers = 0
         self.root = FolderNode(self.number())
@@ -216,6 +217,10 @@ class MemoryFile:
             self._use()
             return max(self._disk.room(), 0)
 
+    def copy_into(self, descriptor: int, offset: int, size: int) -> bool:
+        self._use()
+        return False
+
     def identity(self) -> FileIdentity | None:
         node = self._use()
         return FileIdentity(0, node.number) if node.links else None
@@ -301,6 +306,16 @@ class MemoryFolder:
         self._entries("x")
         self._disk.sync_everything()
 
+    def hold(self, name: str, *, exclusive: bool, wait_seconds: float = 0.0) -> MemoryHeld:
+        with self._disk.lock:
+            if name not in self._entries(name):
+                self.create(name).close()
+            holders = self._disk.holders.setdefault(self._path / name, [])
+            if holders and (exclusive or holders[0]):
+                raise refuse(Reason.LOCKED, self._path / name)
+            holders.append(exclusive)
+            return MemoryHeld(holders, exclusive)
+
     def move(self, name: str, into: MemoryFolder, new_name: str) -> None:
         with self._disk.lock:
             moved = self._taken(name)
@@ -382,6 +397,19 @@ class MemoryFolder:
     def _change(self, entries: dict[str, Node]) -> None:
         self.node.entries = entries
         self.node.unsynced.append(entries)
+
+
+class MemoryHeld:
+    """A lock of `MemoryFolder.hold`: many that share it, or one alone."""
+
+    def __init__(self, holders: list[bool], exclusive: bool) -> None:
+        self._holders: list[bool] | None = holders
+        self._exclusive = exclusive
+
+    def release(self) -> None:
+        holders, self._holders = self._holders, None
+        if holders is not None:
+            holders.remove(self._exclusive)
 
 
 class MemoryLocks:

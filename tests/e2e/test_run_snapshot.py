@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from run_lab import RunLab, build
+from snapshot_lab import unpacked
 
 
 @pytest.fixture
@@ -24,18 +25,26 @@ def lab(tmp_path: Path) -> RunLab:
 
 
 def folders(lab: RunLab) -> list[Path]:
-    return sorted(lab.state.glob("*/snapshots/*"))
+    """The sessions' folders, beside which the pool and its lock stand."""
+    return sorted(path for path in lab.state.glob("*/snapshots/*") if path.name not in ("contents", "lock"))
 
 
 def restores(folder: Path) -> dict[str, bytes]:
     """Every kept file by its path, read and checked by hand."""
     document: dict[str, Any] = json.loads((folder / "manifest.json").read_bytes())
-    found = {}
+    found, kept = {}, pooled(folder.parent / "contents")
     for entry in document["entries"]:
-        data = (folder / "blobs" / entry["sha256"][:2] / entry["sha256"][2:]).read_bytes()
+        data = kept[entry["blob"]]
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (entry["sha256"], entry["size"])
         found[entry["path"]] = data
     return found
+
+
+def pooled(contents: Path) -> dict[str, bytes]:
+    kept = {f"{path.parent.name}/{path.name}": path.read_bytes() for path in contents.glob("[0-9a-f][0-9a-f]/*")}
+    for path in contents.glob("packs/*.tar"):
+        kept |= unpacked(path.read_bytes())
+    return kept
 
 
 def test_the_contents_are_those_before_the_agent_and_the_receipt_says_so(lab: RunLab) -> None:
@@ -102,8 +111,8 @@ def test_snapshots_are_listed_verified_and_pruned(lab: RunLab) -> None:
     (left,) = folders(lab)
     assert left.name == listed[2]["session_id"]
     assert len(restores(left)) == 2
-    blob = next(path for path in left.glob("blobs/*/*") if path.stat().st_size)
-    blob.write_bytes(b"another")
+    for pack in left.parent.glob("contents/packs/*.tar"):
+        pack.write_bytes(pack.read_bytes().replace(b"kept exactly", b"kept exactlY"))
     verified = lab.docket("snapshots", "verify", left.name, "--json")
     assert verified.exit_code == 1
     assert json.loads(verified.stdout)["snapshots"][0]["restores"] is False

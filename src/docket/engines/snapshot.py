@@ -4,8 +4,9 @@ Rules (spec/snapshot.md):
 1. The tree is measured before anything is written. Beyond the limits, or beyond what the disk has left, the snapshot
    is refused with both numbers and the heaviest directories.
 2. One read: the scanner hands the bytes it digests to the store. A file that is known to be unchanged and whose
-   content an earlier snapshot holds is not read; its content is shared.
+   content the project's pool holds is not read; its content is shared.
 3. A snapshot is wholly there or not at all: whatever fails, what was begun is taken away and there is no manifest.
+   Contents that were settled before it failed stay in the pool, named by nothing, until a sweep.
 4. Nothing of a repository is executed or written: the tree is read as files, object stores left out.
 
 What is watched is the run's surface; the limits and the surface are written into the manifest.
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from docket.engines.observe import UNKNOWN_DIGEST, ObserveRequest
-from docket.errors import DocketError, UnavailableError
+from docket.errors import DocketError
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
@@ -35,7 +36,6 @@ from docket.host.disk import SYSTEM_DISK, Disk, free_bytes
 from docket.stores.layout import Layout
 from docket.stores.snapshots import SnapshotDraft, begin_snapshot, remove_snapshot, snapshot_path
 
-MAX_PASSES = 3
 HEAVIEST = 3
 RESERVE_BYTES = 64 * 1024 * 1024
 _FILE = re.compile(rb'"sha256":"([0-9a-f]{64})","size":([0-9]+)\}\n')
@@ -142,36 +142,25 @@ def _fill(request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, 
     short = _no_room(request, world, draft, first)
     if short is not None:
         return short
-    measured = first if _is_known(first, draft) else _read(request, world, draft)
-    for _ in range(MAX_PASSES):
-        refused = _refusal(request, measured)
-        if refused is not None:
-            return refused
-        linked = draft.link(measured.addresses)
-        if not linked.lost:
-            return _published(request, world, draft, (measured, linked.shared_bytes))
-        measured = _read(request, world, draft)
-    raise UnavailableError(
-        Reason.CONTENT_DAMAGED, "the contents of an earlier snapshot changed while they were being shared"
-    )
-
-
-def _read(request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft) -> _Measured:
-    return _measure(world.observe(_pass(request, draft=draft)), request.limits)
+    if _is_known(first, draft):
+        return _published(request, world, draft, first)
+    draft.prepare()
+    measured = _measure(world.observe(_pass(request, draft=draft)), request.limits)
+    return _refusal(request, measured) or _published(request, world, draft, measured)
 
 
 def _is_known(measured: _Measured, draft: SnapshotDraft) -> bool:
-    """Whether nothing need be read: every digest is known, and every content stands in an earlier snapshot."""
+    """Whether nothing need be read: every digest is known, and every content stands in the pool."""
     return _UNKNOWN not in measured.listing.document and len(draft.batch.known(measured.addresses)) == len(
         measured.addresses
     )
 
 
 def _published(
-    request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, found: tuple[_Measured, int]
+    request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, measured: _Measured
 ) -> SnapshotTaken:
-    measured, bytes_shared = found
     listing = measured.listing
+    bytes_shared = sum(address.size for address in draft.batch.known(measured.addresses))
     bytes_stored = sum(address.size for address in measured.addresses)
     head = ManifestHead(
         session_id=request.session_id,

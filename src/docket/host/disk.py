@@ -16,56 +16,21 @@ import ctypes
 import errno
 import os
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.host.disk_calls import fallocate, syncfs
-from docket.host.disk_port import Disk, FileFigures, FileIdentity, Folder, StoredFile
+from docket.host.disk_calls import clone, fallocate, syncfs
+from docket.host.disk_errors import reported, unavailable
+from docket.host.disk_port import Disk, FileFigures, FileIdentity, Folder, Held, StoredFile
+from docket.host.holding import Holding, hold
 
 FILE_MODE = 0o600
 FOLDER_MODE = 0o700
 
 _FALLOC_FL_KEEP_SIZE = 1
-_REASONS = {
-    errno.ENOSPC: (Reason.NO_SPACE, "no space is left on the disk"),
-    errno.EDQUOT: (Reason.QUOTA_EXCEEDED, "the disk quota is used up"),
-    errno.EFBIG: (Reason.FILE_SIZE_LIMIT, "the file would pass the size limit of this process or file system"),
-    errno.EROFS: (Reason.READ_ONLY, "the file system is read-only"),
-    errno.EACCES: (Reason.NOT_PERMITTED, "permission is denied"),
-    errno.EPERM: (Reason.NOT_PERMITTED, "the operation is not permitted"),
-    errno.EIO: (Reason.IO_ERROR, "the disk reported an input/output error"),
-    errno.ENOENT: (Reason.NOT_FOUND, "it does not exist"),
-    errno.EEXIST: (Reason.ALREADY_EXISTS, "it exists already"),
-    errno.ELOOP: (Reason.IS_A_SYMLINK, "it is a symbolic link"),
-    errno.ENOTDIR: (Reason.NOT_A_DIRECTORY, "it is not a folder"),
-    errno.EISDIR: (Reason.NOT_A_FILE, "it is a folder"),
-    errno.ENXIO: (Reason.NOT_A_FILE, "it is not a regular file"),
-    errno.ENAMETOOLONG: (Reason.NAME_TOO_LONG, "the name is too long"),
-    errno.ENOTEMPTY: (Reason.NOT_EMPTY, "it is not empty"),
-    errno.EMLINK: (Reason.TOO_MANY_LINKS, "the file has as many names as its file system allows"),
-    errno.EXDEV: (Reason.OTHER_FILE_SYSTEM, "it stands on another file system"),
-}
-
-
-def unavailable(error: OSError, action: str, path: Path | str) -> UnavailableError:
-    """Return the UnavailableError for an OSError met while doing `action` (an infinitive) to `path`."""
-    fallback = (Reason.WRITE_FAILED, (error.strerror or str(error)).lower())
-    reason, cause = _REASONS.get(error.errno or 0, fallback)
-    return UnavailableError(reason, f"cannot {action} {path}: {cause}")
-
-
-@contextmanager
-def reported(action: str, path: Path | str) -> Iterator[None]:
-    """Turn an OSError inside the block into UnavailableError."""
-    try:
-        yield
-    except OSError as error:
-        raise unavailable(error, action, path) from error
 
 
 def free_bytes(place: Path | int) -> int:
@@ -172,6 +137,11 @@ class SystemFile(_Descriptor):
                 raise unavailable(OSError(code, os.strerror(code)), "reserve space for", self._path)
         return True
 
+    def copy_into(self, descriptor: int, offset: int, size: int) -> bool:
+        """FICLONE where all of the file is wanted, else copy_file_range."""
+        with reported("copy", self._path):
+            return clone(self._descriptor, descriptor, offset, size)
+
     def identity(self) -> FileIdentity | None:
         """Device and inode from fstat."""
         with reported("look at", self._path):
@@ -267,6 +237,15 @@ class SystemFolder(_Descriptor):
         elif call(self._descriptor) != 0:
             code = ctypes.get_errno()
             raise unavailable(OSError(code, os.strerror(code)), "sync", self._path)
+
+    def hold(self, name: str, *, exclusive: bool, wait_seconds: float = 0.0) -> Held:
+        """openat and flock."""
+        path = self._path / _component(name)
+        with reported("lock", path):
+            held = hold(self._descriptor, name, exclusive=exclusive, wait_seconds=wait_seconds)
+        if held is None:
+            raise UnavailableError(Reason.LOCKED, f"{path} is held by another process")
+        return held
 
     def move(self, name: str, into: Folder, new_name: str) -> None:
         """renameat."""
@@ -393,6 +372,6 @@ def _component(name: str) -> str:
 
 
 __all__ = [
-    "FILE_MODE", "FOLDER_MODE", "SYSTEM_DISK", "Disk", "FileFigures", "FileIdentity", "Folder", "StoredFile",
-    "SystemDisk", "SystemFile", "SystemFolder", "create_file", "reported", "unavailable",
+    "FILE_MODE", "FOLDER_MODE", "SYSTEM_DISK", "Disk", "FileFigures", "FileIdentity", "Folder", "Held", "Holding",
+    "StoredFile", "SystemDisk", "SystemFile", "SystemFolder", "create_file", "reported", "unavailable",
 ]  # fmt: skip

@@ -69,6 +69,13 @@ class StoredFile(Protocol):
         """Return how many bytes the file system has left for an ordinary user, None where it does not say."""
         ...
 
+    def copy_into(self, descriptor: int, offset: int, size: int) -> bool:
+        """Make another, empty open file share or hold `size` bytes from `offset` without their passing through here.
+
+        False where that cannot be done: then nothing was written. What was copied nobody has checked.
+        """
+        ...
+
     def identity(self) -> FileIdentity | None:
         """Return the identity of the open file, None once its last name is gone."""
         ...
@@ -82,6 +89,14 @@ class StoredFile(Protocol):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
+
+
+class Held(Protocol):
+    """A lock that is held; its process' end gives it up too."""
+
+    def release(self) -> None:
+        """Give it up; a second call does nothing."""
+        ...
 
 
 class Folder(Protocol):
@@ -137,6 +152,13 @@ class Folder(Protocol):
 
     def sync_everything(self) -> None:
         """Return when whatever was written to the folder's file system would survive a power cut, other files too."""
+        ...
+
+    def hold(self, name: str, *, exclusive: bool, wait_seconds: float = 0.0) -> Held:
+        """Hold the lock file `name`, made if missing: alone, or with others who share it; LOCKED after the wait.
+
+        Where it cannot be made because nothing can be written, sharing needs no lock: nobody can hold it alone.
+        """
         ...
 
     def move(self, name: str, into: Folder, new_name: str) -> None:

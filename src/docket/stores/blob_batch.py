@@ -1,13 +1,12 @@
-"""Many contents put into a blob folder at once: written one by one, made durable together, then named.
+"""Many contents put into the pool at once: written one by one, made durable together, then named.
 
 Rules:
-1. What is written stands under a unique partial name in a folder of its own. Only `settle`, after everything was
-   synced, gives it its digest's name; it then syncs the names. A batch that dies before leaves partials alone.
+1. What is written stands in a folder of the taker's own: small contents in packs, large ones in files. Only `settle`
+   moves it into the pool, synced, under names that stand for it; it then syncs the names. A batch that dies before
+   leaves partials alone.
 2. A forked copy of the process may write through the same batch: its partials carry its process id, and what it
    hands back (`ack`) is plain bytes that `settled` takes in the process that began the batch.
-3. Contents that an earlier blob folder holds are not written again: they are linked from there, each read and
-   checked before its first further link. What cannot be linked (EMLINK, another file system) is copied, checked on
-   the way; what is damaged there is said to be, and is not used.
+3. What the pool holds is not written again.
 
 Which contents those are is the scanner's finding (`engines.observe`); what the batch is for, `stores.snapshots`'s.
 """
@@ -16,21 +15,23 @@ from __future__ import annotations
 
 import os
 import struct
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
-from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address, blob_parts
+from docket.formats.tree.pack import Row
 from docket.host.disk import Folder, StoredFile
-from docket.stores.blobs import is_intact, open_blob
+from docket.stores.packs import MAX_PACK_BYTES, PARTIAL_SUFFIX, PackWriter, pack_name, seal
 
-PARTIAL_SUFFIX = ".partial"
-_ACK = struct.Struct("<32sQQ")
-_FULL = frozenset((Reason.NO_SPACE, Reason.QUOTA_EXCEEDED, Reason.IO_ERROR, Reason.READ_ONLY))
-_UNLINKABLE = frozenset((Reason.TOO_MANY_LINKS, Reason.OTHER_FILE_SYSTEM, Reason.NOT_PERMITTED, Reason.WRITE_FAILED))
+PACKS = "packs"
+SYNCED_ONE_BY_ONE = 32
+_ACK = struct.Struct("<32sQQQQ")
+_Partial = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,33 +41,25 @@ class BatchLimits:
     max_file_bytes: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Linked:
-    """What became of contents that stood in an earlier folder: how many bytes are shared, which were not to be had."""
-
-    shared_bytes: int
-    lost: frozenset[str]
-
-
 class BlobBatch:
-    """Takes contents from the scanner; `partials` is the folder of what is not settled, `known` what need not be taken.
+    """Takes contents from the scanner; `known` are the digests (32 bytes each) that the pool holds already."""
 
-    `known` are digests (32 bytes each) that stand in an earlier store or in this one already.
-    """
-
-    def __init__(self, partials: Folder, limits: BatchLimits, known: frozenset[bytes] = frozenset()) -> None:
-        self._partials, self._limits, self._known = partials, limits, known
+    def __init__(self, limits: BatchLimits, known: frozenset[bytes] = frozenset()) -> None:
+        self._limits, self._known = limits, known
+        self._partials: Folder | None = None
         self._taken: set[bytes] = set()
-        self._count = 0
+        self._pid = self._count = 0
+        self._pack: tuple[int, PackWriter] | None = None
         self._file: StoredFile | None = None
+        self._written = 0
         self._ack = self._acks = b""
 
-    def forget(self, digests: Iterable[str]) -> None:
-        """Take these contents as not known: what was to be shared is not to be had."""
-        self._known -= {bytes.fromhex(digest) for digest in digests}
+    def write_to(self, partials: Folder) -> None:
+        """Write what is taken from now on into this folder, which the batch does not close."""
+        self._partials = partials
 
     def known(self, addresses: Iterable[Address]) -> list[Address]:
-        """Return those of `addresses` that stand in an earlier store."""
+        """Return those of `addresses` that the pool holds."""
         return [address for address in addresses if bytes.fromhex(address.sha256) in self._known]
 
     def holds(self, digest: bytes, size: int) -> bool:
@@ -78,33 +71,38 @@ class BlobBatch:
         return size <= self._limits.max_file_bytes
 
     def whole(self, data: bytes, digest: bytes) -> None:
-        """Take a content whose digest is known."""
+        """Take a small content whose digest is known: it goes into a pack."""
         self._ack = b""
         if digest in self._known or digest in self._taken:
             return
-        self._open()
-        self._append(data)
-        self.end(digest)
+        count, pack = self._open_pack()
+        offset = pack.add(digest, data)
+        self._taken.add(digest)
+        self._ack = _ACK.pack(digest, self._pid, count, offset, len(data))
 
     def piece(self, data: memoryview) -> None:
-        """Take the next bytes of a content that is being read."""
+        """Take the next bytes of a large content that is being read: it gets a file of its own."""
         if self._file is None:
-            self._open()
-        self._append(bytes(data))
+            self._ack, self._written = b"", 0
+            self._file = self._create()
+        self._file.append(bytes(data))
+        self._written += len(data)
 
     def end(self, digest: bytes) -> None:
         """The content begun is complete and has this digest."""
         self._shut()
+        if digest in self._known or digest in self._taken:
+            self._unlink()
+            return
         self._taken.add(digest)
-        self._ack = _ACK.pack(digest, os.getpid(), self._count)
+        self._ack = _ACK.pack(digest, self._pid, self._count, 0, self._written)
 
     def drop(self) -> None:
-        """What was begun is not a content; its partial goes with the folder."""
+        """What was begun is not a content."""
         self._ack = b""
         if self._file is not None:
             self._shut()
-            with suppress(DocketError):
-                self._partials.remove(_partial_name(os.getpid(), self._count))
+            self._unlink()
 
     def ack(self) -> bytes:
         """Return what `settle` must be given for the content taken last; empty where it was there already."""
@@ -114,42 +112,59 @@ class BlobBatch:
         """Keep in mind what a pass stands for, beside what an earlier one did."""
         self._acks += acks
 
-    def settle(self, blobs: Folder) -> int:
-        """Make what the pass stands for durable and name it in `blobs`; return how many bytes are new there.
+    def settle(self, contents: Folder) -> None:
+        """Make what the passes stand for durable and name it in the pool's folder.
 
-        UnavailableError where that does not succeed: then nothing of it counts.
+        UnavailableError where that does not succeed: then some of it may stand there, and nothing names it.
         """
-        rows = sorted((digest.hex(), pid, count) for digest, pid, count in _ACK.iter_unpack(self._acks))
+        packs: defaultdict[_Partial, list[Row]] = defaultdict(list)
+        files: list[tuple[str, _Partial]] = []
+        # Copies of the process that have taken equal bytes each tell of them; one is enough.
+        rows = {row[0]: row for row in _ACK.iter_unpack(self._acks)}
+        for digest, pid, count, offset, size in rows.values():
+            if offset:
+                packs[pid, count].append((digest, offset, size))
+            else:
+                files.append((digest.hex(), (pid, count)))
+        self.close()
+        if self._partials is not None and packs:
+            _settle_packs(self._partials, contents, packs)
+        if self._partials is not None and files:
+            _settle_files(self._partials, contents, sorted(files))
         if rows:
-            self._partials.sync_everything()
-        new_bytes = 0
-        for fan, members in groupby(rows, key=lambda row: blob_parts(row[0])[0]):
-            with blobs.folder(fan, create=True, durable=False) as inner:
-                new_bytes += sum(self._name(inner, *row) for row in members)
-        return new_bytes
+            contents.sync()
 
-    def _name(self, inner: Folder, digest: str, pid: int, count: int) -> int:
-        partial, rest = _partial_name(pid, count), blob_parts(digest)[1]
-        found = inner.look(rest)
-        if found is not None and found.is_file:
-            self._partials.remove(partial)  # two copies of the process have taken equal bytes
-            return 0
-        self._partials.move(partial, inner, rest)
-        settled = inner.look(rest)
-        return 0 if settled is None else settled.size_bytes
+    def close(self) -> None:
+        """Give back what is open; what is not settled stays a partial."""
+        pack, self._pack = self._pack, None
+        if pack is not None:
+            pack[1].close()
+        self._shut()
 
-    def _open(self) -> None:
-        while self._file is None:
+    def _open_pack(self) -> tuple[int, PackWriter]:
+        if self._pack is None or self._pid != os.getpid() or self._pack[1].length >= MAX_PACK_BYTES:
+            if self._pack is not None:
+                self._pack[1].close()
+            writer = PackWriter(self._create())
+            self._pack = self._count, writer
+        return self._pack
+
+    def _create(self) -> StoredFile:
+        if self._partials is None:
+            raise UnavailableError(Reason.WRITE_FAILED, "contents are given to a batch that takes none")
+        self._pid = os.getpid()
+        while True:
             self._count += 1
             try:
-                self._file = self._partials.create(_partial_name(os.getpid(), self._count))
+                return self._partials.create(_partial_name(self._pid, self._count))
             except UnavailableError as error:
                 if error.reason != Reason.ALREADY_EXISTS:
                     raise
 
-    def _append(self, data: bytes) -> None:
-        if self._file is not None:
-            self._file.append(data)
+    def _unlink(self) -> None:
+        if self._partials is not None:
+            with suppress(DocketError):
+                self._partials.remove(_partial_name(self._pid, self._count))
 
     def _shut(self) -> None:
         file, self._file = self._file, None
@@ -157,60 +172,32 @@ class BlobBatch:
             file.close()
 
 
-def link_earlier(wanted: Iterable[Address], earlier: Folder, blobs: Folder) -> Linked:
-    """Give the contents that stand in `earlier`, another store's folder, further names in `blobs`.
-
-    Nothing is durable yet when it returns: whoever publishes what names them syncs first. UnavailableError where
-    `blobs` cannot be written.
-    """
-    shared_bytes, lost = 0, set[str]()
-    ordered = sorted(wanted, key=lambda address: address.sha256)
-    for fan, members in groupby(ordered, key=lambda address: blob_parts(address.sha256)[0]):
-        addresses = list(members)
-        try:
-            source = earlier.folder(fan)
-        except UnavailableError:
-            lost.update(address.sha256 for address in addresses)
-            continue
-        with source, blobs.folder(fan, create=True, durable=False) as target:
-            for address in addresses:
-                if _share(address, source, target):
-                    shared_bytes += address.size
-                else:
-                    lost.add(address.sha256)
-    return Linked(shared_bytes=shared_bytes, lost=frozenset(lost))
+def _settle_packs(partials: Folder, contents: Folder, packs: dict[_Partial, list[Row]]) -> None:
+    with contents.folder(PACKS, create=True, durable=False) as place:
+        for partial, rows in packs.items():
+            name = _partial_name(*partial)
+            with partials.open(name, writable=True) as file:
+                seal(file, rows)
+            partials.move(name, place, pack_name())
+        place.sync()
 
 
-def _share(address: Address, source: Folder, target: Folder) -> bool:
-    rest = blob_parts(address.sha256)[1]
-    found = source.look(rest)
-    if found is None or not found.is_file or found.size_bytes != address.size:
-        return False
-    try:
-        # More than one name says that it was checked when it got its second.
-        if found.links == 1 and not is_intact(open_blob(source, rest, address)):
-            return False
-        source.link(rest, target, rest)
-    except UnavailableError as error:
-        if error.reason in _FULL:
-            raise
-        return error.reason == Reason.ALREADY_EXISTS or (error.reason in _UNLINKABLE and _copy(address, source, target))
-    return True
-
-
-def _copy(address: Address, source: Folder, target: Folder) -> bool:
-    rest = blob_parts(address.sha256)[1]
-    partial = f"{rest}{PARTIAL_SUFFIX}"
-    with open_blob(source, rest, address) as stream, target.create(partial) as file:
-        try:
-            for chunk in stream:
-                file.append(chunk)
-        except InvalidDocumentError:
-            target.remove(partial)
-            return False
-        file.sync()
-    target.replace(partial, rest)
-    return True
+def _settle_files(partials: Folder, contents: Folder, files: Sequence[tuple[str, _Partial]]) -> None:
+    few = len(files) <= SYNCED_ONE_BY_ONE
+    if few:
+        for _, partial in files:
+            with partials.open(_partial_name(*partial), writable=True) as file:
+                file.sync()
+    else:
+        partials.sync_everything()
+    for fan, members in groupby(files, key=lambda item: blob_parts(item[0])[0]):
+        with contents.folder(fan, create=True, durable=False) as inner:
+            for digest, partial in members:
+                partials.move(_partial_name(*partial), inner, blob_parts(digest)[1])
+            if few:
+                inner.sync()
+    if not few:
+        contents.sync_everything()
 
 
 def _partial_name(pid: int, count: int) -> str:

@@ -5,8 +5,11 @@ Rules:
 2. Nothing stands under an address but bytes of that digest and size: reading to the end proves it or raises.
 3. What was read counts only once the end was reached; up to then it may be anything.
 
-Implementations: `stores.blobs` (a folder), `stores.git_objects` (read only), the tests' memory twin. One suite holds
-them to this (tests/contracts/test_content_contract.py).
+A store may have `clone_into(address, descriptor) -> bool` too: it makes an empty open file share or hold a content
+without reading it here, or says False. What was cloned is checked by whoever asked, who reads the file back.
+
+Implementations: `stores.blobs` (a folder), `stores.pool` and `stores.git_objects` (read only), the tests' memory twin.
+One suite holds them to this (tests/contracts/test_content_contract.py).
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""The folders of content snapshots: `snapshots/<session>/manifest.json` and `blobs/<aa>/<rest>`.
+"""The folders of content snapshots: `snapshots/<session>/manifest.json`, which names contents in `snapshots/contents`.
 
 Rules (spec/snapshot.md, Where it stands):
 1. The manifest is published last, when everything it names is durable. A folder without one is no snapshot: it is
    being taken, or its taking was cut short, and it is never restored from.
-2. What an earlier snapshot of the project holds is shared with it by further names of the same files, so deleting a
-   session's folder takes nothing from another. Such snapshots are no independent backups of each other.
-3. Removing begins with the manifest, durably: what a removal that dies leaves is no snapshot either.
+2. Contents stand in the project's pool (`stores.pool`), which is locked for as long as a snapshot is taken or read.
+   Snapshots taken before there was one have a folder `blobs` of their own, and are read from both.
+3. Removing begins with the manifest, durably, and takes no content: a sweep does (`stores.sweeping`). So deleting a
+   session's folder by hand takes nothing from another.
 4. Folders are 0700 and files 0600, and no name in them is followed if it is a link.
 
 It decides neither what goes into a snapshot (engines.snapshot) nor which are removed (rules.tree.pruning).
@@ -13,7 +14,7 @@ It decides neither what goes into a snapshot (engines.snapshot) nor which are re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from enum import StrEnum
@@ -24,12 +25,14 @@ from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
 from docket.formats.tree.manifest import Manifest, SnapshotLimits, decode_manifest
+from docket.formats.tree.marks import Named, named_contents
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
 from docket.host.durable import publish
 from docket.host.locks import is_held
-from docket.stores.blob_batch import BatchLimits, BlobBatch, Linked, link_earlier
+from docket.stores.blob_batch import BatchLimits, BlobBatch
 from docket.stores.blobs import BlobFolder, is_intact
 from docket.stores.layout import SNAPSHOTS, Layout
+from docket.stores.pool import CONTENTS, LOCK, SHARED_WAIT_SECONDS, EitherContents, Pool, create_pool, open_pool
 from docket.stores.receipts import SESSION_ID
 from docket.stores.unfinished import lock_path, names_in
 
@@ -47,121 +50,107 @@ class SnapshotState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFolder:
-    """A session's folder: its state, when its manifest was written, and its files' (inode, size)."""
+    """A session's folder: its state, when its manifest was written, and its own files' (inode, size).
+
+    `has_own_contents` is whether it was taken before there was a pool.
+    """
 
     session_id: str
     path: Path
     state: SnapshotState
     written_ns: int | None
     inodes: frozenset[tuple[int, int]] = frozenset()
+    has_own_contents: bool = False
 
 
 class SnapshotDraft:
     """A snapshot being taken; `batch` takes contents from the scanner. Close it, whatever has become of it."""
 
-    def __init__(self, session: Folder, earlier: Folder | None, limits: SnapshotLimits) -> None:
-        """Make its folders in the empty folder `session`; both folders given are the draft's from now on."""
-        self._session, self._earlier = session, earlier
-        with ExitStack() as undo:
-            self._blobs = undo.enter_context(session.folder(BLOBS, create=True))
-            self._partials = undo.enter_context(session.folder(PARTIALS, create=True))
-            known: frozenset[bytes] = frozenset()
-            if earlier is not None:
-                # Not closed through the store: the folder goes with the draft.
-                known = frozenset(bytes.fromhex(digest) for digest in BlobFolder(earlier).digests())
-            self.batch = BlobBatch(self._partials, BatchLimits(max_file_bytes=limits.max_file_bytes), known)
-            undo.pop_all()
+    def __init__(self, snapshots: Folder, session: Folder, pool: Pool, limits: SnapshotLimits) -> None:
+        """Begin in the empty folder `session` of `snapshots`; all that is given is the draft's from now on."""
+        self._snapshots, self._session, self._pool = snapshots, session, pool
+        self._partials: Folder | None = None
+        self.batch = BlobBatch(BatchLimits(max_file_bytes=limits.max_file_bytes), pool.known())
 
     @property
     def path(self) -> Path:
         """The session's folder."""
         return self._session.path
 
-    def link(self, wanted: Iterable[Address]) -> Linked:
-        """Share what the earlier snapshot holds of `wanted`; what turns out not to be had there is forgotten."""
-        known = self.batch.known(wanted)
-        if self._earlier is None or not known:
-            return Linked(shared_bytes=0, lost=frozenset())
-        linked = link_earlier(known, self._earlier, self._blobs)
-        self.batch.forget(linked.lost)
-        return linked
+    def prepare(self) -> None:
+        """Make ready for a pass that hands over contents; without one, nothing but the manifest is written."""
+        if self._partials is None:
+            self._partials = self._session.folder(PARTIALS, create=True, durable=False)
+            self.batch.write_to(self._partials)
 
     def publish(self, manifest: bytes) -> None:
         """Make everything durable and then the manifest; UnavailableError leaves no snapshot."""
-        self.batch.settle(self._blobs)
-        _empty(self._partials)
-        self._session.remove_folder(PARTIALS)
-        self._session.sync_everything()
+        self.batch.settle(self._pool.contents)
+        if self._partials is not None:
+            _empty(self._partials)
+            self._session.remove_folder(PARTIALS)
         publish(self._session, MANIFEST, manifest, overwrite=False)
+        self._snapshots.sync()
 
     def close(self) -> None:
-        """Give the folders back."""
-        for folder in (self._partials, self._blobs, self._earlier, self._session):
+        """Give the folders back, and the lock last."""
+        with suppress(DocketError):
+            self.batch.close()
+        for folder in (self._partials, self._session, self._snapshots):
             if folder is not None:
                 with suppress(DocketError):
                     folder.close()
+        self._pool.close()
 
 
 def begin_snapshot(
     layout: Layout, session_id: str, limits: SnapshotLimits, *, disk: Disk = SYSTEM_DISK
 ) -> SnapshotDraft:
-    """Make the session's folder (ALREADY_EXISTS) and find the newest snapshot of the project, to share with."""
-    with ExitStack() as held:
-        state = held.enter_context(disk.folder(layout.state, create=True))
-        snapshots = held.enter_context(state.folder(SNAPSHOTS, create=True))
+    """Make the session's folder (ALREADY_EXISTS) and lock the project's pool, to share it with others who take one.
+
+    UnavailableError(LOCKED) where a sweep holds the pool for too long.
+    """
+    with ExitStack() as undo:
+        state = disk.folder(layout.state, create=True)
+        with state:
+            snapshots = undo.enter_context(state.folder(SNAPSHOTS, create=True))
         snapshots.make_private()
+        pool = undo.enter_context(create_pool(snapshots, wait_seconds=SHARED_WAIT_SECONDS))
         if snapshots.identity(session_id) is not None:
             raise UnavailableError(Reason.ALREADY_EXISTS, f"{snapshots.path / session_id} exists already")
-        with ExitStack() as undo:
-            undo.callback(_take_back, snapshots, session_id)
-            earlier = _newest(snapshots)
-            if earlier is not None:
-                undo.enter_context(earlier)
-            session = undo.enter_context(snapshots.folder(session_id, create=True))
-            draft = SnapshotDraft(session, earlier, limits)
-            undo.pop_all()
-        return draft
+        undo.callback(_take_back, layout.state / SNAPSHOTS, session_id, disk)
+        session = undo.enter_context(snapshots.folder(session_id, create=True, durable=False))
+        draft = SnapshotDraft(snapshots, session, pool, limits)
+        undo.pop_all()
+    return draft
 
 
-def _take_back(snapshots: Folder, name: str) -> None:
+def _take_back(snapshots: Path, name: str, disk: Disk) -> None:
     """Remove a folder that was just begun; what cannot be removed is no snapshot, and a later prune finds it."""
-    with suppress(DocketError):
-        with snapshots.folder(name) as session:
-            _empty(session)
-        snapshots.remove_folder(name)
-
-
-def _newest(snapshots: Folder) -> Folder | None:
-    """Open the blobs of the newest complete snapshot."""
-    written: list[tuple[int, str]] = []
-    for name in snapshots.names():
-        with suppress(UnavailableError), snapshots.folder(name) as session:
-            found = session.look(MANIFEST)
-            if found is not None and found.is_file:
-                written.append((found.mtime_ns, name))
-    for _, name in sorted(written, reverse=True):
-        with suppress(UnavailableError), snapshots.folder(name) as session:
-            return session.folder(BLOBS)
-    return None
+    with suppress(DocketError), disk.folder(snapshots) as folder:
+        folder.remove_folder(name)
 
 
 class Snapshot:
     """A complete snapshot, opened for reading: its manifest, the digest of that, and the store of its contents."""
 
-    def __init__(self, manifest: Manifest, contents: BlobFolder, path: Path, manifest_sha256: Digest) -> None:
+    def __init__(self, manifest: Manifest, contents: EitherContents, path: Path, manifest_sha256: Digest) -> None:
         self.manifest, self.contents, self.path = manifest, contents, path
         self.manifest_sha256 = manifest_sha256
 
-    def damaged(self) -> Iterator[Address]:
-        """Yield each content that is missing or not what its address says, reading all of them."""
+    def damaged(self, intact: set[Address] | None = None) -> Iterator[tuple[Address, bool]]:
+        """Yield each content with whether it is missing or not what its address says, reading all of them.
+
+        What `intact` holds is not read again, and what is found to be so is put into it.
+        """
         for address in self.manifest.addresses():
-            try:
-                stream = self.contents.open(address)
-            except UnavailableError:
-                yield address
-                continue
-            if not is_intact(stream):
-                yield address
+            is_whole = intact is not None and address in intact
+            if not is_whole:
+                with suppress(UnavailableError):
+                    is_whole = is_intact(self.contents.open(address))
+            if is_whole and intact is not None:
+                intact.add(address)
+            yield address, not is_whole
 
     def close(self) -> None:
         """Give the store back."""
@@ -169,17 +158,47 @@ class Snapshot:
 
 
 def open_snapshot(path: Path, *, disk: Disk = SYSTEM_DISK) -> Snapshot:
-    """Open the snapshot in a session's folder.
+    """Open the snapshot in a session's folder; until it is closed no sweep takes what it names.
 
-    UnavailableError where it is none (NOT_FOUND: no manifest) or cannot be read; InvalidDocumentError where its
-    manifest is not one.
+    UnavailableError where it is none (NOT_FOUND: no manifest) or cannot be read, or a sweep holds the pool for too long
+    (LOCKED); InvalidDocumentError where its manifest is not one.
     """
-    with ExitStack() as undo:
-        session = undo.enter_context(disk.folder(path))
-        with session.open(MANIFEST) as file:
-            document = file.read(0, file.size())
+    with ExitStack() as undo, disk.folder(path.parent) as snapshots, snapshots.folder(path.name) as session:
+        pool = open_pool(snapshots, wait_seconds=SHARED_WAIT_SECONDS)
+        if pool is not None:
+            undo.enter_context(pool)
+        document = _read_manifest(session)
         manifest = decode_manifest(document)
-        return Snapshot(manifest, BlobFolder(session.folder(BLOBS)), path, sha256(document))
+        own = None if session.identity(BLOBS) is None else BlobFolder(session.folder(BLOBS))
+        undo.pop_all()
+        return Snapshot(manifest, EitherContents(own, pool), path, sha256(document))
+
+
+def named_by(path: Path, *, disk: Disk = SYSTEM_DISK) -> Named:
+    """Return what the manifest in a session's folder names.
+
+    UnavailableError where it cannot be read; InvalidDocumentError where it is none.
+    """
+    with disk.folder(path) as session:
+        return named_contents(_read_manifest(session))
+
+
+def _read_manifest(session: Folder) -> bytes:
+    with session.open(MANIFEST) as file:
+        return file.read(0, file.size())
+
+
+def manifest_folders(snapshots: Folder) -> Iterator[str]:
+    """Yield each name in the folder of snapshots that holds a manifest, a session's or not.
+
+    UnavailableError where that cannot be told of a name.
+    """
+    for name in snapshots.names():
+        found = snapshots.look(name)
+        if name != CONTENTS and found is not None and found.is_folder:
+            with snapshots.folder(name) as session:
+                if session.look(MANIFEST) is not None:
+                    yield name
 
 
 def snapshot_path(layout: Layout, session_id: str) -> Path:
@@ -193,7 +212,7 @@ def snapshot_folders(
     """Return every session's folder, the newest last; one without a manifest whose run lives is being taken."""
     found = []
     for name in names_in(layout.state / SNAPSHOTS, disk):
-        if not SESSION_ID.fullmatch(name):
+        if name in (CONTENTS, LOCK) or not SESSION_ID.fullmatch(name):
             continue
         path = snapshot_path(layout, name)
         with suppress(UnavailableError), disk.folder(path) as session:
@@ -203,8 +222,16 @@ def snapshot_folders(
                 live = held(lock_path(layout, name))
                 state = SnapshotState.BEING_TAKEN if live else SnapshotState.INTERRUPTED
             written_ns = None if written is None else written.mtime_ns
-            inodes = frozenset(_inodes(session, 0))
-            found.append(SnapshotFolder(session_id=name, path=path, state=state, written_ns=written_ns, inodes=inodes))
+            found.append(
+                SnapshotFolder(
+                    session_id=name,
+                    path=path,
+                    state=state,
+                    written_ns=written_ns,
+                    inodes=frozenset(_inodes(session, 0)),
+                    has_own_contents=session.identity(BLOBS) is not None,
+                )
+            )
     return tuple(sorted(found, key=lambda item: (item.written_ns or 0, item.session_id)))
 
 

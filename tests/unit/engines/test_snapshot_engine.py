@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import stat
 import subprocess
 import threading
@@ -15,6 +17,7 @@ from docket.engines.snapshot import SnapshotRefused, SnapshotTaken
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.tree.address import Address
 from docket.formats.tree.manifest import SnapshotLimits, decode_manifest
 from docket.formats.tree.surface import Surface
 from docket.stores import blob_batch
@@ -112,12 +115,29 @@ def test_equal_contents_are_one_blob_private_to_their_owner(lab):
         write(lab, name, b"the same")
     taken = lab.take(ONE)
     assert (taken.files, taken.bytes_watched, taken.bytes_stored) == (3, 24, 8)
-    blobs = [path for path in (taken.path / "blobs").rglob("*") if path.is_file()]
-    assert len(blobs) == 1
-    for path in (*blobs, taken.path / "manifest.json"):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    for path in (taken.path, taken.path / "blobs", blobs[0].parent):
-        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    assert list(lab.pooled().values()) == [b"the same"]
+    for path in (lab.state / "snapshots").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+    assert [path.name for path in taken.path.iterdir()] == ["manifest.json"]
+
+
+def test_small_contents_are_packed_and_large_ones_stand_alone(lab):
+    small, large = os.urandom(256 * 1024 - 1), os.urandom(256 * 1024)
+    for name, data in (("empty", b""), ("one", b"1"), ("block", b"b" * 512), ("small", small), ("large", large)):
+        write(lab, name, data)
+    lab.take(ONE)
+    contents = lab.state / "snapshots" / "contents"
+    (pack,) = (contents / "packs").iterdir()
+    done = subprocess.run(["tar", "-tf", pack], check=True, capture_output=True, text=True)
+    sha = {hashlib.sha256(data).hexdigest() for data in (b"", b"1", b"b" * 512, small)}
+    assert {*done.stdout.split()} == {f"{digest[:2]}/{digest[2:]}" for digest in sha} | {"index", "docket-pack"}
+    alone = [path for path in contents.rglob("*") if path.is_file() and path.suffix != ".tar"]
+    assert [path.parent.name + path.name for path in alone] == [hashlib.sha256(large).hexdigest()]
+    snapshot = open_snapshot(snapshot_path(lab.layout, ONE))
+    for data in (b"", b"1", b"b" * 512, small, large):
+        with snapshot.contents.open(Address.of(data)) as stream:
+            assert b"".join(stream) == data
+    snapshot.close()
 
 
 @pytest.mark.parametrize(
@@ -151,7 +171,7 @@ def test_a_disk_without_room_refuses_with_both_numbers(lab):
     refused = lab.take(ONE, free=lambda _: 64 * 1024 * 1024 + 999)
     assert isinstance(refused, SnapshotRefused)
     assert (refused.reason, refused.needed, refused.allowed) == (Reason.NO_SPACE, 1000, 999)
-    assert list((lab.state / "snapshots").iterdir()) == []
+    assert {path.name for path in (lab.state / "snapshots").iterdir()} == {"contents", "lock"}
 
 
 def test_a_file_beyond_the_limit_is_not_covered_and_named(lab):
@@ -182,8 +202,7 @@ def test_an_unchanged_tree_is_not_read_again_and_shares_its_contents(lab, monkey
     lab.take(THREE)
     assert len(reads) == known
     assert lab.judge(THREE) == 2
-    blobs = [path for path in (lab.state / "snapshots" / THREE / "blobs").rglob("*") if path.is_file()]
-    assert {path.stat().st_nlink for path in blobs} == {3}
+    assert sorted(lab.pooled().values()) == [b"a", b"b/c"]
 
 
 def test_deleting_any_session_takes_nothing_from_another(lab):
@@ -197,49 +216,78 @@ def test_deleting_any_session_takes_nothing_from_another(lab):
     assert lab.judge(THREE) == 2
 
 
-@pytest.mark.parametrize(
-    "spoil", [b"bad", b"", None, b"longer than it was"], ids=["same size", "empty", "gone", "longer"]
-)
-def test_damage_in_an_earlier_snapshot_is_not_shared(lab, spoil):
+@pytest.mark.parametrize("spoil", [b"", b"\0" * 4096, None], ids=["empty", "no pack", "gone"])
+def test_what_is_seen_to_be_damaged_is_taken_anew(lab, spoil):
     write(lab, "a", b"abc")
-    write(lab, "b", b"other")
-    taken = lab.take(ONE)
-    digest = entry(lab, ONE, "a")["blob"]
-    blob = taken.path / "blobs" / digest
-    blob.unlink() if spoil is None else blob.write_bytes(spoil)
-    second = lab.take(TWO)
-    assert isinstance(second, SnapshotTaken)
-    assert lab.judge(TWO) == 2
-    assert second.bytes_shared == len(b"other")
-
-
-def test_files_that_may_have_no_further_name_are_copied(lab, monkeypatch):
-    write(lab, "a", b"abc")
+    write(lab, "large", b"0" * 300_000)
     lab.take(ONE)
-
-    def refuse(*_arguments, **_options):
-        raise OSError(31, "too many links")
-
-    monkeypatch.setattr(os, "link", refuse)
-    # The manifest is published by a link too where the file system has them.
-    monkeypatch.setattr("docket.host.disk.SystemFolder.claim", lambda self, name, new: self.replace(name, new))
-    lab.take(TWO)
-    assert lab.judge(TWO) == 1
-    assert (lab.state / "snapshots" / TWO / "blobs" / entry(lab, TWO, "a")["blob"]).stat().st_nlink == 1
-
-
-def test_a_link_in_the_place_of_a_blob_folder_is_not_followed(lab, tmp_path):
-    write(lab, "a", b"abc")
-    taken = lab.take(ONE)
-    fan = taken.path / "blobs" / entry(lab, ONE, "a")["blob"][:2]
-    elsewhere = tmp_path / "elsewhere"
-    fan.rename(elsewhere)
-    fan.symlink_to(elsewhere)
-    snapshot = open_snapshot(taken.path)
-    assert [address.size for address in snapshot.damaged()] == [3]
+    contents = lab.state / "snapshots" / "contents"
+    for path in [path for path in contents.rglob("*") if path.is_file()]:
+        if path.suffix == ".tar" and spoil is not None:
+            path.write_bytes(spoil)
+        else:
+            path.unlink()
+    snapshot = open_snapshot(snapshot_path(lab.layout, ONE))
+    assert [lost for _, lost in snapshot.damaged()] == [True, True]
     snapshot.close()
-    assert lab.take(TWO).bytes_shared == 0
-    assert lab.judge(TWO) == 1
+    second = lab.take(TWO)
+    assert second.bytes_shared == 0
+    snapshot = open_snapshot(snapshot_path(lab.layout, ONE))
+    assert [lost for _, lost in snapshot.damaged()] == [False, False]
+    snapshot.close()
+
+
+def test_damage_within_a_content_is_found_by_reading_it(lab):
+    write(lab, "a", b"abc")
+    write(lab, "large", b"0" * 300_000)
+    lab.take(ONE)
+    for path in [path for path in (lab.state / "snapshots" / "contents").rglob("*") if path.is_file()]:
+        data = path.read_bytes()
+        path.write_bytes(data.replace(b"abc", b"abd") if path.suffix == ".tar" else b"1" + data[1:])
+    snapshot = open_snapshot(snapshot_path(lab.layout, ONE))
+    assert [lost for _, lost in snapshot.damaged()] == [True, True]
+    snapshot.close()
+
+
+@pytest.mark.parametrize("folder", ["packs", "fan"])
+def test_a_link_in_the_place_of_a_folder_of_contents_is_not_followed(lab, tmp_path, folder):
+    large = b"0" * 300_000
+    write(lab, "a", b"abc")
+    write(lab, "large", large)
+    lab.take(ONE)
+    name = folder if folder == "packs" else hashlib.sha256(large).hexdigest()[:2]
+    place, elsewhere = lab.state / "snapshots" / "contents" / name, tmp_path / "elsewhere"
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+    snapshot = open_snapshot(snapshot_path(lab.layout, ONE))
+    assert [address.size for address, lost in snapshot.damaged() if lost] == [3 if folder == "packs" else 300_000]
+    snapshot.close()
+    with pytest.raises(UnavailableError) as caught:
+        lab.take(TWO)
+    assert caught.value.reason == Reason.IS_A_SYMLINK
+    assert not lab.is_complete(TWO)
+
+
+def by_hand(lab, session, data):
+    """A snapshot as they were before there was a pool: a folder of its own contents."""
+    lab.take(session)
+    place = lab.state / "snapshots" / session / "blobs" / Address.of(data).sha256[:2]
+    place.mkdir(parents=True)
+    (place / Address.of(data).sha256[2:]).write_bytes(data)
+    shutil.rmtree(lab.state / "snapshots" / "contents")
+
+
+def test_a_snapshot_with_contents_of_its_own_is_read_with_a_pool_and_without(lab):
+    write(lab, "a", b"abc")
+    by_hand(lab, ONE, b"abc")
+    for _ in range(2):
+        snapshot = open_snapshot(snapshot_path(lab.layout, ONE))
+        assert snapshot.contents.has(Address.of(b"abc"))
+        assert [lost for _, lost in snapshot.damaged()] == [False]
+        snapshot.close()
+        write(lab, "b", b"new")
+        assert isinstance(lab.take(TWO), SnapshotTaken)
+        remove_snapshot(snapshot_path(lab.layout, TWO))
 
 
 def test_a_file_that_changes_while_it_is_read_is_kept_whole_or_not_at_all(lab):
@@ -323,7 +371,7 @@ def test_what_was_cut_short_is_found(lab):
     with pytest.raises(UnavailableError):
         open_snapshot(lab.state / "snapshots" / TWO)
     remove_snapshot(lab.state / "snapshots" / TWO)
-    assert {path.name for path in (lab.state / "snapshots").iterdir()} == {ONE, "a note"}
+    assert {path.name for path in (lab.state / "snapshots").iterdir()} == {ONE, "a note", "contents", "lock"}
 
 
 def test_the_manifest_reads_back_as_it_was_written(lab):

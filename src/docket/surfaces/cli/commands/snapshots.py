@@ -186,7 +186,7 @@ def _check(item: SnapshotFolder) -> dict[str, object]:
     except DocketError as error:
         return told | {"reason": error.reason, "detail": error.detail}
     try:
-        damaged = [address.sha256 for address in snapshot.damaged()]
+        damaged = [address.sha256 for address, is_lost in snapshot.damaged() if is_lost]
         lost = frozenset(damaged)
         files = [str(entry.path) for entry in snapshot.manifest.files if entry.content.sha256 in lost]
     finally:

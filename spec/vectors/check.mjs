@@ -1,54 +1,17 @@
-// Checks the vectors beside this file with an implementation of its own: canonical form, chain and tree.
-// Usage: node check.mjs [FOLDER]; prints one line a file, exit 1 at the first vector that disagrees.
+// Checks the vectors beside this file with an implementation of its own: canonical form, chain and tree, and the
+// manifests, plans and records of restores (documents.mjs).
+// Usage: node check.mjs [FOLDER]; prints one line a subject, exit 1 at the first vector that disagrees.
 import { createHash } from "node:crypto";
-import { readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { canonical, decode } from "./canonical.mjs";
+import { Broken, READERS } from "./documents.mjs";
 
 const folder = process.argv[2] ?? import.meta.dirname ?? new URL(".", import.meta.url).pathname;
 const load = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
 const sha256 = (...parts) => parts.reduce((hash, part) => hash.update(part), createHash("sha256"));
 const hex = (...parts) => sha256(...parts).digest("hex");
 const raw = (...parts) => sha256(...parts).digest();
-
-const SHORT = { 8: "\\b", 9: "\\t", 10: "\\n", 12: "\\f", 13: "\\r", 34: '\\"', 92: "\\\\" };
-const MAX_DEPTH = 64;
-
-function quote(text) {
-  let out = '"';
-  for (const character of text) {
-    const point = character.codePointAt(0);
-    if (point >= 0xd800 && point <= 0xdfff) throw new Error("lone surrogate");
-    out += SHORT[point] ?? (point < 32 ? `\\u${point.toString(16).padStart(4, "0")}` : character);
-  }
-  return `${out}"`;
-}
-
-function byCodePoint(left, right) {
-  const a = Array.from(left, (c) => c.codePointAt(0));
-  const b = Array.from(right, (c) => c.codePointAt(0));
-  for (let i = 0; i < Math.min(a.length, b.length); i += 1) if (a[i] !== b[i]) return a[i] - b[i];
-  return a.length - b.length;
-}
-
-export function canonical(value, depth = 1) {
-  if (value === null || typeof value === "boolean") return String(value);
-  if (typeof value === "string") return quote(value);
-  if (typeof value === "number") {
-    if (!Number.isSafeInteger(value)) throw new Error("not an integer within the range");
-    return Object.is(value, -0) ? "0" : String(value);
-  }
-  if (depth > MAX_DEPTH) throw new Error("too deep");
-  if (Array.isArray(value)) return `[${value.map((member) => canonical(member, depth + 1)).join(",")}]`;
-  const keys = Object.keys(value).sort(byCodePoint);
-  return `{${keys.map((key) => `${quote(key)}:${canonical(value[key], depth + 1)}`).join(",")}}`;
-}
-
-export function decode(bytes) {
-  const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  const value = JSON.parse(text);
-  if (!Buffer.from(canonical(value)).equals(Buffer.from(bytes))) throw new Error("not canonical");
-  return value;
-}
 
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 const isDigest = (value) => typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
@@ -150,10 +113,39 @@ function checkMerkle({ event_hashes: hashes, roots, paths }) {
   return roots.length + paths.length;
 }
 
+function sameFigures(left, right) {
+  const names = Object.keys(left);
+  return names.length === Object.keys(right).length && names.every((name) => left[name] === right[name]);
+}
+
+function checkDocuments(subject) {
+  const names = readdirSync(join(folder, subject)).filter((name) => name.endsWith(".json")).sort();
+  for (const name of names) {
+    const { accepted, refused } = load(join(subject, name));
+    const bytes = bytesOf(accepted);
+    expect(hex(bytes) === accepted.sha256, `${subject}/${name}`);
+    expect(sameFigures(READERS[subject](bytes), accepted.figures), `${subject}/${name}`);
+    if (refused === undefined) continue;
+    let broken = null;
+    try {
+      READERS[subject](bytesOf(refused));
+    } catch (error) {
+      if (!(error instanceof Broken)) throw error;
+      broken = error.rule;
+    }
+    expect(broken === refused.rule, `${subject}/${name}: ${broken} instead of ${refused.rule}`);
+  }
+  return names.length;
+}
+
 for (const [name, check] of [
   ["canonical.json", checkCanonical],
   ["ledger.json", checkLedger],
   ["merkle.json", checkMerkle],
 ]) {
   console.log(`${name}: ${check(load(name))} vectors hold`);
+}
+
+for (const subject of Object.keys(READERS).filter((name) => existsSync(join(folder, name)))) {
+  console.log(`${subject}/: ${checkDocuments(subject)} vectors hold`);
 }

@@ -34,15 +34,14 @@ def shared_mounts(base: Path, shared: tuple[RelPath, ...]) -> tuple[BindMount, .
     return tuple(BindMount(source=place, target=place) for place in places)
 
 
-def show_at_base(request: StageRequest, root: Path) -> StageMount | None:
-    """Mount the directory `root` over the base's path; None where the system does not allow it.
+def show_at_base(request: StageRequest, root: Path) -> StageMount | MountRefused:
+    """Mount the directory `root` over the base's path, or say why the system does not allow it.
 
-    What is shared must stand in `root` as something to mount over: a directory, or a file for a file.
+    What is shared must stand in `root` as something to mount over: a directory for a directory, else a file.
     """
     base = os.fsencode(request.base)
     over = BindMount(source=os.fsencode(root), target=base)
-    made = make_mounts(MountPlan(mounts=(over, *shared_mounts(request.base, request.shared))), base)
-    return made if isinstance(made, StageMount) else None
+    return make_mounts(MountPlan(mounts=(over, *shared_mounts(request.base, request.shared))), base)
 
 
 def mounted_or_raise(made: StageMount | MountRefused) -> StageMount:

@@ -3,7 +3,8 @@
 Rules:
 1. The stage is made by a plan through `engines.apply`, in disposable mode: content is compared with its digest as it
    is written, so a base that changed meanwhile makes no stage.
-2. A shared path is a link in the stage to the base's own.
+2. The copy is shown at the base's own path where the system allows that, with what is shared mounted over it; else it
+   is seen where it lies, and a shared path is a link in it to the base's own.
 3. Nothing tells what changed: the whole stage is walked.
 """
 
@@ -12,22 +13,28 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.apply import ContentReader, Options, apply, open_tree
+from docket.engines.transaction.backends.base_path import show_at_base, view_here
 from docket.engines.transaction.backends.interface import BackendName, Probe, Stage, StageRequest, Usable, View
 from docket.errors import UnavailableError
+from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.tree.address import Address
 from docket.formats.tree.plan import Outcome, StepStatus, plan_of
-from docket.formats.tree.steps import ABSENT, MakeSymlink, Step
+from docket.formats.tree.steps import ABSENT, MakeDirectory, MakeSymlink, Step, WriteFile
 from docket.host.clearing import remove_tree
-from docket.host.disk import reported
+from docket.host.disk_errors import reported
+from docket.host.stage_mount import MountRefused, StageMount
 from docket.rules.workspace.changes import staged_part
 from docket.rules.workspace.stage_plan import stage_steps
 from docket.stores.workspace.tree_contents import TreeContents
 
 STAGE = "stage"
+_EMPTY = Address(sha256(b""), 0)
 
 
 class CopyBackend:
@@ -38,24 +45,31 @@ class CopyBackend:
         """`copy`."""
         return BackendName.COPY
 
-    def probe(self, base: Path, state: Path) -> Probe:  # noqa: ARG002 - the contract's signature
+    def probe(self, base: Path, state: Path) -> Probe:
         """A copy can always be made; whether it fits is measured by whoever asks for it."""
-        return Usable(View.STAGE)
+        view = view_here(base, state)
+        return Usable(View.STAGE if isinstance(view, MountRefused) else view)
 
     def materialise(self, request: StageRequest) -> Stage:
         """Make the copy; UnavailableError (CHANGED_WHILE_READ where the base moved), with nothing of it left."""
         stage = self._stage(request.folder)
         try:
+            # Where nothing is shared, whether it can be shown at the base's path is seen when it is.
+            view = view_here(request.base, request.folder) if request.shared else View.BASE_PATH
             with reported("make", stage.root):
                 stage.root.mkdir(mode=0o700)
-            with TreeContents(os.fsencode(request.base), request.listing.entries) as contents:
-                fill_stage(stage.root, stage_plan(request), contents)
+            with self.contents(request) as contents:
+                fill_stage(stage.root, stage_plan(request, is_mounted=view is View.BASE_PATH), contents)
             with reported("set the permissions of", stage.root):
                 stage.root.chmod(stat.S_IMODE(request.base.stat().st_mode) | 0o700)
+            return stage if isinstance(view, MountRefused) else _shown(request, stage)
         except BaseException:
             self.discard(stage)
             raise
-        return stage
+
+    def contents(self, request: StageRequest) -> TreeContents:
+        """Return the base's contents as the stage takes them."""
+        return TreeContents(os.fsencode(request.base), request.listing.entries)
 
     def attach(self, request: StageRequest) -> Stage:
         """Return the stage as it stands; UnavailableError where it is gone."""
@@ -70,18 +84,37 @@ class CopyBackend:
 
     def discard(self, stage: Stage) -> None:
         """Remove the copy."""
-        with reported("remove", stage.folder / STAGE):
-            remove_tree(stage.folder / STAGE)
+        stage.close()
+        remove_tree(stage.folder / STAGE)
 
     def _stage(self, folder: Path) -> Stage:
         return Stage(backend=self.name, root=folder / STAGE, folder=folder, view=View.STAGE)
 
 
-def stage_plan(request: StageRequest) -> tuple[Step, ...]:
-    """Return the steps of a stage in a directory of its own: what is staged, and a link for each shared path."""
+def _shown(request: StageRequest, stage: Stage) -> Stage:
+    made = show_at_base(request, stage.root)
+    if isinstance(made, StageMount):
+        return replace(stage, view=View.BASE_PATH, mount=made)
+    if request.shared:
+        raise UnavailableError(made.reason, made.detail)
+    return stage
+
+
+def stage_plan(request: StageRequest, *, is_mounted: bool) -> tuple[Step, ...]:
+    """Return the steps of a stage in a directory of its own: what is staged, and what stands for each shared path."""
     base = os.fsencode(request.base)
-    links = (MakeSymlink(path=path, precondition=ABSENT, target=base + b"/" + path.raw) for path in request.shared)
-    return (*stage_steps(staged_part(request.listing)), *links)
+    shared = (_to_mount_over(base, path) if is_mounted else _link_to(base, path) for path in request.shared)
+    return (*stage_steps(staged_part(request.listing)), *shared)
+
+
+def _link_to(base: bytes, path: RelPath) -> Step:
+    return MakeSymlink(path=path, precondition=ABSENT, target=base + b"/" + path.raw)
+
+
+def _to_mount_over(base: bytes, path: RelPath) -> Step:
+    if os.path.isdir(base + b"/" + path.raw):  # noqa: PTH112 - a path of bytes
+        return MakeDirectory(path=path, precondition=ABSENT, mode=0o700)
+    return WriteFile(path=path, precondition=ABSENT, content=_EMPTY, mode=0o600)
 
 
 def fill_stage(root: Path, steps: Iterable[Step], contents: ContentReader) -> None:

@@ -1,0 +1,55 @@
+"""The reflink backend: a stage that is a copy whose files share their bytes with the base's until one is written.
+
+Rules:
+1. It is made, shown, walked and removed as a copy is (`backends.copy`); what differs is how a file gets its bytes.
+2. What was shared is read back and compared with its digest, as a copy is.
+3. A file that cannot be shared (one with holes, one on another file system) is copied.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from docket.engines.transaction.backends.copy import CopyBackend
+from docket.engines.transaction.backends.interface import BackendName, Probe, Refused, StageRequest
+from docket.formats.reason import Reason
+from docket.formats.tree.address import Address
+from docket.host.cloning import cannot_share, share
+from docket.stores.workspace.tree_contents import TreeContents
+
+
+class ReflinkBackend(CopyBackend):
+    """See the module."""
+
+    @property
+    def name(self) -> BackendName:
+        """`reflink`."""
+        return BackendName.REFLINK
+
+    def probe(self, base: Path, state: Path) -> Probe:
+        """Share the bytes of a file of the base with one below `state` that has no name."""
+        trouble = cannot_share(base, state)
+        if trouble is not None:
+            return Refused(reason=Reason.REFLINK_UNSUPPORTED, detail=trouble)
+        return super().probe(base, state)
+
+    def contents(self, request: StageRequest) -> TreeContents:
+        """Return the base's contents, which share their bytes where they can."""
+        return _SharedContents(os.fsencode(request.base), request.listing.entries)
+
+
+class _SharedContents(TreeContents):
+    def clone_into(self, address: Address, descriptor: int) -> bool:
+        """Let an empty file share the content's bytes; False where that cannot be."""
+        place = self.place(address)
+        if place is None:
+            return False
+        source = self.files.open(place)
+        try:
+            share(source, descriptor)
+        except OSError:
+            return False
+        finally:
+            os.close(source)
+        return True

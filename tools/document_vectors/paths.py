@@ -19,6 +19,7 @@ PATHS: tuple[tuple[str, str, Json, Json], ...] = (
     ("nul", "a name has no NUL", {"path": "a\x01b"}, {"path": "a\0b"}),
     ("too-long", "a path has 16,384 bytes at most", {"path": "a/" * 8191 + "ab"}, {"path": "a/" * 8192 + "a"}),
     ("both-spellings", "a path stands in one member", {"path_b64": "/w=="}, {"path": "\\xff", "path_b64": "/w=="}),
+    ("other-spelling-null", "a member that is null stands too", {"path": "a"}, {"path": "a", "path_b64": None}),
     ("no-spelling", "there is a path", {"path": "a"}, {}),
     ("not-a-text", "a path is a text", {"path": "1"}, {"path": 1}),
     ("utf8-in-base64", "what is UTF-8 stands as text", {"path": "a"}, {"path_b64": coded(b"a")}),

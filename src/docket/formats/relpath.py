@@ -39,9 +39,9 @@ class RelPath:
     def from_members(cls, value: JsonObject) -> RelPath:
         """Read the member `path` or `path_b64` of an object; exactly one of them, in its only spelling."""
         text, coded = value.get("path"), value.get("path_b64")
-        if isinstance(text, str) and coded is None:
+        if isinstance(text, str) and "path_b64" not in value:
             return cls._from_text(text)
-        if isinstance(coded, str) and text is None:
+        if isinstance(coded, str) and "path" not in value:
             return cls._from_base64(coded)
         raise InvalidDocumentError(Reason.NOT_A_PATH, "an object names its path as either path or path_b64")
 

@@ -55,6 +55,7 @@ def test_utf8_is_written_as_text_and_the_rest_as_base64(raw, members):
     [
         pytest.param({}, id="neither"),
         pytest.param({"path": "a", "path_b64": "Yf8="}, id="both"),
+        pytest.param({"path": "a", "path_b64": None}, id="the other one null"),
         pytest.param({"path": 5}, id="a number"),
         pytest.param({"path_b64": ["Yf8="]}, id="a list"),
         pytest.param({"path_b64": "YQ=="}, id="UTF-8 in base64"),

@@ -118,12 +118,12 @@ def _proposal(asked: RestoreArguments, world: RestoreWorld, stack: ExitStack) ->
             root=None if root is None else os.fsencode(root),
             force=asked.force,
         )
-        return propose_redo(again, world, stack)
+        return _at_home(asked, propose_redo(again, world, stack), path.parent.parent.parent)
     path = locate_receipt(asked.receipt, asked.docket_dir)
     data = read_receipt(path)
     receipt = decode_receipt(data)
     session_id = _session_id(receipt, path)
-    layouts = _layouts(asked, receipt, root)
+    layouts = _layouts(asked, receipt, root, path)
     snapshot, layout = _snapshot(asked, session_id, layouts)
     request = RestoreRequest(
         receipt=data,
@@ -135,8 +135,21 @@ def _proposal(asked: RestoreArguments, world: RestoreWorld, stack: ExitStack) ->
         force=asked.force,
         insists=asked.insists,
     )
-    proposal = propose(request, world, stack)
-    run_folder(Path(os.fsdecode(proposal.root)), "--root")
+    return _at_home(asked, propose(request, world, stack), snapshot.parent.parent)
+
+
+def _at_home(asked: RestoreArguments, proposal: Proposal, state: Path) -> Proposal:
+    """Refuse documents of one project that name the tree of another: that they agree does not make them its own."""
+    root = run_folder(Path(os.fsdecode(proposal.root)), "--root")
+    if asked.root is None:
+        own = layout_at(root, asked.docket_dir)
+        is_own = own.state == Path(os.path.realpath(state))
+        if not is_own or not (own.is_split or root == current_folder()):
+            raise InvalidDocumentError(
+                Reason.DOCUMENTS_DISAGREE,
+                f"the documents name the tree {root}, and stand in {state}, which is not that tree's own folder",
+                hint="nothing was changed; name the tree that is meant with --root",
+            )
     return proposal
 
 
@@ -167,13 +180,17 @@ def _session_id(receipt: JsonObject, path: Path) -> str:
     return told
 
 
-def _layouts(asked: RestoreArguments, receipt: JsonObject, root: Path | None) -> tuple[Layout, ...]:
-    """Return the folders that the run's evidence may stand in: of the tree that is meant, of here, of where it ran."""
+def _layouts(asked: RestoreArguments, receipt: JsonObject, root: Path | None, path: Path) -> tuple[Layout, ...]:
+    """Return the folders that the run's evidence may stand in: of the tree that is meant or of here, of where it ran.
+
+    A receipt of this project's never leads into another's folder: what it says may be somebody else's.
+    """
+    meant = layout_at(current_folder() if root is None else root, asked.docket_dir)
     recorded = raw_of("cwd", object_at(receipt, "session"))
-    places = [current_folder() if root is None else root]
-    if recorded is not None and recorded.startswith(b"/") and b"\0" not in recorded:
-        places.append(Path(os.fsdecode(recorded)))
-    return tuple(layout_at(place, asked.docket_dir) for place in places)
+    is_ours = any(Path(os.path.realpath(path)).is_relative_to(place) for place in (meant.docket_dir, meant.state))
+    if is_ours or recorded is None or not recorded.startswith(b"/") or b"\0" in recorded:
+        return (meant,)
+    return (meant, layout_at(Path(os.fsdecode(recorded)), asked.docket_dir))
 
 
 def _snapshot(asked: RestoreArguments, session_id: str, layouts: tuple[Layout, ...]) -> tuple[Path, Layout]:

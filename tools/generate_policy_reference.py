@@ -41,8 +41,8 @@ deny_write = [".env", "secrets/"]
 - Amounts are exact: at most six decimals of a dollar, as a number or a text. NaN, infinities and negative numbers are
   refused.
 - The file is UTF-8 without a byte order mark, at most 1 MiB.
-- Naming a key of `cache` or `evidence` switches it on, unless `enabled = false` or `record_responses = false` stands
-  beside it.
+- Naming a key of `cache`, `evidence` or `snapshot` switches it on, unless `enabled = false` or
+  `record_responses = false` stands beside it.
 
 ## Which policy holds
 
@@ -50,8 +50,8 @@ deny_write = [".env", "secrets/"]
 2. `docket.toml` in the folder of the run may then only tighten the base. If it is the very file named with `--policy`,
    you vouch for it, and it is the base.
 3. Flags have the last word: a cap, `--on-breach`, `--admission`, `--budget-mode`, `--allow-model`,
-   `--max-calls-per-minute`, `--cache` and its kin, `--record-responses` and `--upstream` replace what the policy says.
-   `--pool` and `--deny-model` add to it, and a sub-budget replaces that of its pattern.
+   `--max-calls-per-minute`, `--cache` and its kin, `--record-responses`, `--snapshot` and its kin, and `--upstream`
+   replace what the policy says. `--pool` and `--deny-model` add to it, and a sub-budget replaces that of its pattern.
 
 What comes out is the effective policy. It is what is digested, recorded and embedded in the receipt.
 
@@ -83,9 +83,9 @@ DOCUMENT = f"""## The digested document
 
 The record holds the effective policy as JSON. Every key of every section stands in it, amounts and fractions as decimal
 strings, whole numbers as integers, an absent cap as null, and the policy's name as `name` at the top. `cache`,
-`evidence`, `workspace` and `upstreams` stand in it only when they differ from their defaults, so that the digest of a
-policy that does not use them stays what it was. The digest is the SHA-256 of the canonical JSON. Keys that came later
-than their section are left out in the same way:
+`evidence`, `snapshot`, `workspace` and `upstreams` stand in it only when they differ from their defaults, so that the
+digest of a policy that does not use them stays what it was. The digest is the SHA-256 of the canonical JSON. Keys that
+came later than their section are left out in the same way:
 
 {textwrap.fill(_LATER, 120, break_on_hyphens=False)}.
 """
@@ -119,6 +119,9 @@ IN_THE_TREE = {
     "evidence.record_responses": "never",
     "evidence.record_response_max_bytes": "never",
     "evidence.record_total_max_bytes": "never",
+    "snapshot.enabled": "`true`",
+    "snapshot.max_file_bytes": "higher",
+    "snapshot.rollback_on_breach": "never",
     "workspace.transaction": "`true`",
     "workspace.backend": "never",
     "workspace.settle": "`review`, `discard`",

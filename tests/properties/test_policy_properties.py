@@ -65,6 +65,8 @@ def sections(draw, section):
     if section is policies.ResiliencePolicy:
         longest = chosen.get("breaker_max_cooldown_seconds", 300)
         chosen["breaker_cooldown_seconds"] = min(chosen.get("breaker_cooldown_seconds", 30), longest)
+    if section is policies.SnapshotPolicy and chosen.get("rollback_on_breach"):
+        chosen["enabled"] = True
     return section(**chosen)
 
 
@@ -124,7 +126,7 @@ def looseness(key, value):
     if key.path in ("cache.ttl_seconds", "cache.max_hits"):
         return infinite if value == 0 else float(value)
     if key.path in ("caps.warn_at", "caps.grace_seconds", "caps.admission_wait_ms", "cache.max_entries",
-                    "resilience.breaker_threshold"):  # fmt: skip
+                    "resilience.breaker_threshold", "snapshot.max_bytes", "snapshot.max_entries"):  # fmt: skip
         return float(value)
     if key.path.startswith(("resilience.breaker_", "resilience.min_")):
         return -float(value)
@@ -169,6 +171,9 @@ def test_whatever_a_tree_says_nothing_gets_looser(base, tree):
                 assert before is None or (now is not None and now <= before)
     assert after.cache.enabled <= base.cache.enabled
     assert after.evidence == base.evidence
+    assert after.snapshot.enabled >= base.snapshot.enabled
+    assert after.snapshot.max_file_bytes >= base.snapshot.max_file_bytes
+    assert after.snapshot.rollback_on_breach is base.snapshot.rollback_on_breach
     assert all(sentence.endswith(("holds", "left", "go")) for sentence in warnings)
     # Applying the same file again changes nothing more.
     assert tighten(after, tree)[0] == after

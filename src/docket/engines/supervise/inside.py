@@ -96,7 +96,12 @@ class InsideRun:
             self._stack.close()
             if self._before is not None:
                 after = measuring.measure(run, Phase.AFTER, root_identity=self._before.root)
-                measuring.compare(run, self._before, after)
+                differences = measuring.compare(run, self._before, after)
+                if run.request.rollback_on_breach and ending.breached is not None:
+                    from docket.engines.supervise.rollback import roll_back  # noqa: PLC0415 - what a breach alone needs
+
+                    # The process of the session is the agent, and goes on.
+                    roll_back(run, differences, ending.breached, is_anything_left=True)
         except DocketError as error:
             last.append(Note(code=f"fault-{error.reason}", message=error.detail))
             ending = ends.Ending(exit_code=codes.UNAVAILABLE, exit_source=ExitSource.DOCKET)

@@ -2,8 +2,8 @@
 
 Rules (docs/reference/policy.md):
 1. The effective policy, after the file in the tree and the flags, is what is digested and embedded in the record.
-2. `document` writes every key of every section; `upstreams`, `cache`, `evidence` and `workspace` stand in it only
-   when they differ from their defaults, so that a section added later moves no older digest.
+2. `document` writes every key of every section; `upstreams`, `cache`, `evidence`, `snapshot` and `workspace` stand in
+   it only when they differ from their defaults, so that a section added later moves no older digest.
 3. `from_document` accepts exactly what `document` produces.
 
 Files are read by `policy_toml`; which file wins, and what a file in the tree may say, is `rules.policy`.
@@ -23,6 +23,7 @@ from docket.formats.run.policy_kinds import Text
 from docket.formats.run.policy_modes import (
     CachePolicy,
     EvidencePolicy,
+    SnapshotPolicy,
     WorkspaceBackend,
     WorkspacePolicy,
     WorkspaceSettle,
@@ -51,6 +52,7 @@ SECTIONS: tuple[type[Section], ...] = (
     ResiliencePolicy,
     CachePolicy,
     EvidencePolicy,
+    SnapshotPolicy,
     WorkspacePolicy,
 )
 ALWAYS_WRITTEN = SECTIONS[:6]
@@ -78,6 +80,7 @@ class Policy:
     resilience: ResiliencePolicy = field(default_factory=ResiliencePolicy)
     cache: CachePolicy = field(default_factory=CachePolicy)
     evidence: EvidencePolicy = field(default_factory=EvidencePolicy)
+    snapshot: SnapshotPolicy = field(default_factory=SnapshotPolicy)
     workspace: WorkspacePolicy = field(default_factory=WorkspacePolicy)
     upstreams: Upstreams = field(default_factory=Upstreams)
     stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
@@ -194,6 +197,7 @@ __all__ = [
     "Policy",
     "ResiliencePolicy",
     "Section",
+    "SnapshotPolicy",
     "UnknownEndpoints",
     "UnknownModels",
     "Upstreams",

@@ -1,4 +1,4 @@
-"""The policy sections that switch a way of working on: cache, evidence, workspace."""
+"""The policy sections that switch a way of working on: cache, evidence, snapshot, workspace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from decimal import Decimal
 from enum import StrEnum
 from typing import ClassVar
 
+from docket.errors import InvalidDocumentError
+from docket.formats.reason import Reason
 from docket.formats.run.policy_kinds import MAX_SECONDS, Choice, Count, Flag, Fraction, Texts
 from docket.formats.run.policy_reach import is_tree_pattern
 from docket.formats.run.policy_section import Section, key
@@ -74,6 +76,38 @@ class EvidencePolicy(Section):
     record_total_max_bytes: int = field(
         default=256 * 1024 * 1024, metadata=key(Count(minimum=1), "Bytes kept of all replies of a run.", later=True)
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotPolicy(Section):
+    """Whether the tree's contents are kept before the agent starts."""
+
+    NAME: ClassVar[str] = "snapshot"
+    PURPOSE: ClassVar[str] = (
+        "Whether the tree's contents are kept before the agent starts, so that `docket restore` can put it back. "
+        "Naming any key switches it on, unless `enabled = false` stands beside it."
+    )
+
+    enabled: bool = field(default=False, metadata=key(Flag(), "Whether contents are kept."))
+    max_bytes: int = field(
+        default=1024**3, metadata=key(Count(), "Bytes the snapshot may hold; a tree that needs more refuses the run.")
+    )
+    max_file_bytes: int = field(
+        default=256 * 1024**2, metadata=key(Count(), "Bytes of the largest file that is kept; a larger one is not.")
+    )
+    max_entries: int = field(
+        default=2_000_000,
+        metadata=key(Count(minimum=1), "Files, directories and links the tree may have; more refuses the run."),
+    )
+    rollback_on_breach: bool = field(
+        default=False, metadata=key(Flag(), "Whether the tree is put back when a cap ends the run.")
+    )
+
+    def _check_together(self) -> None:
+        if self.rollback_on_breach and not self.enabled:
+            raise InvalidDocumentError(
+                Reason.WRONG_VALUE, "snapshot.rollback_on_breach puts back what a snapshot holds, and none is taken"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ Rules (docs/reference/policy.md):
    key, so that a slip of the finger never removes a cap.
 2. Numbers are exact: a dollar amount counts as it is written, never through binary floating point.
 3. All errors of a file are reported together, in the order of its lines.
-4. Naming a key of `cache` or `evidence` switches it on, unless its own switch is written beside it.
+4. Naming a key of `cache`, `evidence` or `snapshot` switches it on, unless its own switch is written beside it.
 
 It knows nothing of paths: `source` is only what messages call the file.
 """
@@ -31,7 +31,7 @@ from docket.formats.run.toml_lines import KeyPath, Lines, locate
 MAX_POLICY_BYTES = 1024 * 1024
 UPSTREAMS = "upstreams"
 
-_SWITCHES = {"cache": "enabled", "evidence": "record_responses"}
+_SWITCHES = {"cache": "enabled", "evidence": "record_responses", "snapshot": "enabled"}
 _BY_SECTION: Mapping[str, Mapping[str, Key]] = {
     name: {key.name: key for key in KEYS if key.section == name} for name in dict.fromkeys(key.section for key in KEYS)
 }

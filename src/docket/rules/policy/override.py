@@ -1,9 +1,9 @@
 """What the flags of a command line make of a policy: the person who types has the last word.
 
 Rules:
-1. A flag replaces the key it names, and one that tunes the cache switches it on; `--deny-model` and `--pool` add to
-   what the policy lists, for a flag never un-denies; a sub-budget of a flag replaces the dollars of the pattern it
-   names.
+1. A flag replaces the key it names, and one that tunes the cache or the snapshot switches it on; `--deny-model` and
+   `--pool` add to what the policy lists, for a flag never un-denies; a sub-budget of a flag replaces the dollars of the
+   pattern it names.
 2. A flag that cannot mean anything is a usage error naming the flag.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.amount import Usd
 from docket.formats.reason import Reason
-from docket.formats.run.policy import KEYS, Admission, BudgetMode, CachePolicy, OnBreach, Policy
+from docket.formats.run.policy import KEYS, Admission, BudgetMode, CachePolicy, OnBreach, Policy, SnapshotPolicy
 from docket.formats.run.sub_budgets import SubBudget
 
 _KINDS = {key.path: key.kind for key in KEYS}
@@ -37,6 +37,10 @@ _FLAGS: Mapping[str, str] = {
     "cache_ttl": "cache.ttl_seconds",
     "cache_max_hits": "cache.max_hits",
     "record_responses": "evidence.record_responses",
+    "snapshot": "snapshot.enabled",
+    "snapshot_max_bytes": "snapshot.max_bytes",
+    "snapshot_max_file_bytes": "snapshot.max_file_bytes",
+    "rollback_on_breach": "snapshot.rollback_on_breach",
 }
 _FLAG_NAMES = {
     "pools": "--pool",
@@ -70,6 +74,10 @@ class Overrides:
     cache_ttl: Decimal | None = None
     cache_max_hits: int | None = None
     record_responses: bool | None = None
+    snapshot: bool | None = None
+    snapshot_max_bytes: int | None = None
+    snapshot_max_file_bytes: int | None = None
+    rollback_on_breach: bool | None = None
 
     @classmethod
     def parse(cls, flags: Mapping[str, object]) -> Overrides:
@@ -111,8 +119,9 @@ def override(policy: Policy, overrides: Overrides) -> Policy:
     models = _changed(policy.models, allow=overrides.allow_models, deny=denied)
     evidence = _changed(policy.evidence, record_responses=overrides.record_responses)
     sections = {"budget": budget, "models": models, "resilience": resilience, "evidence": evidence}
+    snapshot = _snapshot(policy.snapshot, overrides)
     try:
-        return replace(policy, caps=caps, cache=_cache(policy.cache, overrides), **sections)
+        return replace(policy, caps=caps, cache=_cache(policy.cache, overrides), snapshot=snapshot, **sections)
     except InvalidDocumentError as error:
         raise UsageError(
             Reason.USAGE, error.detail, hint="change --max-usd or --budget-mode, or the policy they stand over"
@@ -124,6 +133,22 @@ def _cache(section: CachePolicy, overrides: Overrides) -> CachePolicy:
     tuned = _changed(section, ttl_seconds=overrides.cache_ttl, max_hits=overrides.cache_max_hits)
     asked = overrides.cache or overrides.cache_ttl is not None or overrides.cache_max_hits is not None
     return replace(tuned, enabled=True) if asked else section
+
+
+def _snapshot(section: SnapshotPolicy, overrides: Overrides) -> SnapshotPolicy:
+    """Return the snapshot section; a flag that tunes the snapshot, or means to roll back, switches it on."""
+    changes = {
+        "max_bytes": overrides.snapshot_max_bytes,
+        "max_file_bytes": overrides.snapshot_max_file_bytes,
+        "rollback_on_breach": overrides.rollback_on_breach,
+    }
+    stated = {name: value for name, value in changes.items() if value is not None}
+    if overrides.snapshot is False:
+        if stated:
+            detail = "--no-snapshot keeps no contents, and another flag asks for a snapshot"
+            raise UsageError(Reason.USAGE, detail, hint="name the one or the other")
+        return replace(section, enabled=False, rollback_on_breach=False)
+    return replace(section, enabled=True, **stated) if stated or overrides.snapshot else section
 
 
 def _changed(section: Any, **values: object) -> Any:  # noqa: ANN401 - any section, and back the same

@@ -5,8 +5,8 @@ Rules (docs/reference/policy.md, A policy in the tree):
    value, and one sentence names the key.
 2. Only keys the file wrote count; its defaults say nothing.
 3. Each key has its own direction: a lower cap, a stricter choice, one more denied model, one fewer allowed one, one
-   more protected path. Keys without a safe direction (`files.ignore`, upstreams, pools, what is kept of replies) are
-   never taken from the tree.
+   more protected path. Keys without a safe direction (`files.ignore`, upstreams, pools, what is kept of replies,
+   whether the person's tree is rolled back) are never taken from the tree.
 4. Where two lists of allowed models have nothing in common, no model is left.
 """
 
@@ -49,7 +49,7 @@ def tighten(base: Policy, tree: Policy) -> tuple[Policy, tuple[str, ...]]:
         if key.path not in tree.stated:
             continue
         ours, asked = _value(base, key), _value(tree, key)
-        value, refused = _decide(base, key, ours, asked)
+        value, refused = _decide(base, tree, key)
         if refused:
             warnings.append(_sentence(key, asked, value))
         if value != ours:
@@ -63,13 +63,16 @@ def tighten(base: Policy, tree: Policy) -> tuple[Policy, tuple[str, ...]]:
     return replace(base, name=name, **sections), tuple(warnings)
 
 
-def _decide(base: Policy, key: Key, ours: object, asked: object) -> Verdict:
+def _decide(base: Policy, tree: Policy, key: Key) -> Verdict:
+    ours, asked = _value(base, key), _value(tree, key)
     if key.path == "caps.max_usd" and base.budget.mode is BudgetMode.QUOTA:
         return ours, True
     if key.path in _SUB_BUDGETS and base.budget.mode is BudgetMode.QUOTA:
         counted = tuple(one for each in asked if (one := replace(each, max_usd=None)).limits())  # type: ignore[attr-defined]
         value, refused = RULES[key.path](ours, counted)
         return value, refused or counted != asked
+    if key.section == "snapshot" and key.name != "enabled" and not (base.snapshot.enabled or tree.snapshot.enabled):
+        return ours, False
     if key.section == "cache" and key.name != "enabled" and not base.cache.enabled:
         return ours, False
     return RULES[key.path](ours, asked)
@@ -206,6 +209,11 @@ RULES: Mapping[str, Rule] = {
     "evidence.record_responses": _never,
     "evidence.record_response_max_bytes": _never,
     "evidence.record_total_max_bytes": _never,
+    "snapshot.enabled": _towards([False, True]),
+    "snapshot.max_bytes": _lower,
+    "snapshot.max_file_bytes": _higher,
+    "snapshot.max_entries": _lower,
+    "snapshot.rollback_on_breach": _never,
     "workspace.transaction": _towards([False, True]),
     "workspace.backend": _never,
     "workspace.settle": _towards([WorkspaceSettle.AUTO, WorkspaceSettle.REVIEW, WorkspaceSettle.DISCARD]),

@@ -9,11 +9,12 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docket.errors import InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.run.policy import Policy
+from docket.formats.run.policy import Policy, SnapshotPolicy
 from docket.formats.run.policy_toml import MAX_POLICY_BYTES, parse_policy
 from docket.host.regular_file import read_regular_file
 from docket.rules.policy.enforced import check_enforced
@@ -27,6 +28,9 @@ from docket.rules.policy.order import (
 )
 from docket.rules.policy.override import Overrides
 from docket.surfaces.cli.project import config_folder
+
+if TYPE_CHECKING:
+    from docket.formats.tree.manifest import SnapshotLimits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,3 +86,14 @@ def _inside(tree: Path, path: Path) -> RelPath | None:
     if not real.is_relative_to(tree):
         return None
     return RelPath.parse(os.fsencode(real.relative_to(tree)))
+
+
+def snapshot_limits(section: SnapshotPolicy) -> SnapshotLimits | None:
+    """Return how much a snapshot may hold, None where none is to be taken."""
+    if not section.enabled:
+        return None
+    from docket.formats.tree.manifest import SnapshotLimits  # noqa: PLC0415 - a run without a snapshot never loads it
+
+    return SnapshotLimits(
+        max_bytes=section.max_bytes, max_file_bytes=section.max_file_bytes, max_entries=section.max_entries
+    )

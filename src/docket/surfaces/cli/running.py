@@ -20,7 +20,7 @@ from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
 from docket.stores.layout import Layout
 from docket.surfaces.cli import console, wiring
-from docket.surfaces.cli.policies import decide_policy
+from docket.surfaces.cli.policies import decide_policy, snapshot_limits
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
 from docket.surfaces.cli.progress import RunProgress
@@ -28,12 +28,8 @@ from docket.surfaces.cli.project import layout_at, run_folder, warn_of_unfinishe
 from docket.surfaces.render import figures, text
 
 if TYPE_CHECKING:
-    from docket.formats.tree.manifest import SnapshotLimits
     from docket.rules.drills.faults import FaultPlan
 
-SNAPSHOT_MAX_BYTES = 1024**3
-SNAPSHOT_MAX_FILE_BYTES = 256 * 1024**2
-SNAPSHOT_MAX_ENTRIES = 2_000_000
 _MAX_FAULT_FILE_BYTES = 1024 * 1024
 
 
@@ -74,7 +70,7 @@ class RunArguments:
     cache_ttl: str | None
     cache_max_hits: int | None
     record_responses: bool
-    snapshot: bool
+    snapshot: bool | None
     snapshot_max_bytes: int | None
     snapshot_max_file_bytes: int | None
     rollback_on_breach: bool
@@ -91,8 +87,10 @@ class RunArguments:
             "cache_ttl": self.cache_ttl,
             "cache_max_hits": self.cache_max_hits,
             "record_responses": self.record_responses or None,
+            "rollback_on_breach": self.rollback_on_breach or None,
         }
-        return {name: getattr(self, name) for name in (*names, *choices)} | models | budgets | keeping
+        snapshot = ("snapshot", "snapshot_max_bytes", "snapshot_max_file_bytes")
+        return {name: getattr(self, name) for name in (*names, *choices, *snapshot)} | models | budgets | keeping
 
 
 def carry_out(asked: RunArguments) -> int:
@@ -139,24 +137,8 @@ def build_request(asked: RunArguments) -> RunRequest:
         host_facts=wiring.host_facts(),
         faults=None if asked.faults is None else fault_plan(asked.faults, asked.fault_seed),
         http_proxy=asked.http_proxy,
-        snapshot=snapshot_limits(asked),
-        rollback_on_breach=asked.rollback_on_breach,
-    )
-
-
-def snapshot_limits(asked: RunArguments) -> SnapshotLimits | None:
-    """Return how much a snapshot may hold, None for no snapshot; a limit that is named, or a rollback, asks for one."""
-    limits = (asked.snapshot_max_bytes, asked.snapshot_max_file_bytes)
-    if not asked.snapshot and not asked.rollback_on_breach and limits == (None, None):
-        return None
-    from docket.formats.tree.manifest import SnapshotLimits  # noqa: PLC0415 - a run without a snapshot never loads it
-
-    return SnapshotLimits(
-        max_bytes=SNAPSHOT_MAX_BYTES if asked.snapshot_max_bytes is None else asked.snapshot_max_bytes,
-        max_file_bytes=(
-            SNAPSHOT_MAX_FILE_BYTES if asked.snapshot_max_file_bytes is None else asked.snapshot_max_file_bytes
-        ),
-        max_entries=SNAPSHOT_MAX_ENTRIES,
+        snapshot=snapshot_limits(decided.policy.snapshot),
+        rollback_on_breach=decided.policy.snapshot.rollback_on_breach,
     )
 
 

@@ -18,7 +18,7 @@ from docket.host.process import Agent, SpawnRequest
 from docket.rules.agents.registry import recognise
 from docket.stores.layout import Layout
 from docket.surfaces.cli import wiring
-from docket.surfaces.cli.policies import decide_policy
+from docket.surfaces.cli.policies import decide_policy, snapshot_limits
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
 from docket.surfaces.cli.project import layout_at, run_folder
@@ -59,6 +59,8 @@ def begin_alone(asked: OwnRun) -> InsideRun:
         layout=layout,
         book=book_in_force(asked.prices),
         host_facts=wiring.host_facts(),
+        snapshot=snapshot_limits(decided.policy.snapshot),
+        rollback_on_breach=decided.policy.snapshot.rollback_on_breach,
     )
     return begin(request, _world(layout, cwd))
 

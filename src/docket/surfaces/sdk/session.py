@@ -46,7 +46,8 @@ class SessionOptions(TypedDict, total=False):
     """What a session may be told; all but `strict` is for a run of its own, as the flags of `docket run` are.
 
     `max_usd` and `max_minutes` are decimal strings, or numbers that are exact. `upstreams` maps a provider to where its
-    calls go. `policy`, `prices` and `docket_dir` are paths; `cwd` is the folder that is watched.
+    calls go. `policy`, `prices` and `docket_dir` are paths; `cwd` is the folder that is watched;
+    `snapshot` keeps its contents first, for `docket restore`.
     """
 
     max_usd: str | int | Decimal
@@ -59,6 +60,7 @@ class SessionOptions(TypedDict, total=False):
     upstreams: Mapping[str, str]
     cwd: str | os.PathLike[str]
     docket_dir: str | os.PathLike[str]
+    snapshot: bool
     strict: bool
 
 
@@ -114,7 +116,7 @@ class Session:
         exact = {name: str(given[name]) for name in ("max_usd", "max_minutes") if given.get(name) is not None}
         return begin_alone(
             OwnRun(
-                limits={**exact, "max_tokens": given.get("max_tokens"), "max_calls": given.get("max_calls")},
+                limits={**exact, **{name: given.get(name) for name in ("max_tokens", "max_calls", "snapshot")}},
                 policy=_path(given.get("policy")),
                 upstreams=given.get("upstreams", {}),
                 prices=_path(given.get("prices")),

@@ -28,6 +28,7 @@ from docket.formats.run.policy import (
     OnBreach,
     Policy,
     ResiliencePolicy,
+    SnapshotPolicy,
     UnknownEndpoints,
     UnknownModels,
     Upstreams,
@@ -116,6 +117,7 @@ FULL = Policy(
         enabled=True, ttl_seconds=Decimal("1.25"), max_entries=1, max_hits=0, max_bytes=2, max_response_bytes=1
     ),
     evidence=EvidencePolicy(record_responses=True, record_response_max_bytes=1, record_total_max_bytes=2),
+    snapshot=SnapshotPolicy(enabled=True, max_bytes=3, max_file_bytes=2, max_entries=1, rollback_on_breach=True),
     workspace=WorkspacePolicy(
         transaction=True,
         backend=WorkspaceBackend.COPY,
@@ -175,6 +177,13 @@ FULL_DOCUMENT = {
         "max_response_bytes": 1,
     },
     "evidence": {"record_responses": True, "record_response_max_bytes": 1, "record_total_max_bytes": 2},
+    "snapshot": {
+        "enabled": True,
+        "max_bytes": 3,
+        "max_file_bytes": 2,
+        "max_entries": 1,
+        "rollback_on_breach": True,
+    },
     "workspace": {
         "transaction": True,
         "backend": "copy",
@@ -204,7 +213,7 @@ def test_every_section_and_key_is_in_the_table():
     assert all(key.summary.endswith(".") for key in KEYS)
 
 
-@pytest.mark.parametrize("section", ["cache", "evidence", "workspace"])
+@pytest.mark.parametrize("section", ["cache", "evidence", "snapshot", "workspace"])
 def test_a_section_that_equals_its_default_does_not_move_the_digest_and_is_refused_in_a_document(section):
     policy = replace(FULL, **{section: next(cls for cls in SECTIONS if section == cls.NAME)()})
     document = policy.document()
@@ -305,3 +314,8 @@ def test_a_value_that_exists_is_valid(make, names):
 def test_what_names_stand_for():
     models = ModelsPolicy(priced_as=("mine=gpt-4.1", "a=b=c", "mine=other"))
     assert models.price_names() == {"mine": "gpt-4.1", "a=b": "c"}
+
+
+def test_a_rollback_without_a_snapshot_is_refused():
+    with pytest.raises(InvalidDocumentError, match="rollback_on_breach"):
+        SnapshotPolicy(rollback_on_breach=True)

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from docket.errors import UsageError
 from docket.formats.amount import Usd
-from docket.formats.run.policy import Admission, BudgetMode, BudgetPolicy, CapsPolicy, OnBreach, Policy
+from docket.formats.run.policy import (
+    Admission,
+    BudgetMode,
+    BudgetPolicy,
+    CapsPolicy,
+    OnBreach,
+    Policy,
+    SnapshotPolicy,
+)
 from docket.formats.run.policy_toml import parse_policy
 from docket.formats.run.sub_budgets import SubBudget
 from docket.rules.policy.override import Overrides, override
@@ -144,3 +153,16 @@ def test_sub_budgets_of_flags_stand_over_those_of_the_policy():
 def test_a_sub_budget_that_is_none_is_a_usage_error(flags, words):
     with pytest.raises(UsageError, match=words):
         Overrides.parse(flags)
+
+
+def test_the_snapshot_is_switched_on_by_whatever_tunes_it_and_off_by_one_flag():
+    assert override(Policy(), Overrides.parse({"snapshot": True})).snapshot == SnapshotPolicy(enabled=True)
+    tuned = override(Policy(), Overrides.parse({"snapshot_max_bytes": 5, "snapshot_max_file_bytes": 4})).snapshot
+    assert tuned == SnapshotPolicy(enabled=True, max_bytes=5, max_file_bytes=4)
+    back = override(Policy(), Overrides.parse({"rollback_on_breach": True}))
+    assert back.snapshot == SnapshotPolicy(enabled=True, rollback_on_breach=True)
+    assert override(back, Overrides.parse({})).snapshot == back.snapshot
+    off = override(replace(back, snapshot=replace(back.snapshot, max_bytes=5)), Overrides.parse({"snapshot": False}))
+    assert off.snapshot == SnapshotPolicy(max_bytes=5)
+    with pytest.raises(UsageError, match="--no-snapshot"):
+        override(Policy(), Overrides.parse({"snapshot": False, "rollback_on_breach": True}))

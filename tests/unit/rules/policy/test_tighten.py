@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docket.formats.run.policy import KEYS, Policy
+from docket.formats.run.policy import KEYS, Policy, SnapshotPolicy
 from docket.formats.run.policy_toml import parse_policy
 from docket.rules.policy.tighten import RULES, tighten
 
@@ -113,6 +113,13 @@ DIRECTIONS = [
     ("evidence.record_responses", "true", "true", True, "false"),
     ("evidence.record_responses", "false", "false", False, "true"),
     ("evidence.record_response_max_bytes", "5", "5", 5, "4"),
+    ("snapshot.enabled", "false", "true", True, None),
+    ("snapshot.enabled", "true", "true", True, "false"),
+    ("snapshot.max_bytes", "5", "4", 4, "6"),
+    ("snapshot.max_file_bytes", "5", "6", 6, "4"),
+    ("snapshot.max_entries", "5", "4", 4, "6"),
+    ("snapshot.rollback_on_breach", "true", "true", True, "false"),
+    ("snapshot.rollback_on_breach", "false", "false", False, "true"),
     ("workspace.transaction", "false", "true", True, None),
     ("workspace.transaction", "true", "true", True, "false"),
     ("workspace.backend", "'copy'", "'copy'", "copy", "'overlay'"),
@@ -266,3 +273,10 @@ def test_long_lists_are_shown_short_in_a_warning():
     many = [f"host{number}.example.com" for number in range(50)]
     _, (warning,) = tightened("", f"[egress]\nallow = {many}")
     assert len(warning) < 200
+
+
+def test_limits_of_a_snapshot_that_nobody_takes_move_nothing():
+    tree = parse_policy(b"[snapshot]\nenabled = false\nmax_bytes = 5", "docket.toml")
+    assert tighten(Policy(), tree) == (Policy(), ())
+    asked = parse_policy(b"[snapshot]\nmax_bytes = 5", "docket.toml")
+    assert tighten(Policy(), asked)[0].snapshot == SnapshotPolicy(enabled=True, max_bytes=5)

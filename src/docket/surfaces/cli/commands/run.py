@@ -62,7 +62,8 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 @click.option("--cache-max-hits", type=click.IntRange(min=0),
               help="Answers from the cache in the run; 0 is no ceiling. Means --cache.")  # fmt: skip
 @click.option("--record-responses", is_flag=True, help="Keep the bodies of replies beside the ledger.")
-@click.option("--snapshot", is_flag=True, help="Keep the tree's contents before the agent starts.")
+@click.option("--snapshot/--no-snapshot", default=None,
+              help="Keep the tree's contents before the agent starts, for docket restore.")  # fmt: skip
 @click.option("--snapshot-max-bytes", type=click.IntRange(min=0), metavar="N",
               help="Bytes it may hold, 1 GiB by default; more refuses the run. Means --snapshot.")  # fmt: skip
 @click.option("--snapshot-max-file-bytes", type=click.IntRange(min=0), metavar="N",

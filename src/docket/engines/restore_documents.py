@@ -1,6 +1,6 @@
 """Reads the three documents that a restore is made of, says what they are worth, and whether they go together.
 
-Rules (spec/restore.md, Which tree and What the record is worth):
+Rules (spec/restore.md, Which tree):
 1. The receipt and its ledger are verified as `docket verify` does, before anything else is asked of them. A record that
    fails is not used unless the person insists.
 2. The manifest must be the one whose digest the ledger recorded, and all three must be of one session: no insisting

@@ -99,6 +99,7 @@ class Reason(StrEnum):
     RUN_BREACHED = "run-breached"
     RUN_INTERRUPTED = "run-interrupted"
     AGENT_FAILED = "agent-failed"
+    POLICY_VIOLATED = "policy-violated"
     LAST_CALL_FAILED = "last-call-failed"
     BASE_DRIFT = "base-drift"
     PROTECTED_PATH = "protected-path"

@@ -152,6 +152,9 @@ def begin(request: RunRequest, world: RunWorld) -> InsideRun:
 
     UsageError, RefusedBeforeStartError or UnavailableError; where the session had begun, its receipt stands.
     """
+    if request.policy.workspace.transaction:
+        detail = "a session inside the process that makes it cannot have its work staged: workspace.transaction"
+        raise RefusedBeforeStartError(Reason.POLICY_INVALID, detail, hint="docket run stages the work of an agent")
     found = launching.rehearse(request, world).upstreams
     reachable(request.upstreams)  # a typed address that is none is a matter of usage, not of policy
     upstreams = {**found, **request.policy.upstreams.mapping(), **request.upstreams}

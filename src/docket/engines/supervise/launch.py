@@ -13,11 +13,26 @@ from docket.formats.ledger.session_events import Note, ProcSpawn
 from docket.formats.visible import shown_and_coded
 from docket.host.isolation import detect
 from docket.host.process import Agent, SpawnRequest
+from docket.host.stage_mount import StageMount
 from docket.rules.agents.environment import no_proxy, proxy_variables
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
 from docket.stores.live import live_path, make_live_links, write_live_files
 
 SESSION_URL_VARIABLE = "DOCKET_SESSION_URL"
+# What git sets for its hooks, and a person may have set: each names files of one repository.
+_OF_A_REPOSITORY = frozenset(
+    (
+        "GIT_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_COMMON_DIR",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+        "OLDPWD",
+    )
+)
 _AROUND_ALL = "NO_PROXY is * in your environment: programs that heed it go around docket's proxy"
 _UNBOUND = "http://127.0.0.1:1/unbound"
 
@@ -48,10 +63,26 @@ def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path, session_url: str | 
     make_live_links(run_dir, {item.name: item.target for item in planned.links})
     for sentence in planned.notes:
         ledger.append(Note(code="recipe", message=sentence), control=True)
-    ledger.append(_spawn_payload(request, planned), control=True)
+    ledger.append(_spawn_payload(request, planned, _workplace(run)[0]), control=True)
     ledger.flush()
     environment = environment_of(request.environ, planned, run.session, session_url)
-    return run.world.spawn(SpawnRequest(argv=planned.argv, cwd=os.fspath(request.cwd), env=environment))
+    cwd, mount = _workplace(run)
+    if run.stage is not None:
+        environment = on_stage(environment, cwd)
+    return run.world.spawn(SpawnRequest(argv=planned.argv, cwd=cwd, env=environment, mount=mount))
+
+
+def _workplace(run: OpenRun) -> tuple[str, StageMount | None]:
+    """Return the agent's working directory, and what it is started in where that is mounted."""
+    if run.stage is None or run.stage.stage.mount is not None:
+        return os.fspath(run.request.cwd), None if run.stage is None else run.stage.stage.mount
+    return os.fspath(run.stage.stage.root), None
+
+
+def on_stage(environment: Mapping[str, str], cwd: str) -> dict[str, str]:
+    """Return the environment of an agent on a stage: no variable of git's leads it back to the tree."""
+    kept = {name: value for name, value in environment.items() if name not in _OF_A_REPOSITORY}
+    return {**kept, "PWD": cwd}
 
 
 def through_proxy(planned: LaunchPlan, environ: Mapping[str, str], base_url: str) -> LaunchPlan:
@@ -71,10 +102,10 @@ def environment_of(
     return {**environ, **planned.env_set, **own}
 
 
-def _spawn_payload(request: RunRequest, planned: LaunchPlan) -> ProcSpawn:
+def _spawn_payload(request: RunRequest, planned: LaunchPlan, workplace: str) -> ProcSpawn:
     # The per-run folder and the token are the run's own; the record holds the command as the person would know it.
     argv, argv_b64 = argv_members(request.argv)
-    cwd, cwd_b64 = shown_and_coded(os.fsencode(request.cwd))
+    cwd, cwd_b64 = shown_and_coded(os.fsencode(workplace))
     return ProcSpawn(
         argv=argv,
         argv_b64=argv_b64,

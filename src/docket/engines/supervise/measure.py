@@ -12,6 +12,7 @@ from docket.formats.ledger.session_events import PolicyViolation
 from docket.formats.ledger.tree_events import FsSnapshot, Omissions, OmittedPath, Phase
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Kind, Listing, Omission
+from docket.formats.tree.surface import Surface
 from docket.rules.selectors import Selector, compile_patterns
 from docket.rules.tree.diff import Difference, diff
 from docket.rules.tree.watch import watched_surface
@@ -45,22 +46,31 @@ def measure(run: OpenRun, phase: Phase, *, root_identity: tuple[int, int] | None
     UnavailableError if the root is gone, or another than `root_identity`. PassInterruptedError before the agent only:
     once it has run, what it changed is worth the wait.
     """
-    request, world = run.request, run.world
-    files = request.policy.files
-    surface = watched_surface(watch=files.watch, ignore=files.ignore, evidence=request.layout.evidence)
+    world, stage = run.world, run.stage
     try:
         listing = world.observe(
             ObserveRequest(
-                root=os.fsencode(request.cwd),
-                surface=surface,
+                root=os.fsencode(run.request.cwd if stage is None else stage.stage.root),
+                surface=_surface(run),
                 progress=interruptible(world) if phase is Phase.BEFORE else world.watcher.scanned,
-                root_identity=root_identity,
+                root_identity=root_identity if stage is None else None,
             )
         )
     finally:
         world.watcher.scan_ended()
     record_pass(run, listing, phase)
     return listing
+
+
+def _surface(run: OpenRun) -> Surface:
+    """Return what a pass looks at: what the policy watches, in a transaction only as far as it is staged."""
+    files, asked = run.request.policy.files, run.request.transaction
+    surface = watched_surface(watch=files.watch, ignore=files.ignore, evidence=run.request.layout.evidence)
+    if asked is None:
+        return surface
+    from docket.rules.workspace.surface import staged_only  # noqa: PLC0415 - a run without a stage never loads it
+
+    return staged_only(surface, asked.rules, () if run.stage is None else run.stage.shared)
 
 
 def record_pass(run: OpenRun, listing: Listing, phase: Phase) -> None:
@@ -113,11 +123,20 @@ def compare(run: OpenRun, before: Listing, after: Listing) -> tuple[Difference, 
     """Record every path that differs, and every change the policy forbids or that cannot be ruled out."""
     request, session = run.request, run.session
     differences = diff(before, after)
+    if request.transaction is not None:
+        from docket.rules.workspace.changes import only_staged  # noqa: PLC0415 - as above
+
+        differences = only_staged(differences, before, request.transaction.rules)
     for difference in differences:
         session.ledger.append(difference.payload())
-    for violation in violations((*request.policy.files.deny_write, *request.protected), differences, after):
+    for violation in forbidden_changes(run, differences, after):
         session.ledger.append(violation)
     return differences
+
+
+def forbidden_changes(run: OpenRun, differences: Sequence[Difference], after: Listing) -> list[PolicyViolation]:
+    """Return what the run's policy, and what protects its files, forbid of the differences."""
+    return violations((*run.request.policy.files.deny_write, *run.request.protected), differences, after)
 
 
 def violations(patterns: Sequence[str], differences: Sequence[Difference], after: Listing) -> list[PolicyViolation]:

@@ -27,8 +27,26 @@ from docket.stores.receipts import Problem
 
 if TYPE_CHECKING:
     from docket.engines.pools.entry import EntryRequest, PoolEntry
+    from docket.engines.transaction.world import TransactionWorld
+    from docket.formats.run.policy import WorkspaceBackend, WorkspaceSettle
     from docket.formats.tree.manifest import SnapshotLimits
+    from docket.formats.workspace.state import SurfaceRules
     from docket.rules.drills.faults import FaultPlan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionAsked:
+    """The agent is to work on a stage.
+
+    `rules` say what is not staged and what is protected; `approved`: protected paths may land in this run. `home` is
+    the person's, which is never staged.
+    """
+
+    rules: SurfaceRules
+    backend: WorkspaceBackend
+    settle: WorkspaceSettle
+    approved: bool = False
+    home: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +58,7 @@ class RunRequest:
     `remarks` are sentences that belong into the record (an ignored policy key, say). `faults` make the run a drill.
     `http_proxy`: the boundary is the agent's proxy for other hosts. `snapshot`: keep the tree's contents before the
     agent starts, up to these limits; `rollback_on_breach`: put it back from them when a cap ended the run.
+    `transaction`: the agent works on a stage of the tree, which lands only on success.
     """
 
     argv: tuple[str, ...]
@@ -60,6 +79,7 @@ class RunRequest:
     faults: FaultPlan | None = None
     snapshot: SnapshotLimits | None = None
     rollback_on_breach: bool = False
+    transaction: TransactionAsked | None = None
 
 
 class Signals(Protocol):
@@ -111,6 +131,7 @@ class RunWorld:
     spawn: Callable[[SpawnRequest], Agent]
     read_file: Callable[[str], bytes | None]
     enter_pools: Callable[[EntryRequest], PoolEntry] | None = None
+    transactions: Callable[[], TransactionWorld] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from docket.formats.ledger.spending_events import CapExceeded
 from docket.formats.ledger.tree_events import Phase
 from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
+from docket.formats.tree.listing import Listing
 from docket.host.process import Agent, StopPlan
 from docket.rules.agents.interface import LaunchPlan
 from docket.rules.boundary.state import LedgerFacts
@@ -39,6 +40,7 @@ from docket.stores.live_boundary import write_boundary
 
 if TYPE_CHECKING:
     from docket.engines.pools.entry import PoolEntry
+    from docket.engines.supervise.workspace import Staged
 
 
 def supervise(request: RunRequest, world: RunWorld) -> RunResult:
@@ -95,22 +97,45 @@ class _Course:
 def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...], course: _Course) -> None:
     """The phases between the announcement and the record's last events."""
     breached = Breached(run.world.signals.wake)
-    with ExitStack() as stack:
-        pools = enter_pools(run, stack)
-        boundary = start_boundary(run, rehearsed, providers, breached, pools)
-        stack.callback(_settle, boundary, course)
-        before = measuring.measure_before(run)
-        watched = _agents_time(run, boundary, breached, stack)
-        state = boundary.snapshot()
-        if state.breach is not None:
-            breached.report(state.breach)
-        course.ending = ends.ending_of(watched, breached)
-        if watched.cap is Reason.MAX_WALL_SECONDS:
-            run.session.ledger.append(wall_breach(run, state, watched.detail), control=True)
-        run.session.ledger.append(ends.exit_payload(watched), control=True)
+    with ExitStack() as until_settled:
+        with ExitStack() as stack:
+            pools = enter_pools(run, stack)
+            boundary = start_boundary(run, rehearsed, providers, breached, pools)
+            stack.callback(_settle, boundary, course)
+            before = measuring.measure_before(run)
+            stage = _stage(run, until_settled)
+            run = run if stage is None else replace(run, stage=stage.opened)
+            watched = _agents_time(run, boundary, breached, stack)
+            state = boundary.snapshot()
+            if state.breach is not None:
+                breached.report(state.breach)
+            course.ending = ends.ending_of(watched, breached)
+            if watched.cap is Reason.MAX_WALL_SECONDS:
+                run.session.ledger.append(wall_breach(run, state, watched.detail), control=True)
+            run.session.ledger.append(ends.exit_payload(watched), control=True)
+        _afterwards(run, before, watched, course, stage)
+
+
+def _stage(run: OpenRun, stack: ExitStack) -> Staged | None:
+    """Open the run's transaction, where it is to have one."""
+    if run.request.transaction is None:
+        return None
+    from docket.engines.supervise.workspace import staged  # noqa: PLC0415 - what a stage alone needs
+
+    return stack.enter_context(staged(run))
+
+
+def _afterwards(run: OpenRun, before: Listing, watched: Watched, course: _Course, stage: Staged | None) -> None:
+    """The phases when no process of the run is left: the pass after, and what becomes of what changed."""
     after = measuring.measure(run, Phase.AFTER, root_identity=before.root)
     differences = measuring.compare(run, before, after)
-    if run.request.rollback_on_breach and course.ending.breached is not None:
+    if stage is not None:
+        from docket.engines.supervise.workspace import landed  # noqa: PLC0415 - what a stage alone needs
+
+        violated = len(measuring.forbidden_changes(run, differences, after))
+        if not landed(run, stage, course.ending, (watched.survivors, violated)):
+            course.ending = ends.Ending(exit_code=codes.COMMIT_REFUSED, exit_source=ExitSource.DOCKET)
+    elif run.request.rollback_on_breach and course.ending.breached is not None:
         from docket.engines.supervise.rollback import roll_back  # noqa: PLC0415 - what a breach alone needs
 
         roll_back(run, differences, course.ending.breached, is_anything_left=watched.survivors > 0)

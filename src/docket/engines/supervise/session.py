@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docket import __version__
 from docket.engines.supervise.request import RunRequest, RunWorld
@@ -20,6 +21,9 @@ from docket.stores.layout import prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter
 from docket.stores.receipts import ReceiptReserve
 from docket.stores.responses import ResponseFolder, ResponseLimits
+
+if TYPE_CHECKING:
+    from docket.engines.transaction.world import OpenTransaction
 
 LOCK_PATIENCE_SECONDS = 5.0
 _MAY_BE_SECRET = re.compile(r"[A-Za-z0-9_-]{24,}")
@@ -66,11 +70,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenRun:
-    """What every phase between opening and report works with."""
+    """What every phase between opening and report works with; `stage` while the agent works on one."""
 
     request: RunRequest
     world: RunWorld
     session: Session
+    stage: OpenTransaction | None = None
 
 
 def open_session(request: RunRequest, world: RunWorld) -> Session:

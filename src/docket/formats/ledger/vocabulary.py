@@ -34,6 +34,12 @@ from docket.formats.ledger.tree_events import (
     RollbackRefused,
     SnapshotRefused,
 )
+from docket.formats.ledger.workspace_events import (
+    WorkspaceIntent,
+    WorkspaceOpened,
+    WorkspaceRefused,
+    WorkspaceSettled,
+)
 
 PAYLOADS: Mapping[str, type[Payload]] = {
     cls.TYPE: cls
@@ -43,6 +49,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
         CapWarning, CapExceeded, Budget, NetDenied, NetAllowed, NetClosed, ToolCall, ToolResult,
         AssertedCall, PoolEntered, PoolUse, EvidenceGap, SessionEnd,
         Paced, BreakerChange, FaultPlanned, FaultInjected, SnapshotRefused, RollbackApplied, RollbackRefused,
+        WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled,
     )
 }  # fmt: skip
 

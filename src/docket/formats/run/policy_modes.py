@@ -130,7 +130,18 @@ class WorkspacePolicy(Section):
     )
     exclude: tuple[str, ...] = field(
         default=(),
-        metadata=key(Texts("file patterns", is_tree_pattern), "Patterns of the paths that are never staged."),
+        metadata=key(
+            Texts("file patterns", is_tree_pattern),
+            "Patterns of the paths that are absent in the stage, and never land.",
+        ),
+    )
+    share: tuple[str, ...] = field(
+        default=(),
+        metadata=key(
+            Texts("file patterns", is_tree_pattern),
+            "Patterns of the paths that stay the tree's own, as for build caches: written through, never staged.",
+            later=True,
+        ),
     )
     protect: tuple[str, ...] = field(
         default=(),

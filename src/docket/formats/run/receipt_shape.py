@@ -11,6 +11,7 @@ from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
 from docket.formats.run.price_table import SCHEMA
 from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PROOF_NOTE
 from docket.formats.run.usage import LATER, Usage
+from docket.formats.run.workspace_shape import WORKSPACE
 from docket.formats.shape import (
     Shape,
     amount,
@@ -275,7 +276,14 @@ _OURS = record(
         "seal": nullable(mapping(anything)),
         "signature": nullable(mapping(anything)),
     },
-    {"latency": _LATENCY, "pools": _POOLS, "asserted": _ASSERTED, "cache": _CACHE, "responses": _RESPONSES},
+    {
+        "latency": _LATENCY,
+        "pools": _POOLS,
+        "asserted": _ASSERTED,
+        "cache": _CACHE,
+        "responses": _RESPONSES,
+        "workspace": WORKSPACE,
+    },
 )
 
 _V1 = record(

@@ -12,16 +12,9 @@ from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.formats.run.policy import KEYS, Policy
 
-LIMITS_NOT_HELD = (
-    "workspace.transaction",
-    "workspace.protect",
-)
+LIMITS_NOT_HELD: tuple[str, ...] = ()
 FOR_THE_PROXY = ("egress.mode", "egress.allow")
-RECORDED_ONLY = (
-    "workspace.backend",
-    "workspace.settle",
-    "workspace.exclude",
-)
+RECORDED_ONLY: tuple[str, ...] = ()
 
 
 def check_enforced(policy: Policy, *, http_proxy: bool = False) -> tuple[str, ...]:

@@ -17,7 +17,18 @@ from typing import Any
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.amount import Usd
 from docket.formats.reason import Reason
-from docket.formats.run.policy import KEYS, Admission, BudgetMode, CachePolicy, OnBreach, Policy, SnapshotPolicy
+from docket.formats.run.policy import (
+    KEYS,
+    Admission,
+    BudgetMode,
+    CachePolicy,
+    OnBreach,
+    Policy,
+    SnapshotPolicy,
+    WorkspaceBackend,
+    WorkspacePolicy,
+    WorkspaceSettle,
+)
 from docket.formats.run.sub_budgets import SubBudget
 
 _KINDS = {key.path: key.kind for key in KEYS}
@@ -41,6 +52,12 @@ _FLAGS: Mapping[str, str] = {
     "snapshot_max_bytes": "snapshot.max_bytes",
     "snapshot_max_file_bytes": "snapshot.max_file_bytes",
     "rollback_on_breach": "snapshot.rollback_on_breach",
+    "workspace_tx": "workspace.transaction",
+    "workspace_tx_backend": "workspace.backend",
+    "workspace_tx_settle": "workspace.settle",
+    "workspace_tx_exclude": "workspace.exclude",
+    "workspace_tx_share": "workspace.share",
+    "workspace_tx_protect": "workspace.protect",
 }
 _FLAG_NAMES = {
     "pools": "--pool",
@@ -78,6 +95,12 @@ class Overrides:
     snapshot_max_bytes: int | None = None
     snapshot_max_file_bytes: int | None = None
     rollback_on_breach: bool | None = None
+    workspace_tx: bool | None = None
+    workspace_tx_backend: WorkspaceBackend | None = None
+    workspace_tx_settle: WorkspaceSettle | None = None
+    workspace_tx_exclude: tuple[str, ...] | None = None
+    workspace_tx_share: tuple[str, ...] | None = None
+    workspace_tx_protect: tuple[str, ...] | None = None
 
     @classmethod
     def parse(cls, flags: Mapping[str, object]) -> Overrides:
@@ -119,9 +142,12 @@ def override(policy: Policy, overrides: Overrides) -> Policy:
     models = _changed(policy.models, allow=overrides.allow_models, deny=denied)
     evidence = _changed(policy.evidence, record_responses=overrides.record_responses)
     sections = {"budget": budget, "models": models, "resilience": resilience, "evidence": evidence}
-    snapshot = _snapshot(policy.snapshot, overrides)
+    switched = {
+        "snapshot": _snapshot(policy.snapshot, overrides),
+        "workspace": _workspace(policy.workspace, overrides),
+    }
     try:
-        return replace(policy, caps=caps, cache=_cache(policy.cache, overrides), snapshot=snapshot, **sections)
+        return replace(policy, caps=caps, cache=_cache(policy.cache, overrides), **sections, **switched)
     except InvalidDocumentError as error:
         raise UsageError(
             Reason.USAGE, error.detail, hint="change --max-usd or --budget-mode, or the policy they stand over"
@@ -149,6 +175,20 @@ def _snapshot(section: SnapshotPolicy, overrides: Overrides) -> SnapshotPolicy:
             raise UsageError(Reason.USAGE, detail, hint="name the one or the other")
         return replace(section, enabled=False, rollback_on_breach=False)
     return replace(section, enabled=True, **stated) if stated or overrides.snapshot else section
+
+
+def _workspace(section: WorkspacePolicy, overrides: Overrides) -> WorkspacePolicy:
+    """Return the workspace section; a flag that shapes the transaction asks for one, and its patterns come on top."""
+    tuned = _changed(section, backend=overrides.workspace_tx_backend, settle=overrides.workspace_tx_settle)
+    added = {
+        "exclude": overrides.workspace_tx_exclude,
+        "share": overrides.workspace_tx_share,
+        "protect": overrides.workspace_tx_protect,
+    }
+    for name, patterns in added.items():
+        tuned = replace(tuned, **{name: tuple(dict.fromkeys((*getattr(tuned, name), *(patterns or ()))))})
+    asked = (overrides.workspace_tx, overrides.workspace_tx_backend, overrides.workspace_tx_settle, *added.values())
+    return replace(tuned, transaction=True) if any(asked) else section
 
 
 def _changed(section: Any, **values: object) -> Any:  # noqa: ANN401 - any section, and back the same

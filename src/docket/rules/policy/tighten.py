@@ -218,6 +218,7 @@ RULES: Mapping[str, Rule] = {
     "workspace.backend": _never,
     "workspace.settle": _towards([WorkspaceSettle.AUTO, WorkspaceSettle.REVIEW, WorkspaceSettle.DISCARD]),
     "workspace.exclude": _never,
+    "workspace.share": _never,
     "workspace.protect": _more,
 }
 

@@ -73,7 +73,7 @@ _BEFORE_LEDGER = (
     "session", "policy", "boundary", "totals", "model_calls", "budget", "tools", "files", "network", "caps", "notes",
     "event_counts",
 )  # fmt: skip
-_WHERE_PRESENT = ("latency", "pools", "asserted", "responses")
+_WHERE_PRESENT = ("latency", "pools", "asserted", "responses", "workspace")
 
 
 def receipt_from_ledger(chunks: Iterable[bytes]) -> JsonObject:

@@ -41,6 +41,12 @@ from docket.formats.ledger.tree_events import (
     SnapshotRefused,
 )
 from docket.formats.ledger.vocabulary import read_payload
+from docket.formats.ledger.workspace_events import (
+    WorkspaceIntent,
+    WorkspaceOpened,
+    WorkspaceRefused,
+    WorkspaceSettled,
+)
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
 from docket.rules.receipt.asserted import AssertedFold
@@ -52,6 +58,7 @@ from docket.rules.receipt.limits import RunFacts, applying
 from docket.rules.receipt.operations import OperationsFold
 from docket.rules.receipt.prices import PricesFold, price_table
 from docket.rules.receipt.tree import TreeFold
+from docket.rules.receipt.workspace import WorkspaceFold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +94,7 @@ class LedgerFold:
         self.calls, self.prices, self.tree, self.course = CallsFold(), PricesFold(), TreeFold(), CourseFold()
         self.asserted, self.operations = AssertedFold(), OperationsFold()
         self.cache, self.responses = CacheFold(), ResponsesFold()
+        self.workspace = WorkspaceFold()
         self._counts: Counter[str] = Counter()
         self._last_at = ""
         self._takers = self._by_payload()
@@ -154,6 +162,9 @@ class LedgerFold:
             RollbackApplied: self.tree.rolled_back,
             RollbackRefused: self.tree.rolled_back,
             PolicyViolation: self.tree.violation,
+            **dict.fromkeys(
+                (WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled), self.workspace.take
+            ),
         }
 
     def _members(self, start: SessionStart) -> dict[str, JsonValue]:
@@ -189,6 +200,7 @@ class LedgerFold:
             "asserted": self.asserted.member(),
             "cache": self.cache.member(course.policy_document),
             "responses": self.responses.member(course.policy_document),
+            "workspace": self.workspace.member(),
         }
 
     def _denied(self, payload: ModelDenied) -> None:

@@ -12,12 +12,16 @@ The comparison itself is `rules.tree.diff`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from docket.formats.ledger.tree_events import Change
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.listing import Listing, Omission, Record, listing_of
+from docket.formats.tree.changes import Difference
+from docket.formats.tree.listing import Kind, Listing, Omission, Record, listing_of
 from docket.formats.workspace.change_set import ChangeSet, change_set_of
+from docket.formats.workspace.state import SurfaceRules
 from docket.rules.tree.diff import diff
 from docket.rules.workspace.surface import Classes, PathClass
 
@@ -65,6 +69,24 @@ def find_changes(base: Listing, stage: Listing, classes: Classes) -> Found:
         not_preserved=tuple(lost),
         blocking=tuple(blocking),
     )
+
+
+def only_staged(differences: Sequence[Difference], before: Listing, rules: SurfaceRules) -> tuple[Difference, ...]:
+    """Return the differences between a tree and its stage that are a run's doing: not what was never staged."""
+    if not differences:
+        return ()
+    classes = Classes.of(rules)
+    omitted = frozenset(omission.path for omission in before.omissions)
+    return tuple(
+        item
+        for item in differences
+        if classes.of_path(item.path, is_directory=_is_directory(item)) is PathClass.STAGED
+        and not (item.change is Change.REMOVED and item.path in omitted)
+    )
+
+
+def _is_directory(item: Difference) -> bool:
+    return any(state is not None and state.kind == Kind.DIRECTORY.value for state in (item.before, item.after))
 
 
 def _paths(listing: Listing) -> frozenset[bytes]:

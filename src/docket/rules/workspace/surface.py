@@ -12,7 +12,7 @@ How the matcher reads a pattern is `rules.selectors`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from docket.errors import InvalidDocumentError
@@ -99,6 +99,14 @@ class Classes:
                 found = self.of_path(omission.path, is_directory=is_directory)
                 (shared if found is PathClass.SHARED else masked).append(omission.path)
         return tuple(masked), tuple(shared)
+
+
+def staged_only(surface: Surface, rules: SurfaceRules, shared: Sequence[RelPath]) -> Surface:
+    """Return a surface without what a transaction of these rules does not stage; `shared` as in `Classes.surface`."""
+    unstaged = Classes.of(rules).unstaged()
+    matchers = tuple(matcher for matcher in (surface.ignored, unstaged) if matcher is not None)
+    ignored = AnyOf(matchers) if matchers else None
+    return replace(surface, ignored=ignored, evidence=(*surface.evidence, *shared))
 
 
 def check_patterns(name: str, patterns: Sequence[str]) -> None:

@@ -9,9 +9,19 @@ from docket.errors import (
     UnavailableError,
     UsageError,
 )
-from docket.formats.run.exit_code import FAILED, INTERNAL, OK, REFUSED, SIGNAL_BASE, UNAVAILABLE, USAGE
+from docket.formats.run.exit_code import (
+    COMMIT_REFUSED,
+    FAILED,
+    INTERNAL,
+    OK,
+    REFUSED,
+    SIGNAL_BASE,
+    UNAVAILABLE,
+    USAGE,
+)
 
 __all__ = [
+    "COMMIT_REFUSED",
     "FAILED",
     "INTERNAL",
     "MEANINGS",
@@ -30,6 +40,7 @@ MEANINGS: tuple[tuple[str, str], ...] = (
     ("2", "usage: the command line does not make sense"),
     ("42", "a cap stopped the run"),
     ("43", "refused before the agent started: the policy, a typo in it, the budget, the recipe"),
+    ("44", "the agent succeeded, but the commit of its changes was refused"),
     ("70", "internal error: a fault in docket"),
     ("75", "a needed thing is unavailable: a lock, the disk, the evidence folder"),
     ("126", "the program cannot be run"),

@@ -25,7 +25,8 @@ from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
 from docket.surfaces.cli.progress import RunProgress
 from docket.surfaces.cli.project import layout_at, run_folder, warn_of_unfinished
-from docket.surfaces.render import figures, text
+from docket.surfaces.cli.transactions import transaction_asked, transaction_world
+from docket.surfaces.render import figures, text, workspace
 
 if TYPE_CHECKING:
     from docket.rules.drills.faults import FaultPlan
@@ -74,6 +75,13 @@ class RunArguments:
     snapshot_max_bytes: int | None
     snapshot_max_file_bytes: int | None
     rollback_on_breach: bool
+    workspace_tx: bool
+    workspace_tx_exclude: tuple[str, ...]
+    workspace_tx_share: tuple[str, ...]
+    workspace_tx_protect: tuple[str, ...]
+    workspace_tx_approve: bool
+    workspace_tx_backend: str | None
+    workspace_tx_settle: str | None
 
     def flags(self) -> dict[str, object]:
         """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
@@ -90,7 +98,10 @@ class RunArguments:
             "rollback_on_breach": self.rollback_on_breach or None,
         }
         snapshot = ("snapshot", "snapshot_max_bytes", "snapshot_max_file_bytes")
-        return {name: getattr(self, name) for name in (*names, *choices, *snapshot)} | models | budgets | keeping
+        stage = tuple(f"workspace_tx_{name}" for name in ("backend", "settle", "exclude", "share", "protect"))
+        keeping["workspace_tx"] = self.workspace_tx or self.workspace_tx_approve or None
+        plain = (*names, *choices, *snapshot, *stage)
+        return {name: getattr(self, name) for name in plain} | models | budgets | keeping
 
 
 def carry_out(asked: RunArguments) -> int:
@@ -139,6 +150,7 @@ def build_request(asked: RunArguments) -> RunRequest:
         http_proxy=asked.http_proxy,
         snapshot=snapshot_limits(decided.policy.snapshot),
         rollback_on_breach=decided.policy.snapshot.rollback_on_breach,
+        transaction=transaction_asked(decided.policy, layout, approved=asked.workspace_tx_approve),
     )
 
 
@@ -166,6 +178,7 @@ def world_of(layout: Layout, cwd: Path, signals: Signals, progress: RunProgress)
         spawn=wiring.spawn,
         read_file=wiring.file_reader(cwd),
         enter_pools=enter_pools(),
+        transactions=lambda: transaction_world(layout),
     )
 
 
@@ -196,6 +209,9 @@ def tell(asked: RunArguments, result: RunResult) -> None:
     """Say how the run ended and where its record stands."""
     for problem in _problems(result):
         console.warn(console.plain(problem))
+    if not asked.as_json and result.receipt is not None:
+        for line in workspace.block(result.receipt):
+            console.note(console.plain(line))
     if asked.as_json:
         console.note(console.as_json(_members(result), indent=None))
         return
@@ -224,6 +240,7 @@ def _members(result: RunResult) -> dict[str, object]:
         "receipt": None if result.receipt_path is None else str(result.receipt_path),
         "ledger": str(result.ledger_path),
         "problems": _problems(result),
+        **({"workspace": receipt["workspace"]} if "workspace" in receipt else {}),
     }
 
 

@@ -70,6 +70,19 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
               help="Larger files are not kept; 256 MiB by default. Means --snapshot.")  # fmt: skip
 @click.option("--rollback-on-breach", is_flag=True,
               help="Put the tree back when a cap ends the run. Means --snapshot.")  # fmt: skip
+@click.option("--workspace-tx", is_flag=True,
+              help="Let the agent work on a copy of the tree, whose changes land only on success, all or nothing.")  # fmt: skip
+@click.option("--workspace-tx-exclude", multiple=True, metavar="PATTERN",
+              help="Absent in the copy, and never landed (masked). May be repeated.")  # fmt: skip
+@click.option("--workspace-tx-share", multiple=True, metavar="PATTERN",
+              help="The tree's own, written through at once, as for build caches. May be repeated.")  # fmt: skip
+@click.option("--workspace-tx-protect", multiple=True, metavar="PATTERN",
+              help="Lands only with an approval. May be repeated.")  # fmt: skip
+@click.option("--workspace-tx-approve", is_flag=True, help="Let changes to protected paths land in this run.")
+@click.option("--workspace-tx-backend", type=click.Choice(["auto", "copy", "reflink", "overlay"]),
+              help="How the copy is made.")  # fmt: skip
+@click.option("--workspace-tx-settle", type=click.Choice(["auto", "review", "discard"]),
+              help="At the end: land a success, leave it for docket tx, or never land it.")  # fmt: skip
 @click.option(
     "--faults", metavar="RULES|FILE.toml", help="Make the run a drill: inject faults, as in status=529@calls=2."
 )

@@ -3,7 +3,8 @@
 Rules:
 1. Content is found by address alone: which file holds it is the listing's saying, and reading to the end proves it.
 2. Where several files have one content, the next is tried if one cannot be opened.
-3. Nothing is written, no link is followed.
+3. The empty content is there whatever the listing names.
+4. Nothing is written, no link is followed.
 
 Passes `tests/contracts/test_content_contract.py` as a reader; `stores.content` is the contract.
 """
@@ -16,11 +17,14 @@ from types import TracebackType
 from typing import Self
 
 from docket.errors import UnavailableError
+from docket.formats.digest import sha256
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
 from docket.formats.tree.listing import Entry, FileEntry
 from docket.host.tree_files import TreeFiles
 from docket.stores.content import ContentStream, missing
+
+_EMPTY = Address(sha256(b""), 0)
 
 
 class TreeContents:
@@ -36,10 +40,12 @@ class TreeContents:
 
     def has(self, address: Address) -> bool:
         """Whether the listing names a file with that content."""
-        return address in self._places
+        return address in self._places or address == _EMPTY
 
     def open(self, address: Address) -> ContentStream:
         """Return the content as a stream that checks it; UnavailableError where no file of it can be opened."""
+        if address == _EMPTY:
+            return ContentStream(address, lambda _size: b"", lambda: None)
         descriptor = self._descriptor(address)
         return ContentStream(address, lambda size: os.read(descriptor, size), lambda: os.close(descriptor))
 

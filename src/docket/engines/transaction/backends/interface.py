@@ -14,7 +14,7 @@ Rules:
 7. Everything a backend keeps lies in `request.folder`; a later process gets at the stage again with `attach`.
 
 Implementations: `backends.copy`, `backends.reflink`, `backends.overlay`; one suite holds them to this
-(tests/contracts/test_stage_contract.py). What is scanned, compared and committed is `engines.transaction`'s.
+(tests/contracts/test_stage_backends.py). What is scanned, compared and committed is `engines.transaction`'s.
 """
 
 from __future__ import annotations

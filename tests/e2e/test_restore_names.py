@@ -207,6 +207,9 @@ def test_folders_named_as_dockets_own_are_a_persons_deeper_down(lab: RunLab) -> 
     (mine / "mine").write_text("mine\n")
     assert lab.docket("restore", "--apply").exit_code == 0
     assert (mine / "mine").read_text() == "mine\n"
+    (lab.tree / ".docket-apply-0000000000000000").symlink_to("sub")
+    assert lab.docket("restore", "--apply").exit_code == 0
+    assert {".docket", "mine"} <= {path.name for path in [*(lab.tree / "sub").iterdir(), *mine.iterdir()]}
 
 
 def test_names_and_paths_as_long_as_they_may_be(lab: RunLab) -> None:

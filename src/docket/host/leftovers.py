@@ -12,6 +12,7 @@ A forged staging directory can at worst have its own things removed, and modes s
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import stat
@@ -27,18 +28,20 @@ from docket.host.confined import ConfinedTree
 from docket.host.looking import Found, has_entries, look, unmet
 from docket.host.reaching import STAGING_PREFIX, Refusal
 from docket.host.staging import KEPT, NEW_SUFFIX, OPENED_PREFIX, PLAN, Staging
-from docket.host.tree_calls import open_name
+from docket.host.tree_calls import open_inside, open_name
 
 _ITEM = re.compile(rb"(0|[1-9][0-9]{0,9})\.(0|[1-9][0-9]{0,19})(\.aside)?")
+_OWN_MODE = 0o700
 _NOTE = re.compile(rb"([0-7]{1,4}) (.*)", re.DOTALL)
 
 
 class LeftoverState(StrEnum):
-    """What became of a leftover."""
+    """What became of a leftover; `foreign` is what merely has such a name."""
 
     REMOVED = "removed"
     KEPT = "kept"
     IN_USE = "in-use"
+    FOREIGN = "foreign"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,8 @@ def sweep(tree: ConfinedTree) -> tuple[Leftover, ...]:
 def _swept(tree: ConfinedTree, name: bytes) -> Leftover:
     staging = Staging.open(tree.descriptor, name, tree.calls, durable=tree.durable)
     if staging is None:
-        return Leftover(name=name, state=LeftoverState.IN_USE)
+        held = _is_held(tree.descriptor, name)
+        return Leftover(name=name, state=LeftoverState.IN_USE if held else LeftoverState.FOREIGN)
     root = _OpenRoot(tree)
     try:
         plan = _plan(staging)
@@ -82,6 +86,24 @@ def _swept(tree: ConfinedTree, name: bytes) -> Leftover:
     finally:
         staging.close()
         root.close()
+
+
+def _is_held(root: int, name: bytes) -> bool:
+    """Whether a live apply of this user's holds a staging directory: a thing that has such a name stops nobody."""
+    try:
+        descriptor = open_inside(root, name)
+    except OSError:
+        return False
+    try:
+        status = os.fstat(descriptor)
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) != _OWN_MODE:
+            return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
 
 
 class _OpenRoot:

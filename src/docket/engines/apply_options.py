@@ -38,9 +38,20 @@ class DisplacedSink(Protocol):
         ...
 
 
+class BatchedSink(DisplacedSink, Protocol):
+    """A sink that makes what it took durable later, many at once: `keep` need not."""
+
+    def flush(self) -> None:
+        """Return when everything taken so far is durable; DocketError puts back what was displaced since the last."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How a plan is applied. `progress` hears how many steps are done."""
+    """How a plan is applied. `progress` hears how many steps were worked on.
+
+    A `keep` that is a `BatchedSink` is flushed before anything that it took goes.
+    """
 
     mode: Mode = Mode.PATH_BY_PATH
     journal: Journal | None = None

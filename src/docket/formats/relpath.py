@@ -29,8 +29,10 @@ class RelPath:
     @classmethod
     def parse(cls, raw: bytes) -> RelPath:
         """Check `raw`; raise InvalidDocumentError(NOT_A_PATH) with what is wrong."""
-        for part in raw.split(b"/"):
-            _check_part(raw, part)
+        padded = b"/" + raw + b"/"
+        if b"//" in padded or b"/./" in padded or b"/../" in padded or b"\0" in raw:
+            for part in raw.split(b"/"):
+                _check_part(raw, part)
         if len(raw) > MAX_PATH_BYTES:
             raise _refused(raw, f"is longer than {MAX_PATH_BYTES} bytes")
         return cls(raw)

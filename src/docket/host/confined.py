@@ -4,8 +4,8 @@ Rules (docs/adr/0019):
 1. The root is opened once; everything is reached from that descriptor (host.reaching), and the root's path must go on
    leading to it.
 2. A step is done only where its precondition holds when looked at, and again of what was displaced (host.placing).
-3. What is put in place was built whole beside it, in a hidden directory of the root (host.staging): content, digest
-   checked, owner, attributes, mode, time, and, in a durable tree, synced.
+3. What is put in place was built whole beside it, in a hidden directory of the root (host.building), and in a durable
+   tree its content was synced (`harden`).
 4. Nothing is let go of before the directories that were changed are synced (`sync`, then `settle`).
 5. No OSError leaves a step: it becomes an `Outcome` with its reason, and the path is as it was.
 
@@ -15,40 +15,30 @@ It does not know the order of steps and where content comes from; engines.apply 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from types import TracebackType
 from typing import Self, TypeVar
 
 from docket.errors import DocketError
 from docket.formats.reason import Reason
-from docket.formats.relpath import RelPath
-from docket.formats.tree.plan import (
-    Link,
-    MakeDirectory,
-    MakeSymlink,
-    Outcome,
-    Remove,
-    RootIdentity,
-    SetMode,
-    Step,
-    StepStatus,
-    WriteFile,
-    Xattr,
-)
-from docket.host.filling import Content, dress, fill
-from docket.host.looking import Found, attributes, core_is_done, has_entries, look, unmet
+from docket.formats.tree.plan import RootIdentity
+from docket.formats.tree.steps import Outcome, Remove, Step, StepStatus
+from docket.host.building import Builder
+from docket.host.direct import DirectMaker
+from docket.host.examining import Examiner
+from docket.host.filling import Content
+from docket.host.finishing import Finisher
+from docket.host.looking import Found
 from docket.host.placing import Built, Placed, Placer
 from docket.host.reaching import Reached, Refusal, Ways, failure, unable
-from docket.host.staging import NEW_SUFFIX, Staging
-from docket.host.tree import file_key, identity_of, kind_of, open_root, root_identity, status_at
-from docket.host.tree_calls import SYSTEM_CALLS, TreeCalls, open_name
+from docket.host.staging import Staging
+from docket.host.syncing import Syncing
+from docket.host.tree import file_key, identity_of, open_root, root_identity, status_at
+from docket.host.tree_calls import SYSTEM_CALLS, TreeCalls
 
 T = TypeVar("T")
 
-MAX_TOUCHED = 64
-_ENOUGH_TO_WORK = 0o700
 _NOTHING_BELOW = (Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY)
 
 
@@ -62,11 +52,14 @@ class ConfinedTree:
         self.descriptor = open_root(root)
         self.identity: RootIdentity = identity_of(os.fstat(self.descriptor))
         self.ways = Ways(self.descriptor, calls)
+        self._syncing = Syncing(self.descriptor, calls)
+        self._examiner = Examiner(self.ways, self.identity[0])
+        self._builder = Builder(self.ways, calls, self._stage)
+        self._finisher = Finisher(self.ways, calls, self.touch)
+        self._direct = DirectMaker(self.ways, calls)
         self._staging: Staging | None = None
         self._placer: Placer | None = None
         self._document, self._keeps = b"", False
-        self._touched: dict[tuple[int, int], int] = {}
-        self._notes: dict[RelPath, bytes] = {}
         self._exchanges = True
         self.trouble: str | None = None
 
@@ -83,15 +76,16 @@ class ConfinedTree:
 
     def examine(self, step: Step) -> Outcome | Found | None:
         """Return what stands at the step's path if the step can be done, else its outcome."""
-        examined = self._guarded(step, "look at", lambda reached: self._examined(step, reached))
+        examined = self._guarded(step, "look at", lambda reached: self._examiner.examine(step, reached))
         if isinstance(step, Remove) and isinstance(examined, Refusal) and examined.reason in _NOTHING_BELOW:
             return Outcome(path=step.path, status=StepStatus.ALREADY)
         return examined.outcome(step.path) if isinstance(examined, Refusal) else examined
 
     def build(self, number: int, step: Step, content: Content | None, found: Found | None) -> Built | Outcome:
         """Make what the step puts in place, beside it; `found` is what stands there."""
+        built: Built | Refusal
         try:
-            built = self._built(number, step, content, found)
+            built = self._builder.build(number, step, content, found)
         except OSError as error:
             built = failure(error, "write", step.path)
         except DocketError as error:
@@ -99,8 +93,28 @@ class ConfinedTree:
         if not isinstance(built, Refusal):
             return built
         with suppress(OSError):
-            self._stage().drop(_new_name(number))
+            self._builder.drop(number)
         return built.outcome(step.path)
+
+    def make(self, number: int, step: Step, content: Content | None) -> Placed | Outcome | None:
+        """Do a step at once where its name is free (host.direct); None where it takes the longer way."""
+        try:
+            made = self._guarded(step, "write", lambda reached: self._direct.make(number, step, content, reached))
+        except DocketError as error:
+            made = unable(error, f"the content of {step.path} cannot be had")
+        return made.outcome(step.path) if isinstance(made, Refusal) else made
+
+    def harden(self, built: Sequence[Built]) -> dict[int, Outcome]:
+        """Make the contents of what was built durable; what cannot be is discarded, and told by its number."""
+        waiting = {item.staged: item for item in built if item.unsynced}
+        if not self.durable or not waiting:
+            return {}
+        undone = {}
+        for name, error in self._syncing.contents(self._stage().descriptor, tuple(waiting)).items():
+            item = waiting[name]
+            self.discard(item)
+            undone[item.number] = failure(error, "write", item.step.path).outcome(item.step.path)
+        return undone
 
     def place(self, built: Built) -> Placed | Outcome:
         """Do the step, its precondition looked at again."""
@@ -124,13 +138,13 @@ class ConfinedTree:
 
     def settle(self, placed: Placed) -> Refusal | None:
         """Let go of what the step displaced, after `sync`."""
-        return self._place_maker().settle(placed)
+        return self._place_maker().settle(placed) if placed.displaced else None
 
     def finish(self, placed: Placed) -> Refusal | None:
         """Give a directory its last mode and time, when everything in it is done."""
-        refused = self._place_maker().finish(placed)
+        refused = self._finisher.finish(placed)
         if refused is not None:  # its note stays, so that a later run closes it
-            self._notes.pop(placed.step.path, None)
+            self._builder.notes.pop(placed.step.path, None)
         return refused
 
     def discard(self, built: Built) -> None:
@@ -140,22 +154,17 @@ class ConfinedTree:
 
     def sync(self) -> None:
         """Return when every name changed so far would survive a power cut. May raise OSError."""
-        try:
-            for descriptor in self._touched.values():
-                self.calls.sync(descriptor)
-            if self._staging is not None:
-                self._staging.sync()
-        finally:
-            self._forget_touched()
+        if self.durable:
+            self._syncing.names(None if self._staging is None else self._staging.descriptor)
 
     def end(self) -> None:
         """Close what was opened up and remove the staging directory, if nothing is left in it. May raise OSError."""
         self.ways.close_below()
         self._exchanges = self.exchanges
         if self._staging is not None:
-            for note in self._notes.values():
+            for note in self._builder.notes.values():
                 self._staging.drop(note)
-            self._notes.clear()
+            self._builder.notes.clear()
             staging, self._staging, self._placer = self._staging, None, None
             try:
                 staging.remove()
@@ -168,7 +177,7 @@ class ConfinedTree:
     def close(self) -> None:
         """Give every descriptor back; nothing more is changed."""
         self.ways.abandon()
-        self._forget_touched()
+        self._syncing.forget()
         if self._staging is not None:
             self._staging.close()
             self._staging = None
@@ -186,16 +195,8 @@ class ConfinedTree:
 
     def touch(self, reached: Reached) -> None:
         """Remember a directory that must be synced."""
-        if not self.durable or reached.identity in self._touched:
-            return
-        if len(self._touched) >= MAX_TOUCHED:
-            self.sync()
-        self._touched[reached.identity] = os.dup(reached.descriptor)
-
-    def _forget_touched(self) -> None:
-        for descriptor in self._touched.values():
-            os.close(descriptor)
-        self._touched.clear()
+        if self.durable:
+            self._syncing.touch(reached)
 
     def _forget_note(self, note: bytes) -> None:
         if self._staging is not None:
@@ -228,57 +229,8 @@ class ConfinedTree:
             except OSError as error:
                 return failure(error, action, step.path)
 
-    def _examined(self, step: Step, reached: Reached) -> Outcome | Refusal | Found | None:
-        if self.ways.is_mount(step.path):
-            return Refusal(Reason.OTHER_FILE_SYSTEM, "it is a mount point")
-        found = look(*reached.place, self.ways.own_mode)
-        if isinstance(found, Refusal):
-            return found
-        if found is not None and found.status.st_dev != self.identity[0]:
-            return Refusal(Reason.OTHER_FILE_SYSTEM, "it is on another file system")
-        refused = unmet(step, found)
-        if self._is_done(step, reached, found, otherwise=refused is not None):
-            return Outcome(path=step.path, status=StepStatus.ALREADY)
-        return refused or self._obstacle(step, reached, found) or found
-
-    def _is_done(self, step: Step, reached: Reached, found: Found | None, *, otherwise: bool) -> bool:
-        """Whether nothing is left to do; `otherwise` where only times and attributes could be left, and not for us."""
-        if isinstance(step, Remove) or found is None:
-            return isinstance(step, Remove) and found is None
-        if isinstance(step, Link):
-            return identity_of(found.status) == self._identity_at(step.to)
-        return core_is_done(step, found) and (otherwise or not self._rest_differs(step, reached, found))
-
-    def _rest_differs(self, step: Step, reached: Reached, found: Found) -> bool:
-        mtime_ns = getattr(step, "mtime_ns", None)
-        if mtime_ns is not None and mtime_ns != found.status.st_mtime_ns:
-            return True
-        wanted = step.xattrs if isinstance(step, WriteFile) else None
-        return wanted is not None and wanted != attributes(*reached.place)
-
-    def _obstacle(self, step: Step, reached: Reached, found: Found | None) -> Refusal | None:
-        if found is None:
-            return Refusal(Reason.NOT_FOUND, "nothing stands there") if isinstance(step, SetMode) else None
-        if isinstance(step, SetMode) and found.state.size is None:
-            return Refusal(Reason.NOT_A_FILE, f"a {found.kind} stands there, whose mode this step does not set")
-        if isinstance(step, Remove) and found.is_directory != (step.kind == "directory"):
-            return Refusal(Reason.CHANGED_SINCE, f"a {step.kind} was to be removed, and a {found.kind} stands there")
-        if found.is_directory and not isinstance(step, MakeDirectory):
-            self.ways.open_up(reached, step.path)
-            if has_entries(*reached.place):
-                return Refusal(Reason.NOT_EMPTY, "a directory that is not empty stands there")
-        return None
-
-    def _identity_at(self, path: RelPath) -> tuple[int, int] | None:
-        reached = self.ways.reach(path)
-        if isinstance(reached, Refusal):
-            return None
-        with reached, suppress(OSError):
-            return identity_of(os.stat(reached.name, dir_fd=reached.descriptor, follow_symlinks=False))
-        return None
-
     def _placed(self, built: Built, reached: Reached) -> Placed | Outcome | Refusal:
-        found = self._seen_again(built, reached) or self._examined(built.step, reached)
+        found = self._seen_again(built, reached) or self._examiner.examine(built.step, reached)
         if found is not None and not isinstance(found, Found):
             return found
         return self._place_maker().place(built, reached, found)
@@ -291,99 +243,3 @@ class ConfinedTree:
             seen is not None and isinstance(status, os.stat_result) and file_key(status) == file_key(seen.status)
         )
         return seen if unchanged else None
-
-    def _built(self, number: int, step: Step, content: Content | None, found: Found | None) -> Built | Refusal:
-        name = _new_name(number)
-        alters = found is not None and self._stays(step, found)
-        if alters or isinstance(step, SetMode | Remove):
-            return Built(number=number, step=step, staged=b"%d.0" % number, seen=found)
-        detail = ""
-        match step:
-            case WriteFile():
-                made = self._file(name, step, content, found)
-                if isinstance(made, Refusal):
-                    return made
-                detail = made
-            case MakeDirectory():
-                if step.mode & _ENOUGH_TO_WORK != _ENOUGH_TO_WORK:
-                    self._notes[step.path] = self._stage().note_opened(step.path.raw, step.mode)
-                self.calls.make_directory(self._stage().descriptor, name)
-                self._set_mode(name, step.mode | _ENOUGH_TO_WORK)
-            case MakeSymlink():
-                self.calls.make_symlink(step.target, self._stage().descriptor, name)
-                if step.mtime_ns is not None:
-                    self.calls.set_mtime((self._stage().descriptor, name), step.mtime_ns)
-            case Link():
-                refused = self._linked(name, step)
-                if refused is not None:
-                    return refused
-            case _:
-                raise AssertionError(step)
-        return replace(self._named(number, step, detail), seen=found)
-
-    def _stays(self, step: Step, found: Found) -> bool:
-        """Whether what stands there is altered rather than replaced."""
-        if isinstance(step, MakeDirectory):
-            return found.is_directory
-        if not isinstance(step, WriteFile) or not core_is_done(step, found):
-            return False
-        reached = self.ways.reach(step.path)
-        if isinstance(reached, Refusal):
-            return False
-        with reached:
-            return step.xattrs is None or step.xattrs == attributes(*reached.place)
-
-    def _named(self, number: int, step: Step, detail: str) -> Built:
-        staging = self._stage().descriptor
-        inode = os.stat(_new_name(number), dir_fd=staging, follow_symlinks=False).st_ino
-        staged = b"%d.%d" % (number, inode)
-        self.calls.rename((staging, _new_name(number)), (staging, staged))
-        return Built(number=number, step=step, staged=staged, inode=inode, detail=detail)
-
-    def _file(self, name: bytes, step: WriteFile, content: Content | None, found: Found | None) -> str | Refusal:
-        if content is None:
-            return Refusal(Reason.CONTENT_MISSING, f"no store has the content {step.content.sha256}", failed=True)
-        before = found if found is not None and found.state.size is not None else None
-        carried: tuple[Xattr, ...] = ()
-        if before is not None and step.xattrs is None:
-            reached = self.ways.reach(step.path)
-            if not isinstance(reached, Refusal):
-                with reached:
-                    carried = attributes(*reached.place)
-        descriptor = self.calls.make_file(self._stage().descriptor, name)
-        try:
-            refused = fill(self.calls, descriptor, step, content)
-            if refused is not None:
-                return refused
-            detail = dress(self.calls, descriptor, step, before, carried)
-            if self.durable:
-                self.calls.sync(descriptor)
-            return detail
-        finally:
-            os.close(descriptor)
-
-    def _set_mode(self, name: bytes, mode: int) -> None:
-        descriptor = open_name(self._stage().descriptor, name)
-        try:
-            self.calls.chmod(descriptor, mode)
-        finally:
-            os.close(descriptor)
-
-    def _linked(self, name: bytes, step: Link) -> Refusal | None:
-        reached = self.ways.reach(step.to)
-        if isinstance(reached, Refusal):
-            return reached
-        staging = self._stage().descriptor
-        with reached:
-            seen = os.stat(reached.name, dir_fd=reached.descriptor, follow_symlinks=False)
-            if kind_of(seen.st_mode) != "file":
-                return Refusal(Reason.NOT_A_FILE, f"{step.to} is no file, and only files are linked")
-            self.calls.link(reached.place, (staging, name))
-        made = os.stat(name, dir_fd=staging, follow_symlinks=False)
-        if identity_of(made) != identity_of(seen):
-            return Refusal(Reason.CHANGED_SINCE, f"another thing was put at {step.to} meanwhile")
-        return None
-
-
-def _new_name(number: int) -> bytes:
-    return b"%d%s" % (number, NEW_SUFFIX)

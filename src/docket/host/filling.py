@@ -17,7 +17,7 @@ from typing import Protocol
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
-from docket.formats.tree.steps import WriteFile, Xattr
+from docket.formats.tree.steps import WriteFile
 from docket.host.looking import Found
 from docket.host.reaching import Refusal
 from docket.host.tree_calls import TreeCalls
@@ -46,10 +46,10 @@ def fill(calls: TreeCalls, descriptor: int, step: WriteFile, content: Content) -
     return _compared(step.content, _written(calls, descriptor, step, content))
 
 
-def dress(calls: TreeCalls, descriptor: int, step: WriteFile, before: Found | None, carried: tuple[Xattr, ...]) -> str:
+def dress(calls: TreeCalls, descriptor: int, step: WriteFile, before: Found | None) -> str:
     """Give a filled file its owner, attributes, mode and time; return what could not be kept, in words, or "".
 
-    `before` is the file that stood at the path and `carried` its attributes, where the step names none.
+    `before` is the file that stood at the path: its attributes are carried over where the step names none.
     """
     lost = []
     if before is not None:
@@ -61,6 +61,7 @@ def dress(calls: TreeCalls, descriptor: int, step: WriteFile, before: Found | No
                 if error.errno not in _NOT_KEPT:
                     raise
                 lost.append("owner")
+    carried = () if before is None else before.xattrs
     for item in carried if step.xattrs is None else step.xattrs:
         try:
             calls.set_xattr(descriptor, item.name, item.value)

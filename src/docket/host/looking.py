@@ -33,7 +33,7 @@ from docket.formats.tree.plan import (
     Xattr,
 )
 from docket.host.reaching import Refusal
-from docket.host.tree import FileReader, Status, Unread, file_key, kind_of, read_link, status_at, text_of
+from docket.host.tree import DIGEST_BYTES, FileReader, Status, Unread, file_key, kind_of, read_link, status_at, text_of
 
 _ATTEMPTS = 4
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -42,11 +42,15 @@ _ORDINARY = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK)
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What stands at a name: its state, whose digest is None where the content could not be read, and its status."""
+    """What stands at a name: its state, whose digest is None where the content could not be read, and its status.
+
+    `xattrs` are a file's attributes, where they were asked for.
+    """
 
     state: EntryState
     status: Status
     unread: Unread | None = None
+    xattrs: tuple[Xattr, ...] = ()
 
     @property
     def kind(self) -> Kind:
@@ -92,7 +96,7 @@ def _found(parent: int, name: bytes, status: Status, own_mode: Callable[[Status]
             if digest is None:
                 return None
             unread = digest if isinstance(digest, Unread) else None
-            sha256 = None if isinstance(digest, Unread) else Digest(digest.hex())
+            sha256 = None if isinstance(digest, Unread) else Digest(digest[:DIGEST_BYTES].hex())
             state = EntryState(kind=kind.value, mode=mode, size=status.st_size, sha256=sha256)
             return Found(state, status, unread)
         case Kind.SYMLINK:

@@ -28,7 +28,7 @@ from docket.host.looking import Found, core_is_done, has_entries, look, told, un
 from docket.host.reaching import Reached, Refusal, Ways, failure
 from docket.host.staging import Staging
 from docket.host.tree import identity_of
-from docket.host.tree_calls import UNSUPPORTED, TreeCalls, open_inside, open_name
+from docket.host.tree_calls import UNSUPPORTED, TreeCalls, open_name
 
 Place = tuple[int, bytes]
 
@@ -48,7 +48,7 @@ class Built:
     """What is ready to be put in place: `staged` is its name in the staging directory, or the one it will leave there.
 
     `seen` is what stood at the path when it was built, `inode` 0 where nothing was built; `detail` tells what could
-    not be kept.
+    not be kept. An `unsynced` file is not durable yet.
     """
 
     number: int
@@ -57,6 +57,7 @@ class Built:
     seen: Found | None = None
     inode: int = 0
     detail: str = ""
+    unsynced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,13 +178,7 @@ class Placer:
                 return refused
             if found is not None and found.is_directory and has_entries(*self._staged(placed.built)):
                 return Refusal(Reason.NOT_EMPTY, "the directory was filled meanwhile")
-        again = self._ways.reach(placed.step.path)
-        if isinstance(again, Refusal):
-            return Refusal(Reason.MOVED_WHILE_WRITTEN, f"its directory was moved meanwhile: {again.detail}")
-        with again:
-            if again.identity != reached.identity:
-                return Refusal(Reason.MOVED_WHILE_WRITTEN, "its directory was replaced meanwhile")
-        return None
+        return self._ways.moved(placed.step.path, reached)
 
     def _put_new(self, source: Place, target: Place) -> None:
         """Rename to a name that must be free."""
@@ -309,44 +304,6 @@ class Placer:
         finally:
             os.close(descriptor)
         return self._verified(placed, reached)
-
-    def finish(self, placed: Placed) -> Refusal | None:
-        """Give a directory its last mode and time; nothing is made in it afterwards."""
-        step = placed.step
-        if not isinstance(step, MakeDirectory):
-            return None
-        reached = self._ways.reach(step.path)
-        if isinstance(reached, Refusal):
-            return reached
-        with reached:
-            try:
-                return self._finished(placed, step, reached)
-            except OSError as error:
-                return failure(error, "set the mode of", step.path)
-
-    def _finished(self, placed: Placed, step: MakeDirectory, reached: Reached) -> Refusal | None:
-        descriptor = open_name(*reached.place)
-        try:
-            status = os.fstat(descriptor)
-            inode = placed.built.inode or (placed.before.status.st_ino if placed.before else 0)
-            if status.st_ino != inode or not stat.S_ISDIR(status.st_mode):
-                return Refusal(Reason.CHANGED_SINCE, "another thing was put there meanwhile")
-            if step.mtime_ns is not None:
-                self._calls.set_mtime(reached.place, step.mtime_ns)
-            if stat.S_IMODE(status.st_mode) != step.mode:
-                self._calls.chmod(descriptor, step.mode)
-            self._ways.settle_mode(status)
-        finally:
-            os.close(descriptor)
-        self._sync_directory(reached)
-        return None
-
-    def _sync_directory(self, reached: Reached) -> None:
-        self._touch(reached)
-        with suppress(PermissionError):  # its own last mode may forbid to open it; its parent's sync follows
-            descriptor = open_inside(*reached.place)
-            self._touch(Reached(descriptor, b".", identity_of(os.fstat(descriptor))))
-            os.close(descriptor)
 
     def _set_mode(self, place: Place, placed: Placed) -> None:
         if placed.before is None:

@@ -30,7 +30,7 @@ from docket.formats.visible import visible
 from docket.host.disk import unavailable
 from docket.host.mounts import mounts_below
 from docket.host.tree import identity_of
-from docket.host.tree_calls import TreeCalls, open_inside, open_name
+from docket.host.tree_calls import TreeCalls, open_below, open_inside, open_name
 
 STAGING_PREFIX = b".docket-apply-"
 MAX_OPENED = 32
@@ -116,6 +116,9 @@ class Ways:
         refused = self._refused(path)
         if refused is not None:
             return refused
+        reached = self._at_once(path)
+        if reached is not None:
+            return reached
         *above, name = path.parts
         current = os.dup(self._root)
         passed = b""
@@ -134,6 +137,33 @@ class Ways:
         except OSError as error:
             os.close(current)
             return failure(error, "reach", path)
+
+    def moved(self, path: RelPath, reached: Reached) -> Refusal | None:
+        """Return why the directory reached before is not the one that the path leads to now, None where it is."""
+        again = self.reach(path)
+        if isinstance(again, Refusal):
+            return Refusal(Reason.MOVED_WHILE_WRITTEN, f"its directory was moved meanwhile: {again.detail}")
+        with again:
+            if again.identity != reached.identity:
+                return Refusal(Reason.MOVED_WHILE_WRITTEN, "its directory was replaced meanwhile")
+        return None
+
+    def _at_once(self, path: RelPath) -> Reached | None:
+        """Reach a path whose directories are all open to the user, in one call; None where it takes more."""
+        holder, slash, name = path.raw.rpartition(b"/")
+        if not slash:
+            return None
+        try:
+            descriptor = open_below(self._root, holder)
+        except OSError:  # a name at a time tells which one it was, and why
+            return None
+        if descriptor is None:
+            return None
+        status = os.fstat(descriptor)
+        if status.st_dev == self._device and stat.S_IMODE(status.st_mode) & _CHANGE == _CHANGE:
+            return Reached(descriptor, name, identity_of(status))
+        os.close(descriptor)
+        return None
 
     def is_mount(self, path: RelPath) -> bool:
         """Whether the path is a mount point, as far as the kernel's table told when the tree was opened."""

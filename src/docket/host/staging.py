@@ -34,12 +34,12 @@ _CHUNK_BYTES = 1024 * 1024
 class Staging:
     """An open and locked staging directory."""
 
-    __slots__ = ("_calls", "_durable", "_notes", "_root", "descriptor", "name")
+    __slots__ = ("_calls", "_notes", "_root", "descriptor", "durable", "name")
 
     def __init__(self, root: int, descriptor: int, name: bytes, calls: TreeCalls, *, durable: bool) -> None:
         self._root = root
         self._calls = calls
-        self._durable = durable
+        self.durable = durable
         self._notes = 0
         self.descriptor = descriptor
         self.name = name
@@ -99,7 +99,7 @@ class Staging:
             if keeps:
                 self._write(KEPT, b"")
             self.sync()
-            if self._durable:
+            if self.durable:
                 self._calls.sync(self._root)
         except BaseException as error:
             try:
@@ -114,7 +114,7 @@ class Staging:
         descriptor = self._calls.make_file(self.descriptor, name)
         try:
             self._calls.write(descriptor, data)
-            if self._durable:
+            if self.durable:
                 self._calls.sync(descriptor)
         finally:
             os.close(descriptor)
@@ -153,7 +153,7 @@ class Staging:
 
     def sync(self) -> None:
         """Return when the names inside would survive a power cut."""
-        if self._durable:
+        if self.durable:
             self._calls.sync(self.descriptor)
 
     def remove(self) -> bool:

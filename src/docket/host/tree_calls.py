@@ -15,12 +15,16 @@ import ctypes
 import errno
 import os
 import struct
+from collections.abc import Callable
+from functools import cache
+
+from docket.host.disk_calls import syncfs
 
 UNSUPPORTED = (errno.ENOSYS, errno.EINVAL, errno.EOPNOTSUPP)
 
 _RENAME_NOREPLACE = 1
 _RENAME_EXCHANGE = 2
-_SYS_OPENAT2 = 437  # the same on every architecture of Linux
+_SYS_OPENAT2 = ctypes.c_long(437)  # the same on every architecture of Linux
 _RESOLVE_NO_XDEV = 0x01
 _RESOLVE_NO_MAGICLINKS = 0x02
 _RESOLVE_NO_SYMLINKS = 0x04
@@ -32,6 +36,7 @@ _HOW_DIRECTORY = struct.pack(
     0,
     _RESOLVE_NO_XDEV | _RESOLVE_NO_MAGICLINKS | _RESOLVE_NO_SYMLINKS | _RESOLVE_BENEATH,
 )
+_HOW_BYTES = ctypes.c_size_t(len(_HOW_DIRECTORY))
 _PATH_FLAGS = getattr(os, "O_PATH", 0) | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -39,16 +44,31 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 def open_inside(parent: int, name: bytes) -> int:
     """Open a directory of `parent`: no link, and, where the kernel can tell, no mount point."""
-    call = getattr(_LIBC, "syscall", None)
-    if call is None or os.uname().sysname != "Linux":
-        return os.open(name, _DIRECTORY_FLAGS, dir_fd=parent)
-    answer = int(call(ctypes.c_long(_SYS_OPENAT2), parent, name, _HOW_DIRECTORY, ctypes.c_size_t(len(_HOW_DIRECTORY))))
+    opened = open_below(parent, name)
+    return os.open(name, _DIRECTORY_FLAGS, dir_fd=parent) if opened is None else opened
+
+
+def open_below(parent: int, path: bytes) -> int | None:
+    """Open a directory any number of names below `parent`, past no link and no mount point; OSError where one is.
+
+    None where the kernel has no call for that: then each name must be opened in the one before it.
+    """
+    call = _syscall()
+    if call is None:
+        return None
+    answer = int(call(_SYS_OPENAT2, parent, path, _HOW_DIRECTORY, _HOW_BYTES))
     if answer >= 0:
         return answer
     code = ctypes.get_errno()
     if code in (errno.ENOSYS, errno.EPERM):  # an old kernel, or a filter that knows no such call
-        return os.open(name, _DIRECTORY_FLAGS, dir_fd=parent)
+        return None
     raise OSError(code, os.strerror(code))
+
+
+@cache
+def _syscall() -> Callable[..., int] | None:
+    found: Callable[..., int] | None = getattr(_LIBC, "syscall", None)
+    return found if os.uname().sysname == "Linux" else None
 
 
 def _renameat2(source: tuple[int, bytes], target: tuple[int, bytes], flags: int) -> None:
@@ -95,6 +115,15 @@ class TreeCalls:
     def sync(self, descriptor: int) -> None:
         """Return when the file or directory would survive a power cut."""
         os.fsync(descriptor)
+
+    def sync_file_system(self, descriptor: int) -> None:
+        """Return when everything written to the file system of an open file or directory would survive a power cut."""
+        call = syncfs()
+        if call is None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        if int(call(descriptor)) != 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
 
     def exchange(self, one: tuple[int, bytes], other: tuple[int, bytes]) -> None:
         """Let two names change places in one step."""

@@ -26,6 +26,7 @@ from docket.formats.visible import visible
 from docket.rules.tree.restore import Verb, intentions
 from docket.stores.snapshots import open_snapshot, snapshot_path
 
+PATIENCE_SECONDS = 30  # for a restore that a person began before the cap was reached
 _UNDONE = (StepStatus.REFUSED, StepStatus.FAILED, StepStatus.SKIPPED)
 
 
@@ -68,7 +69,8 @@ def _restored(run: OpenRun, differences: Sequence[Difference]) -> Restored:
             layout=request.layout,
             force=True,
         )
-        return carry_out(proposal_of(sources, target), RestoreWorld(clock=run.world.clock, ids=run.world.ids))
+        world = RestoreWorld(clock=run.world.clock, ids=run.world.ids, patience_seconds=PATIENCE_SECONDS)
+        return carry_out(proposal_of(sources, target), world)
 
 
 def _told(restored: Restored, trigger: str) -> RollbackApplied | RollbackRefused:

@@ -1,5 +1,5 @@
-"""The report's lines on what stood beside the calls: the cache, kept responses, pace, breakers, pools, a
-drill, what the agent said of itself.
+"""The report's lines on what stood beside the calls: the cache, kept responses, pace, breakers, pools,
+the snapshot, a rollback, a drill, what the agent said of itself.
 
 Pure functions from a receipt document to text. A line stands only where there is something to say.
 """
@@ -13,6 +13,9 @@ from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject
 from docket.surfaces.render import figures
 
+_KEPT = ("files", "bytes_stored", "bytes_shared")
+_ROLLED = ("restored", "refused", "not_covered", "kept")
+
 
 def lines(document: JsonObject) -> Iterator[tuple[str, str]]:
     """Yield labelled lines."""
@@ -22,6 +25,8 @@ def lines(document: JsonObject) -> Iterator[tuple[str, str]]:
         ("Pools", _pools(document)),
         ("Pace", _pace(document)),
         ("Breaker", _breakers(document)),
+        ("Snapshot", snapshot(document)),
+        ("Rollback", rollback(document)),
         ("Drill", _drill(document)),
         ("Tools", _tools(document)),
         ("Said", _said(document)),
@@ -37,6 +42,29 @@ def cache(document: JsonObject) -> str:
     saved = _micros(document, "cache", "saved_usd") + _micros(document, "cache", "component_hits", "saved_usd")
     ceiling = ", as many as the policy lets it" if figures.part(document, "cache", "hits_ceiling_reached") else ""
     return f"{figures.plural(hits, 'call')} answered again{ceiling}, ${Usd(saved)} not spent"
+
+
+def snapshot(document: JsonObject) -> str:
+    """Return what was kept of the tree before the run, empty where nothing was to be."""
+    taken = figures.part(document, "ops", "snapshot", "taken")
+    if taken is not True:
+        return f"not taken: {figures.text(document, 'ops', 'snapshot', 'detail')}" if taken is False else ""
+    files, stored, shared = (figures.count(document, "ops", "snapshot", name) for name in _KEPT)
+    missing = figures.count(document, "ops", "snapshot", "not_covered_count")
+    left = f", {figures.plural(missing, 'path')} not covered" if missing else ""
+    known = f", {shared:,} more known already" if shared else ""
+    return f"{figures.plural(files, 'file')} kept, {stored:,} bytes stored{known}{left}"
+
+
+def rollback(document: JsonObject) -> str:
+    """Return what became of putting the tree back, empty where that was not to be."""
+    applied = figures.part(document, "ops", "rollback", "applied")
+    if applied is not True:
+        return f"refused: {figures.text(document, 'ops', 'rollback', 'detail')}" if applied is False else ""
+    done, *rest = (figures.count(document, "ops", "rollback", name) for name in _ROLLED)
+    words = ("refused", "not in the snapshot", "kept as they are")
+    others = "".join(f", {number:,} {word}" for number, word in zip(rest, words, strict=True) if number)
+    return f"{figures.plural(done, 'path')} put back{others}"
 
 
 def _micros(document: JsonObject, *names: str) -> int:

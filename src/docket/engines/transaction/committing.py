@@ -147,7 +147,7 @@ class _Commit:
             self._check_inodes(plan)
             self._check_room(plan)
             self._apply(plan, tree, held)
-        self.state = moved(self.state, Move.COMMIT, self._world)
+        self.state = replace(moved(self.state, Move.COMMIT, self._world), reason=None, detail=None)
         self._world.transactions.save(self.state)
 
     def refuse(self, reason: Reason, detail: str) -> None:

@@ -34,6 +34,7 @@ from docket.stores.unfinished import names_in
 
 WORKSPACE_TX = "workspace-tx"
 STATE, LISTING, CHANGES, LOCK, RECORDS = "tx.json", "base.listing", "changes", "lock", "records"
+STAGE_PREFIX = "stage"
 MAX_LISTING_BYTES = 4 * 1024**3
 
 
@@ -145,6 +146,18 @@ class Transactions:
         with self._disk.folder(self.path(transaction_id)) as folder, folder.folder(RECORDS, create=True) as records:
             publish(records, name, document, overwrite=False)
         return self.path(transaction_id) / RECORDS / name
+
+    def hand_over(self, transaction_id: str, successor_id: str) -> None:
+        """Give a transaction's stage to another."""
+        with (
+            self._disk.folder(self.path(transaction_id)) as source,
+            self._disk.folder(self.path(successor_id)) as target,
+        ):
+            for name in source.names():
+                if name.startswith(STAGE_PREFIX):
+                    source.move(name, target, name)
+            target.sync()
+            source.sync()
 
     def remove(self, transaction_id: str) -> None:
         """Remove a transaction's folder with all that is in it; UnavailableError where something is left."""

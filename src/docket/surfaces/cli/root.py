@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "runs": "List runs and what they cost in all.",
     "watch": "Watch a run from another terminal.",
     "restore": "Put back what a run changed.",
+    "tx": "Review, land or discard the work of staged runs.",
     "recover": "Write the receipts of runs that were killed.",
     "snapshots": "Show, check and remove kept contents of trees.",
     "pools": "Show and set budgets that runs share.",

@@ -1,0 +1,235 @@
+"""Transactions after their runs: looking at them, landing them or a part of them, discarding and clearing them away.
+
+Rules (spec/workspace.md, Commands and Later commits):
+1. Looking changes nothing, and works on what was refused, discarded and interrupted too.
+2. What is landed is what stands in the stage now, measured anew; a digest that was shown and is another by now lands
+   nothing.
+3. What was discarded lands only where that is said. What was interrupted while it was open is discarded first; what
+   was interrupted while it committed is recovery's alone.
+4. A later commit writes its own record in the transaction's folder, whether it landed or was refused.
+5. Of a part that was chosen, the rest goes on as a successor, which is closed and has the stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from docket.engines.transaction.closing import (
+    ClosedTransaction,
+    discard_transaction,
+    drop_stage,
+    measure_stage,
+    reopen,
+    standing_of,
+)
+from docket.engines.transaction.committing import CommitOutcome, CommitRequest, Committed, commit_transaction
+from docket.engines.transaction.world import OpenTransaction, TransactionWorld
+from docket.errors import UnavailableError
+from docket.formats.digest import Digest
+from docket.formats.ledger.tree_events import OmittedPath
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.workspace.change_set import ChangeSet
+from docket.formats.workspace.commit_record import CommitRecord, encode_commit
+from docket.formats.workspace.state import Status, TransactionState
+from docket.rules.workspace.changes import find_changes
+from docket.rules.workspace.derive import derive, landed_listing
+from docket.rules.workspace.states import TERMINAL, Standing
+from docket.rules.workspace.surface import Classes
+from docket.stores.workspace.transactions import Damaged, Transactions
+
+LOCK_PATIENCE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterCommit:
+    """What is to land of a transaction.
+
+    `shown` is the digest of the change set that was shown and approved, None where none was named; `only` the chosen
+    paths, none for all. `from_discarded`: land it though its run did not.
+    """
+
+    transaction: str
+    only: tuple[RelPath, ...] = ()
+    shown: Digest | None = None
+    from_discarded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaterOutcome:
+    """How it ended, the record of it, and the transaction that holds the rest."""
+
+    outcome: CommitOutcome
+    taken: ChangeSet
+    record: str
+    successor: str | None = None
+
+
+@contextmanager
+def looked_at(state: TransactionState, world: TransactionWorld) -> Iterator[ClosedTransaction]:
+    """Measure a transaction's stage without changing anything; UnavailableError where the stage is gone."""
+    opened = reopen(state, world)
+    try:
+        yield inspect(opened, world)
+    finally:
+        opened.stage.close()
+
+
+def inspect(opened: OpenTransaction, world: TransactionWorld) -> ClosedTransaction:
+    """Return what stands in an open stage and what it changes."""
+    listing = measure_stage(opened, world)
+    found = find_changes(opened.base, listing, Classes.of(opened.state.surface))
+    return ClosedTransaction(opened=opened, state=opened.state, listing=listing, found=found)
+
+
+def commit_later(request: LaterCommit, world: TransactionWorld) -> LaterOutcome:
+    """Land a transaction, or the chosen part, or say why nothing landed.
+
+    UnavailableError where it cannot be landed from where it stands, where its stage is gone, or where somebody else
+    works on it; UsageError for a chosen path that is none of its.
+    """
+    with world.transactions.lock(request.transaction, wait_seconds=LOCK_PATIENCE_SECONDS):
+        state = world.transactions.load(request.transaction)
+        _check_standing(state, request)
+        with looked_at(state, world) as closed:
+            return _landed(request, world, closed)
+
+
+def discard_later(transaction_id: str, world: TransactionWorld) -> TransactionState:
+    """Say that a transaction does not land; its stage stays until it is cleared away."""
+    with world.transactions.lock(transaction_id, wait_seconds=LOCK_PATIENCE_SECONDS):
+        state = world.transactions.load(transaction_id)
+        standing = standing_of(state)
+        if standing in (Standing.OPEN, Standing.COMMITTING, Standing.INTERRUPTED_COMMIT):
+            raise _cannot(state, standing, "discarded")
+        return discard_transaction(state, world, (Reason.SETTLE_DISCARD, "a person discarded it"))
+
+
+def clearable(transactions: Transactions, before: str) -> tuple[TransactionState, ...]:
+    """Return the transactions that are over, that nobody works on, and that last changed before an instant."""
+    return tuple(
+        state
+        for state in transactions.every()
+        if not isinstance(state, Damaged)
+        and standing_of(state) in TERMINAL
+        and state.changed_at < before
+        and not transactions.is_locked(state.id)
+    )
+
+
+def clear(state: TransactionState, transactions: Transactions) -> None:
+    """Remove a transaction for good, its stage too; UnavailableError where something of it is left."""
+    with transactions.lock(state.id):
+        if standing_of(transactions.load(state.id)) not in TERMINAL:
+            raise UnavailableError(Reason.IN_USE, f"{state.id} is not over")
+        transactions.remove(state.id)
+
+
+def _check_standing(state: TransactionState, request: LaterCommit) -> None:
+    standing = standing_of(state)
+    if standing is Standing.DISCARDED and not request.from_discarded:
+        hint = f"docket tx commit --from-discarded {state.id} lands it all the same"
+        raise UnavailableError(Reason.NOT_CLOSED, f"{state.id} was discarded: {state.detail}", hint=hint)
+    if standing not in (Standing.CLOSED, Standing.REFUSED, Standing.DISCARDED):
+        raise _cannot(state, standing, "landed")
+
+
+def _cannot(state: TransactionState, standing: Standing, what: str) -> UnavailableError:
+    hints = {
+        Standing.INTERRUPTED: f"docket tx discard {state.id} keeps its stage, which may then be landed",
+        Standing.INTERRUPTED_COMMIT: "its commit was cut short: the tree must be recovered first",
+        Standing.OPEN: "its run is still going on",
+    }
+    return UnavailableError(
+        Reason.NOT_CLOSED, f"{state.id} is {standing}, and cannot be {what}", hint=hints.get(standing)
+    )
+
+
+def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransaction) -> LaterOutcome:
+    whole = closed.found.change_set
+    parts = derive(whole, request.only) if request.only else None
+    taken = whole if parts is None else parts.taken
+    if request.shown is not None and request.shown != taken.digest:
+        detail = f"the change set is another than the one that was shown: {taken.digest}; nothing was changed"
+        raise UnavailableError(Reason.PLAN_DIFFERS, detail, hint=f"docket tx diff {request.transaction} shows it")
+    before = closed.state
+    state = replace(
+        before,
+        closed_at=before.closed_at or world.clock.now(),
+        result_sha256=closed.listing.tree_sha256,
+        diff_sha256=taken.digest,
+        changes=taken.counts,
+    )
+    part = replace(closed, state=state, found=replace(closed.found, change_set=taken))
+    outcome = commit_transaction(CommitRequest(closed=part, approved_digest=request.shown), world)
+    successor = None
+    if isinstance(outcome, Committed):
+        world.transactions.save_changes(before.id, taken)
+        if parts is not None and parts.left.changes:
+            successor = _succeeded(closed, outcome.state, taken, world)
+        else:
+            drop_stage(closed.opened, world)
+    record = _record(before, outcome, (taken, whole), successor)
+    name = f"{record.at.replace(':', '')}-{taken.digest[:8]}.json"
+    path = world.transactions.write_record(before.id, name, encode_commit(record))
+    return LaterOutcome(outcome=outcome, taken=taken, record=str(path), successor=successor)
+
+
+def _succeeded(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet, world: TransactionWorld) -> str:
+    """Let the rest go on in a transaction of its own, over the base as it is now."""
+    base = landed_listing(closed.opened.base, closed.listing, taken)
+    rest = find_changes(base, closed.listing, Classes.of(state.surface)).change_set
+    now = world.clock.now()
+    successor = replace(
+        state,
+        id=world.ids.session_id(),
+        status=Status.CLOSED,
+        manifest_sha256=base.tree_sha256,
+        opened_at=now,
+        changed_at=now,
+        closed_at=now,
+        diff_sha256=rest.digest,
+        changes=rest.counts,
+        plan_sha256=None,
+        reason=None,
+        detail=None,
+        predecessor=state.id,
+    )
+    closed.opened.stage.close()
+    world.transactions.create(successor, base)
+    world.transactions.save_changes(successor.id, rest)
+    world.transactions.hand_over(state.id, successor.id)
+    world.transactions.save(replace(state, successor=successor.id))
+    return successor.id
+
+
+def _record(
+    before: TransactionState, outcome: CommitOutcome, sets: tuple[ChangeSet, ChangeSet], successor: str | None
+) -> CommitRecord:
+    taken, whole = sets
+    return CommitRecord(
+        transaction=before.id,
+        base=before.base,
+        backend=before.backend,
+        was=str(before.status),
+        committed=isinstance(outcome, Committed),
+        at=outcome.state.changed_at,
+        base_sha256=before.manifest_sha256,
+        diff_sha256=taken.digest,
+        of_diff_sha256=None if taken.digest == whole.digest else whole.digest,
+        changes=taken.counts,
+        approval=str(outcome.approval),
+        applied=outcome.applied if isinstance(outcome, Committed) else 0,
+        already=outcome.already if isinstance(outcome, Committed) else 0,
+        plan_sha256=outcome.plan_sha256 if isinstance(outcome, Committed) else None,
+        session_id=before.session_id,
+        docket_number=before.docket_number,
+        reason=None if isinstance(outcome, Committed) else str(outcome.reason),
+        detail=None if isinstance(outcome, Committed) else outcome.detail,
+        refusals=()
+        if isinstance(outcome, Committed)
+        else tuple(OmittedPath(path=item.path, reason=str(item.reason), detail=item.detail) for item in outcome.paths),
+        successor=successor,
+    )

@@ -1,0 +1,77 @@
+"""The record of a commit made after its run, `docket/workspace-commit/v1` (spec/workspace.md, Later commits).
+
+Rules:
+1. A run's ledger and receipt are never touched again: this is what there is of a commit that came later.
+2. It says which change set landed or was refused, by its digest, what the approval was bound to, and the list of what
+   a transaction says nothing about, whole.
+3. Decoding accepts what encoding writes and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import decode_document, encode_document
+from docket.formats.digest import Digest
+from docket.formats.ledger.payload_codec import from_members, to_members
+from docket.formats.ledger.tree_events import OmittedPath
+from docket.formats.reading import Reader
+from docket.formats.reason import Reason
+from docket.formats.workspace.scope import NOT_TRANSACTIONAL, BackendName
+from docket.formats.workspace.state import TRANSACTION_ID, Base, ChangeCounts
+
+FORMAT = "docket/workspace-commit/v1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitRecord:
+    """One commit: of a whole change set, or of a part of `of_diff_sha256` where only some paths were chosen.
+
+    `was` is the transaction's status before; `successor` holds what was not chosen.
+    """
+
+    transaction: str
+    base: Base
+    backend: BackendName
+    was: str
+    committed: bool
+    at: str
+    base_sha256: Digest
+    diff_sha256: Digest
+    changes: ChangeCounts
+    approval: str
+    applied: int
+    already: int
+    of_diff_sha256: Digest | None = None
+    plan_sha256: Digest | None = None
+    session_id: str | None = None
+    docket_number: str | None = None
+    reason: str | None = None
+    detail: str | None = None
+    refusals: tuple[OmittedPath, ...] = ()
+    successor: str | None = None
+
+
+def encode_commit(record: CommitRecord) -> bytes:
+    """Return the document."""
+    return encode_document({"format": FORMAT, **to_members(record), "not_transactional": list(NOT_TRANSACTIONAL)})
+
+
+def decode_commit(document: bytes) -> CommitRecord:
+    """Read what `encode_commit` wrote and nothing else; InvalidDocumentError names what is wrong."""
+    members = decode_document(document)
+    if not isinstance(members, Mapping) or members.get("format") != FORMAT:
+        raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"the document is no {FORMAT}")
+    if members.get("not_transactional") != list(NOT_TRANSACTIONAL):
+        raise InvalidDocumentError(Reason.WRONG_VALUE, "not_transactional is not the whole list")
+    Reader(members, "the commit").instant("at")
+    own = {name: value for name, value in members.items() if name not in ("format", "not_transactional")}
+    record = from_members(CommitRecord, own, "the commit")
+    for name in (record.transaction, *filter(None, (record.successor,))):
+        if not TRANSACTION_ID.fullmatch(name):
+            raise InvalidDocumentError(Reason.WRONG_VALUE, f"{name!r} is no transaction's id")
+    if encode_commit(record) != document:
+        raise InvalidDocumentError(Reason.NOT_CANONICAL, "the commit's record is not in its only spelling")
+    return record

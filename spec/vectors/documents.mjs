@@ -159,6 +159,21 @@ function attributes(value, rule) {
   ascending(names, rule);
 }
 
+// A POSIX ACL as Linux spells it: version 2, then tag, permissions and id of each entry.
+function acls(item, names, rule) {
+  for (const name of names.filter((each) => Object.hasOwn(item, each))) {
+    const value = base64(item[name], rule);
+    demand(value.length > 4 && value.length <= 4 + 16384 && value.length % 8 === 4 && value.readUInt32LE(0) === 2, rule);
+    for (let at = 4; at < value.length; at += 8) demand(value.readUInt16LE(at + 2) <= 7, rule);
+  }
+}
+
+function someAttributes(item, rule) {
+  if (!Object.hasOwn(item, "xattrs")) return;
+  attributes(item.xattrs, rule);
+  demand(item.xattrs.length > 0, rule);
+}
+
 const list = (value, rule) => {
   demand(Array.isArray(value), rule);
   return value;
@@ -191,22 +206,22 @@ export function manifest(bytes) {
   const mode = (item) => demand(isMode(item.mode), three);
   const time = (item) => demand(isTime(item.mtime_ns), three);
   for (const item of value.entries) {
-    members(item, one, ["blob", "sha256", "size", "mode", "mtime_ns"], ["link_group", "sparse", "xattrs"], ["path"]);
+    members(item, one, ["blob", "sha256", "size", "mode", "mtime_ns"], ["acl", "link_group", "sparse", "xattrs"], ["path"]);
     demand(isDigest(item.sha256) && isCount(item.size), one);
     mode(item);
     time(item);
     demand(item.blob === `${item.sha256.slice(0, 2)}/${item.sha256.slice(2)}`, four);
     if (Object.hasOwn(item, "link_group")) demand(isCount(item.link_group, 1), four);
     if (Object.hasOwn(item, "sparse")) demand(item.sparse === true, four);
-    if (Object.hasOwn(item, "xattrs")) {
-      attributes(item.xattrs, four);
-      demand(item.xattrs.length > 0, four);
-    }
+    someAttributes(item, four);
+    acls(item, ["acl"], four);
   }
   for (const item of value.directories) {
-    members(item, one, ["mode", "mtime_ns"], [], ["path"]);
+    members(item, one, ["mode", "mtime_ns"], ["acl", "default_acl", "xattrs"], ["path"]);
     mode(item);
     time(item);
+    someAttributes(item, four);
+    acls(item, ["acl", "default_acl"], four);
   }
   for (const item of value.symlinks) {
     members(item, one, ["mtime_ns"], [], ["path", "target"]);

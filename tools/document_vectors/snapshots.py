@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Iterator
 
 from document_vectors.paths import ROOT, path_twins, spelling_twins
@@ -254,6 +255,19 @@ def _contents() -> Iterator[Scenario]:
                 attributes((b"user.a", bytes(65536))), attributes((b"user.a", bytes(65537))))  # fmt: skip
     yield _twin("xattrs-unknown-member: an attribute has name and value", 4,
                 one, attributes((b"user.a", b"\xff"), flags=1), "unknown-member")  # fmt: skip
+
+    def acl(version: int = 2, permissions: int = 6, cut: int = 0, entries: int = 1) -> dict[str, object]:
+        value = struct.pack("<I", version) + struct.pack("<HHI", 1, permissions, 2**32 - 1) * entries
+        return {"acl": coded(value[: len(value) - cut])}
+
+    good = _of_file(**acl())
+    yield _twin("acl-version: an ACL has version 2", 4, good, _of_file(**acl(version=1)))
+    yield _twin("acl-half-an-entry: an ACL's entries are whole", 4, good, _of_file(**acl(cut=1)))
+    yield _twin("acl-no-entry: an ACL has an entry", 4, good, _of_file(**acl(entries=0)))
+    yield _twin("acl-permissions: permissions have three bits", 4, _of_file(**acl(permissions=7)),
+                _of_file(**acl(permissions=8)))  # fmt: skip
+    yield _twin("acl-long: an ACL has 2,048 entries", 4, _of_file(**acl(entries=2048)),
+                _of_file(**acl(entries=2049)))  # fmt: skip
 
 
 def _heads() -> Iterator[Scenario]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 import struct
@@ -210,3 +211,57 @@ def test_a_name_that_is_meant_twice_is_shown_ten_times_at_most():
     listing.details = Details(paths=tuple(Detail(path=RelPath(b"%02d" % n), kind="file", owner=1) for n in range(12)))
     (lost,) = decode_manifest(manifest_text(head(), listing)).not_preserved
     assert (lost.count, len(lost.paths)) == (12, 10)
+
+
+ACL = struct.pack("<IHHIHHIHHI", 2, 1, 6, 2**32 - 1, 4, 4, 2**32 - 1, 32, 0, 2**32 - 1)
+
+
+def test_acls_and_attributes_of_files_and_directories_are_kept_or_named():
+    listing = listing_of([
+        FileEntry(path=RelPath(b"a"), size=3, mode=0o640, mtime_ns=1, sha256=ONE),
+        DirectoryEntry(path=RelPath(b"d"), mode=0o755),
+    ])  # fmt: skip
+    listing.details = Details(
+        paths=(
+            Detail(
+                path=RelPath(b"a"), kind="file",
+                xattrs=(
+                    (b"*", None), (b"system.posix_acl_access", ACL), (b"user.big", 20_000), (b"user.gone", None),
+                ),
+            ),
+            Detail(
+                path=RelPath(b"d"), kind="directory",
+                xattrs=(
+                    (b"system.posix_acl_access", b"no ACL"), (b"system.posix_acl_default", ACL), (b"user.t", b"x"),
+                ),
+            ),
+        ),
+        directory_mtimes=struct.pack("<q", 2),
+    )  # fmt: skip
+    text = manifest_text(head(), listing)
+    assert encode(json.loads(text)) + b"\n" == text
+    manifest = decode_manifest(text)
+    (file,), (directory,) = manifest.files, manifest.directories
+    assert (file.acl, file.xattrs) == (ACL, ())
+    assert (directory.acl, directory.default_acl, directory.xattrs) == (None, ACL, (Xattr(b"user.t", b"x"),))
+    assert [(item.what, [path.raw for path in item.paths]) for item in manifest.not_preserved] == [
+        ("attribute *", [b"a"]), ("attribute system.posix_acl_access", [b"a", b"d"]),
+        ("attribute system.posix_acl_default", [b"d"]), ("attribute user.big, too large", [b"a"]),
+        ("attribute user.gone, unreadable", [b"a"]), ("attribute user.t", [b"d"]),
+    ]  # fmt: skip
+
+
+def test_a_long_list_is_written_in_pieces():
+    files = [
+        FileEntry(path=RelPath(b"%06d" % n), size=3, mode=0o644, mtime_ns=n, sha256=ONE) for n in range(2050)
+    ]  # fmt: skip
+    text = manifest_text(head(), listing_of(files))
+    assert encode(json.loads(text)) + b"\n" == text
+    assert [item.mtime_ns for item in decode_manifest(text).files] == list(range(2050))
+
+
+@pytest.mark.parametrize("value", [b"", ACL[:-1], b"\1" + ACL[1:], ACL[:4], ACL[:6] + b"\x08" + ACL[7:]])
+def test_what_is_no_acl_is_refused(value):
+    document = json.loads(manifest_text(head(), listed()))
+    document["entries"][0]["acl"] = base64.b64encode(value).decode()
+    assert refusal(document) == Reason.WRONG_VALUE

@@ -35,6 +35,7 @@ from docket.formats.visible import base64_text
 FORMAT = "docket/tree/v1"
 HEADER = b'{"format":"docket/tree/v1"}\n'
 MAX_MODE = 0o7777
+_PIECE_BYTES = 256 * 1024
 _NO_DETAILS = Details()
 
 
@@ -183,6 +184,14 @@ class Listing:
     def lines(self) -> list[bytes]:
         """Return the encoded records, one a line, without the header and without line ends."""
         return self.document[len(HEADER) :].split(b"\n")[:-1]
+
+    def texts(self) -> Iterator[str]:
+        """Yield the encoded records as text, as `lines` returns them, without holding all of them at once."""
+        at, end = len(HEADER), len(self.document)
+        while at < end:
+            cut = self.document.find(b"\n", min(at + _PIECE_BYTES, end - 1)) + 1
+            yield from self.document[at : cut or end].decode("utf-8").split("\n")[:-1]
+            at = cut or end
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Listing) and self.document == other.document

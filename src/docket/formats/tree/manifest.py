@@ -26,6 +26,7 @@ from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address, blob_name
+from docket.formats.tree.attributes import is_acl
 from docket.formats.tree.listing import MAX_MODE, Kind, target_members, tree_order
 from docket.formats.tree.steps import Xattr
 from docket.formats.tree.xattrs import read_xattrs
@@ -40,7 +41,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotFile:
-    """A file whose content is kept. Files of one `link_group` are names of one file; `sparse` ones had holes."""
+    """A file whose content is kept. Files of one `link_group` are names of one file; `sparse` ones had holes.
+
+    `acl` is its POSIX ACL as the kernel gives it.
+    """
 
     path: RelPath
     content: Address
@@ -49,15 +53,19 @@ class SnapshotFile:
     link_group: int | None = None
     sparse: bool = False
     xattrs: tuple[Xattr, ...] = ()
+    acl: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotDirectory:
-    """A directory, empty ones too."""
+    """A directory, empty ones too; `default_acl` is what new things in it begin with."""
 
     path: RelPath
     mode: int
     mtime_ns: int
+    xattrs: tuple[Xattr, ...] = ()
+    acl: bytes | None = None
+    default_acl: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,12 +265,20 @@ def _file(reader: Reader) -> SnapshotFile:
         mtime_ns=_ns(reader),
         link_group=reader.integer("link_group", minimum=1) if reader.has("link_group") else None,
         sparse=reader.has("sparse") and _true(reader, "sparse"),
-        xattrs=_some_xattrs(reader) if reader.has("xattrs") else (),
+        xattrs=_some_xattrs(reader),
+        acl=_acl(reader, "acl"),
     )
 
 
 def _directory(reader: Reader) -> SnapshotDirectory:
-    return SnapshotDirectory(path=_path(reader), mode=_mode(reader), mtime_ns=_ns(reader))
+    return SnapshotDirectory(
+        path=_path(reader),
+        mode=_mode(reader),
+        mtime_ns=_ns(reader),
+        xattrs=_some_xattrs(reader),
+        acl=_acl(reader, "acl"),
+        default_acl=_acl(reader, "default_acl"),
+    )
 
 
 def _symlink(reader: Reader) -> SnapshotSymlink:
@@ -297,10 +313,21 @@ def _not_preserved(reader: Reader) -> NotPreserved:
 
 
 def _some_xattrs(reader: Reader) -> tuple[Xattr, ...]:
+    if not reader.has("xattrs"):
+        return ()
     found = read_xattrs(reader)
     if not found:
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.xattrs stands only where there are any")
     return found
+
+
+def _acl(reader: Reader, name: str) -> bytes | None:
+    if not reader.has(name):
+        return None
+    value = reader.base64(name)
+    if not is_acl(value):
+        raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.{name} is not a POSIX ACL of version 2")
+    return value
 
 
 def _path(reader: Reader) -> RelPath:

@@ -10,16 +10,16 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, encode, spelled, utf8
 from docket.formats.reason import Reason
 from docket.formats.tree.address import blob_name
-from docket.formats.tree.attributes import OWN_PREFIX
+from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL, OWN_PREFIX, is_acl
 from docket.formats.tree.details import Detail, Details
-from docket.formats.tree.listing import HEADER, Listing, Omission, path_member
+from docket.formats.tree.listing import Listing, Omission, path_member
 from docket.formats.tree.manifest import ManifestHead
 from docket.formats.tree.not_preserved import not_preserved
 from docket.formats.visible import base64_text
@@ -36,35 +36,65 @@ _OMISSION = re.compile(
 )
 _TOO_LARGE = "it is larger than the snapshot takes"
 _DEPTH = 2
+_WAITING_ITEMS = 1024
+_ACLS = {ACCESS_ACL: "acl", DEFAULT_ACL: "default_acl"}
+
+
+class _Array:
+    """A list's text: its items are encoded many at a time, so that few of them are held."""
+
+    __slots__ = ("_text", "_waiting")
+
+    def __init__(self) -> None:
+        self._text = bytearray(b"[")
+        self._waiting: list[str] = []
+
+    def append(self, item: str) -> None:
+        self._waiting.append(item)
+        if len(self._waiting) == _WAITING_ITEMS:
+            self._encode()
+
+    def _encode(self) -> None:
+        if self._waiting:
+            self._text += b"," if len(self._text) > 1 else b""
+            self._text += ",".join(self._waiting).encode("utf-8")
+            self._waiting.clear()
+
+    def text(self) -> bytearray:
+        """Return the whole list; nothing is appended to it afterwards."""
+        self._encode()
+        self._text += b"]"
+        return self._text
 
 
 @dataclass(slots=True)
 class _Lists:
     """The texts of the entries, list by list."""
 
-    entries: list[str] = field(default_factory=list)
-    directories: list[str] = field(default_factory=list)
-    symlinks: list[str] = field(default_factory=list)
-    not_covered: list[str] = field(default_factory=list)
+    entries: _Array = field(default_factory=_Array)
+    directories: _Array = field(default_factory=_Array)
+    symlinks: _Array = field(default_factory=_Array)
+    not_covered: _Array = field(default_factory=_Array)
 
 
 def manifest_text(head: ManifestHead, listing: Listing) -> bytes:
     """Return the manifest of what `listing`, observed with its details, saw; files beyond the limit are not covered."""
     details = {path_member(item.path.raw): item for item in listing.details.paths}
     lists = _lists(head, listing, details, _groups(listing.details))
-    members = {name: spelled(value, _DEPTH) for name, value in head.members().items()}
-    members |= {
-        "entries": _array(lists.entries),
-        "directories": _array(lists.directories),
-        "symlinks": _array(lists.symlinks),
-        "not_covered": _array(lists.not_covered),
-        "not_preserved": spelled(not_preserved(listing.details), _DEPTH),
+    members: dict[str, bytes | bytearray] = {
+        name: utf8(spelled(value, _DEPTH)) for name, value in head.members().items()
     }
-    return utf8("{" + ",".join(f'"{name}":{members[name]}' for name in sorted(members)) + "}\n")
-
-
-def _array(items: Iterable[str]) -> str:
-    return f"[{','.join(items)}]"
+    members |= {
+        "entries": lists.entries.text(),
+        "directories": lists.directories.text(),
+        "symlinks": lists.symlinks.text(),
+        "not_covered": lists.not_covered.text(),
+        "not_preserved": utf8(spelled(not_preserved(listing.details), _DEPTH)),
+    }
+    pieces: list[bytes | bytearray] = []
+    for name in sorted(members):
+        pieces += (b"," if pieces else b"{", b'"%s":' % name.encode("ascii"), members[name])
+    return b"".join((*pieces, b"}\n"))
 
 
 def _lists(
@@ -75,21 +105,22 @@ def _lists(
     times = (
         _numbers(listing.mtimes), _numbers(listing.details.directory_mtimes), _numbers(listing.details.symlink_mtimes)
     )  # fmt: skip
-    for line in listing.document[len(HEADER) :].decode("utf-8").split("\n")[:-1]:
+    for line in listing.texts():
         if file := _FILE.fullmatch(line):
             mode, member, digest, size = file.groups()
             mtime_ns = next(times[0])
             if int(size) > head.limits.max_file_bytes:
                 found.not_covered.append(_beyond(mode, member, digest, size))
                 continue
-            before, after = _extras(details.get(member), groups)
+            acls, before, after = _extras(details.get(member), groups)
             found.entries.append(
-                f'{{"blob":"{blob_name(digest)}",{before}"mode":{mode},"mtime_ns":"{mtime_ns}",{member},'
+                f'{{{acls}"blob":"{blob_name(digest)}",{before}"mode":{mode},"mtime_ns":"{mtime_ns}",{member},'
                 f'"sha256":"{digest}","size":{size}{after}}}'
             )
         elif directory := _DIRECTORY.fullmatch(line):
             mode, member = directory.groups()
-            found.directories.append(f'{{"mode":{mode},"mtime_ns":"{next(times[1])}",{member}}}')
+            acls, _, after = _extras(details.get(member), groups)
+            found.directories.append(f'{{{acls}"mode":{mode},"mtime_ns":"{next(times[1])}",{member}{after}}}')
         elif symlink := _SYMLINK.fullmatch(line):
             member, target = symlink.groups()
             found.symlinks.append(f'{{"mtime_ns":"{next(times[2])}",{member},{target}}}')
@@ -109,23 +140,22 @@ def _groups(details: Details) -> dict[tuple[int, int], int]:
     return {identity: number for number, identity in enumerate(dict.fromkeys(shared), start=1)}
 
 
-def _extras(detail: Detail | None, groups: Mapping[tuple[int, int], int]) -> tuple[str, str]:
-    """Return the optional members of a file, those before `mode` and those after `size`."""
+def _extras(detail: Detail | None, groups: Mapping[tuple[int, int], int]) -> tuple[str, str, str]:
+    """Return the optional members of an entry: those in front, those right before `mode`, those at the end."""
     if detail is None:
-        return "", ""
+        return "", "", ""
     group = None if detail.identity is None else groups.get(detail.identity)
     before = "" if group is None else f'"link_group":{group},'
     after = "" if detail.allocated_bytes is None else ',"sparse":true'
-    return before, after + _xattrs(detail)
-
-
-def _xattrs(detail: Detail) -> str:
-    own = [
-        {"name": base64_text(name), "value": base64_text(value)}
-        for name, value in detail.xattrs
-        if isinstance(value, bytes) and name.startswith(OWN_PREFIX)
-    ]
-    return f',"xattrs":{spelled(own, _DEPTH)}' if own else ""
+    acls, own = "", []
+    for name, value in detail.xattrs:
+        if not isinstance(value, bytes):
+            continue
+        if name.startswith(OWN_PREFIX):
+            own.append({"name": base64_text(name), "value": base64_text(value)})
+        elif is_acl(value):
+            acls += f'"{_ACLS[name]}":"{base64_text(value)}",'
+    return acls, before, after + (f',"xattrs":{spelled(own, _DEPTH)}' if own else "")
 
 
 def _beyond(mode: str, member: str, digest: str, size: str) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from docket.errors import DocketError, UnavailableError
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
@@ -37,7 +37,9 @@ from docket.stores.receipts import SESSION_ID
 from docket.stores.unfinished import lock_path, names_in
 
 MANIFEST, BLOBS, PARTIALS = "manifest.json", "blobs", "partial"
+MAX_MANIFEST_BYTES = 4 * 1024**3
 _MAX_DEPTH = 8
+_DAMAGED_HINT = "nothing of that snapshot can be relied on; docket snapshots verify tells which others still restore"
 
 
 class SnapshotState(StrEnum):
@@ -168,24 +170,35 @@ def open_snapshot(path: Path, *, disk: Disk = SYSTEM_DISK) -> Snapshot:
         if pool is not None:
             undo.enter_context(pool)
         document = _read_manifest(session)
-        manifest = decode_manifest(document)
+        manifest = _decoded(document, path / MANIFEST)
         own = None if session.identity(BLOBS) is None else BlobFolder(session.folder(BLOBS))
         undo.pop_all()
         return Snapshot(manifest, EitherContents(own, pool), path, sha256(document))
 
 
-def named_by(path: Path, *, disk: Disk = SYSTEM_DISK) -> Named:
-    """Return what the manifest in a session's folder names.
+def named_by(session: Folder) -> Named:
+    """Return what the manifest in a session's open folder names.
 
     UnavailableError where it cannot be read; InvalidDocumentError where it is none.
     """
-    with disk.folder(path) as session:
-        return named_contents(_read_manifest(session))
+    return named_contents(_read_manifest(session))
 
 
 def _read_manifest(session: Folder) -> bytes:
     with session.open(MANIFEST) as file:
-        return file.read(0, file.size())
+        size = file.size()
+        if size > MAX_MANIFEST_BYTES:
+            detail = f"{session.path / MANIFEST} is no manifest: it has {size:,} bytes, and none has so many"
+            raise InvalidDocumentError(Reason.TOO_LARGE, detail, hint=_DAMAGED_HINT)
+        return file.read(0, size)
+
+
+def _decoded(document: bytes, path: Path) -> Manifest:
+    try:
+        return decode_manifest(document)
+    except InvalidDocumentError as error:
+        detail = f"{path} is no manifest of a snapshot: {error.detail}"
+        raise InvalidDocumentError(error.reason, detail, points=error.points, hint=_DAMAGED_HINT) from error
 
 
 def manifest_folders(snapshots: Folder) -> Iterator[str]:

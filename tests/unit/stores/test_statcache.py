@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docket.host.tree import file_key
-from docket.stores.statcache import KEY_BYTES, StatCache, is_settled
+from docket.stores.statcache import KEY_BYTES, StatCache, is_settled, marked_entry
 
 SECOND = 1_000_000_000
 NOW = 1_700_000_000 * SECOND + 123_456_789
@@ -180,3 +180,51 @@ def test_memory_alone_needs_no_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     StatCache().keep(b"", fresh(1))
     assert list(Path().iterdir()) == []
+
+
+def test_attributes_are_remembered_with_a_digest(tmp_path):
+    path = tmp_path / "cache"
+    labelled, tagged = digest(2) + b"\x10security.selinux\xff", digest(3) + b"?"
+    marked = marked_entry(key(2), labelled) + marked_entry(key(3), tagged)
+    StatCache(path).keep(b"", fresh(1), marked)
+    again = StatCache(path)
+    assert [again.lookup(key(n)) for n in (1, 2, 3)] == [digest(1), labelled, tagged]
+    again.keep(met(2), b"", marked_entry(key(4), tagged))
+    assert [StatCache(path).lookup(key(n)) for n in (1, 2, 3, 4)] == [None, labelled, None, tagged]
+
+
+def test_more_entries_than_a_group_holds_are_read_back(tmp_path):
+    path = tmp_path / "cache"
+    numbers = range(2 * 4096 + 1)
+    StatCache(path).keep(b"", fresh(*numbers))
+    again = StatCache(path)
+    assert again.files == len(numbers)
+    assert all(again.lookup(key(number)) == digest(number) for number in numbers)
+
+
+@pytest.mark.parametrize("body", [b"\0" + struct.pack("<Q", 2**63), b"\5" + struct.pack("<Q", 0), b"\0" * 8])
+def test_a_group_that_promises_more_than_there_is_makes_it_a_lost_file(tmp_path, body):
+    path = tmp_path / "cache"
+    path.write_bytes(b"docket/statcache/v2\n" + hashlib.sha256(body).digest() + body)
+    assert StatCache(path).files == 0
+
+
+def test_two_writers_leave_one_of_their_files(tmp_path):
+    path = tmp_path / "cache"
+    start = threading.Barrier(2)
+
+    def write(first):
+        cache = StatCache(path)
+        start.wait()
+        for number in range(first, first + 40):
+            cache.keep(met(*range(first, number)), fresh(number))
+
+    writers = [threading.Thread(target=write, args=(first,)) for first in (0, 1000)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    last = StatCache(path)
+    known = [number for number in (*range(40), *range(1000, 1040)) if last.lookup(key(number)) is not None]
+    assert last.files == len(known) > 0
+    assert all(number < 40 for number in known) or all(number >= 1000 for number in known)

@@ -9,7 +9,7 @@ from docket.formats.shape import array, constant, count, digest, flag, nullable,
 from docket.formats.workspace.scope import NOT_TRANSACTIONAL
 
 _PATH = record({}, {"path": text, "path_b64": text})
-_PATH_AND_REASON = record({"reason": text}, {"path": text, "path_b64": text})
+_PATH_AND_REASON = record({"reason": text}, {"path": text, "path_b64": text, "detail": text})
 
 WORKSPACE = record(
     {
@@ -20,11 +20,15 @@ WORKSPACE = record(
         "not_transactional": constant(list(NOT_TRANSACTIONAL)),
     },
     {
-        **dict.fromkeys(("transaction", "backend", "view", "settle", "store", "decision", "approval"), text),
+        **dict.fromkeys(("transaction", "backend", "view", "settle", "store", "approval"), text),
         **dict.fromkeys(("base_sha256", "result_sha256", "diff_sha256"), digest),
         "surface": record(dict.fromkeys(("excluded", "shared", "protected"), count)),
         "staged": record(dict.fromkeys(("files", "directories", "symlinks", "bytes", "not_preserved"), count)),
         "changes": record(dict.fromkeys(("added", "modified", "removed", "retyped"), count)),
+        "decision": record({"is": text, "reason": nullable(text), "detail": nullable(text)}),
+        "approved": flag,
+        "plan_sha256": nullable(digest),
+        **dict.fromkeys(("applied", "already", "refused"), nullable(count)),
         "protected_changes": count,
         "base_moved": flag,
         "refusals": array(_PATH_AND_REASON),

@@ -4,8 +4,7 @@ Rules (spec/receipt.md, Checks):
 1. `session.start` is event 0 and stands nowhere else; `session.end` is the last event.
 2. `policy.applied`, `proc.spawn`, `proc.exit` and each pass of `fs.snapshot` stand at most once; the policy before
    any process or call, the exit after the spawn, the pass after behind the pass before, and the pass whose contents
-   are kept between that and any process. Omissions stand behind the pass they belong to. A transaction is opened or
-   refused once, before any process; its intent stands behind the pass after, what became of it behind its intent.
+   are kept between that and any process. Omissions stand behind the pass they belong to.
 3. Calls are numbered from 1 in the order of their `model.request`; each is settled at most once, by a
    `model.response` or a `model.error` that agrees with its request. `requested_model` stands where the reply's model
    is another than the one asked for, and only there.
@@ -13,7 +12,7 @@ Rules (spec/receipt.md, Checks):
 5. `cumulative_cost_usd` is the running sum; `x-docket.budget` and `session.end` state the final one, unless an
    `x-docket.evidence-gap` says that events are missing.
 
-What is said of caps is `caps`'s.
+What is said of caps is `caps`'s, of a transaction `workspace_course`'s.
 """
 
 from __future__ import annotations
@@ -42,15 +41,9 @@ from docket.formats.ledger.tree_events import (
     RollbackRefused,
     SnapshotRefused,
 )
-from docket.formats.ledger.workspace_events import (
-    WorkspaceIntent,
-    WorkspaceOpened,
-    WorkspaceRefused,
-    WorkspaceSettled,
-)
-from docket.formats.workspace.scope import Decision, Settled
 from docket.rules.checks.drills import DrillOrder
 from docket.rules.checks.tunnels import TunnelOrder
+from docket.rules.checks.workspace_course import WORKSPACE_EVENTS, WorkspaceCourse
 
 
 @dataclass(slots=True)
@@ -59,8 +52,7 @@ class SessionShape:
 
     seen: set[str] = field(default_factory=set)
     passed: Phase | None = None
-    transaction: str | None = None
-    decision: Decision | None = None
+    workspace: WorkspaceCourse = field(default_factory=WorkspaceCourse)
 
     def take(self, event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
@@ -87,9 +79,13 @@ class SessionShape:
             key = "rollback"
             if f"{FsSnapshot.TYPE} {Phase.AFTER}" not in self.seen or "cap.exceeded" not in self.seen:
                 return "a rollback stands without a cap that was exceeded and the pass after"
-        elif isinstance(payload, (WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled)):
+        elif isinstance(payload, WORKSPACE_EVENTS):
             key = payload.TYPE
-            fault = self._workspace(payload)
+            fault = self.workspace.take(
+                payload,
+                has_process="proc.spawn" in self.seen,
+                has_pass_after=f"{FsSnapshot.TYPE} {Phase.AFTER}" in self.seen,
+            )
             if fault is not None:
                 return fault
         elif isinstance(payload, CapExceeded):
@@ -103,36 +99,6 @@ class SessionShape:
             return "it stands twice"
         self.seen.add(key)
         return None
-
-    def _workspace(
-        self, payload: WorkspaceOpened | WorkspaceRefused | WorkspaceIntent | WorkspaceSettled
-    ) -> str | None:
-        match payload:
-            case WorkspaceOpened() | WorkspaceRefused():
-                if self.seen & {"proc.spawn", WorkspaceOpened.TYPE, WorkspaceRefused.TYPE}:
-                    return "a transaction is opened or refused once, before any process"
-                self.transaction = payload.transaction if isinstance(payload, WorkspaceOpened) else None
-                return None
-            case WorkspaceIntent():
-                if f"{FsSnapshot.TYPE} {Phase.AFTER}" not in self.seen:
-                    return "what is to become of the stage stands before the pass after"
-            case WorkspaceSettled(outcome=outcome):
-                if outcome is not Settled.DISCARDED and WorkspaceIntent.TYPE not in self.seen:
-                    return "the stage was settled without an intent"
-                if self.decision is not None and outcome not in _OUTCOMES[self.decision]:
-                    return f"the stage is {outcome}, and the intent was to {self.decision}"
-        if payload.transaction != self.transaction:
-            return "it is about another transaction than the one that was opened"
-        if isinstance(payload, WorkspaceIntent):
-            self.decision = payload.decision
-        return None
-
-
-_OUTCOMES = {
-    Decision.COMMIT: (Settled.COMMITTED, Settled.REFUSED),
-    Decision.REVIEW: (Settled.LEFT_FOR_REVIEW,),
-    Decision.DISCARD: (Settled.DISCARDED,),
-}
 
 
 @dataclass(slots=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from docket.formats.canonical import JsonValue
+from docket.formats.ledger.payload_codec import to_members
 from docket.formats.ledger.workspace_events import (
     WorkspaceIntent,
     WorkspaceOpened,
@@ -58,13 +59,17 @@ class WorkspaceFold:
     def _outcome(self) -> dict[str, JsonValue]:
         settled = self.settled
         if settled is None:
-            return {"committed": False, "outcome": UNSETTLED, "reason": None, "detail": None, "refusals": []}
+            return {"committed": False, "outcome": UNSETTLED, "reason": None, "detail": None}
         return {
             "committed": settled.outcome is Settled.COMMITTED,
             "outcome": str(settled.outcome),
             "reason": settled.reason,
             "detail": settled.detail,
-            "refusals": [{**item.path.members(), "reason": item.reason} for item in settled.refusals or ()],
+            "plan_sha256": settled.plan_sha256,
+            "applied": settled.applied,
+            "already": settled.already,
+            "refused": settled.refused,
+            "refusals": [to_members(item) for item in settled.refusals or ()],
         }
 
 
@@ -86,6 +91,7 @@ def _of_opening(opened: WorkspaceOpened) -> dict[str, JsonValue]:
         "settle": opened.settle,
         "base_sha256": opened.manifest_sha256,
         "surface": {"excluded": opened.excluded, "shared": opened.shared, "protected": opened.protected},
+        "approved": opened.approved,
         "staged": {
             "files": opened.files,
             "directories": opened.directories,
@@ -101,7 +107,7 @@ def _of_intent(intent: WorkspaceIntent | None) -> dict[str, JsonValue]:
     if intent is None:
         return {}
     return {
-        "decision": str(intent.decision),
+        "decision": {"is": str(intent.decision), "reason": intent.reason, "detail": intent.detail},
         "result_sha256": intent.result_sha256,
         "diff_sha256": intent.diff_sha256,
         "changes": {
@@ -113,7 +119,7 @@ def _of_intent(intent: WorkspaceIntent | None) -> dict[str, JsonValue]:
         "protected_changes": intent.protected,
         "approval": intent.approval,
         "base_moved": intent.base_moved,
-        "not_preserved": [{**item.path.members(), "reason": item.reason} for item in intent.not_preserved],
-        "excluded_writes": [dict(item.path.members()) for item in intent.excluded_writes],
+        "not_preserved": [to_members(item) for item in intent.not_preserved],
+        "excluded_writes": [to_members(item) for item in intent.excluded_writes],
         "excluded_write_count": intent.excluded_write_count,
     }

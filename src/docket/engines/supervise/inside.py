@@ -95,7 +95,7 @@ class InsideRun:
             ending = self._breach(ending)
             self._stack.close()
             if self._before is not None:
-                after = measuring.measure(run, Phase.AFTER, root_identity=self._before.root)
+                after = measuring.measure(run, Phase.AFTER, since=self._before)
                 differences = measuring.compare(run, self._before, after)
                 if run.request.rollback_on_breach and ending.breached is not None:
                     from docket.engines.supervise.rollback import roll_back  # noqa: PLC0415 - what a breach alone needs

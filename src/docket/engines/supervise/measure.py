@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.supervise.request import RunWorld
@@ -16,6 +17,9 @@ from docket.formats.tree.surface import Surface
 from docket.rules.selectors import Selector, compile_patterns
 from docket.rules.tree.diff import Difference, diff
 from docket.rules.tree.watch import watched_surface
+
+if TYPE_CHECKING:
+    from docket.engines.transaction.world import OpenTransaction
 
 OMISSIONS_PER_EVENT = 200
 
@@ -40,26 +44,42 @@ def measure_before(run: OpenRun) -> Listing:
     return keep_contents(run, run.request.snapshot)
 
 
-def measure(run: OpenRun, phase: Phase, *, root_identity: tuple[int, int] | None = None) -> Listing:
+def measure(run: OpenRun, phase: Phase, *, since: Listing | None = None) -> Listing:
     """Make a pass over the tree and record its figures and what it could not observe.
 
-    UnavailableError if the root is gone, or another than `root_identity`. PassInterruptedError before the agent only:
-    once it has run, what it changed is worth the wait.
+    `since` is what the pass before saw: the root must still be the same, and of a stage only what may have changed is
+    looked at. UnavailableError if the root is gone, or another. PassInterruptedError before the agent only: once it
+    has run, what it changed is worth the wait.
     """
-    world, stage = run.world, run.stage
+    world = run.world
+    progress = interruptible(world) if phase is Phase.BEFORE else world.watcher.scanned
     try:
-        listing = world.observe(
-            ObserveRequest(
-                root=os.fsencode(run.request.cwd if stage is None else stage.stage.root),
-                surface=_surface(run),
-                progress=interruptible(world) if phase is Phase.BEFORE else world.watcher.scanned,
-                root_identity=root_identity if stage is None else None,
+        if run.stage is not None and since is not None:
+            listing = _pass_over_stage(run, run.stage, since)
+        else:
+            root_identity = None if since is None else since.root
+            listing = world.observe(
+                ObserveRequest(
+                    root=os.fsencode(run.request.cwd),
+                    surface=_surface(run),
+                    progress=progress,
+                    root_identity=root_identity,
+                )
             )
-        )
     finally:
         world.watcher.scan_ended()
     record_pass(run, listing, phase)
     return listing
+
+
+def _pass_over_stage(run: OpenRun, stage: OpenTransaction, since: Listing) -> Listing:
+    from docket.engines.transaction.closing import observe_stage  # noqa: PLC0415 - a run without a stage never loads it
+
+    assert run.world.transactions is not None  # noqa: S101 - who has a stage has the world it came from
+    request = ObserveRequest(
+        root=os.fsencode(stage.stage.root), surface=_surface(run), progress=run.world.watcher.scanned
+    )
+    return observe_stage(stage, run.world.transactions(), request, since)
 
 
 def _surface(run: OpenRun) -> Surface:

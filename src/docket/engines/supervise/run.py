@@ -127,7 +127,7 @@ def _stage(run: OpenRun, stack: ExitStack) -> Staged | None:
 
 def _afterwards(run: OpenRun, before: Listing, watched: Watched, course: _Course, stage: Staged | None) -> None:
     """The phases when no process of the run is left: the pass after, and what becomes of what changed."""
-    after = measuring.measure(run, Phase.AFTER, root_identity=before.root)
+    after = measuring.measure(run, Phase.AFTER, since=before)
     differences = measuring.compare(run, before, after)
     if stage is not None:
         from docket.engines.supervise.workspace import landed  # noqa: PLC0415 - what a stage alone needs

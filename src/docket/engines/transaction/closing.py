@@ -66,17 +66,26 @@ def measure_stage(
     opened: OpenTransaction, world: TransactionWorld, progress: Callable[[int, int], None] | None = None
 ) -> Listing:
     """Return what stands in the stage, with details; what did not change is taken from the base's listing."""
-    stage = opened.stage
     surface = Classes.of(opened.state.surface).surface(opened.shared)
-    changed = backend_of(opened.state, world).changes(stage)
-    request = ObserveRequest(root=os.fsencode(stage.root), surface=surface, details=True, progress=progress)
+    request = ObserveRequest(root=os.fsencode(opened.stage.root), surface=surface, details=True, progress=progress)
+    return observe_stage(opened, world, request, opened.base)
+
+
+def observe_stage(
+    opened: OpenTransaction, world: TransactionWorld, request: ObserveRequest, before: Listing
+) -> Listing:
+    """Return what a pass over the stage sees; what its backend knows to be unchanged is taken from `before`.
+
+    `before` is what a pass over the base saw by the same surface before the stage was made.
+    """
+    changed = None if request.surface.roots else backend_of(opened.state, world).changes(opened.stage)
     if changed is None:
         return world.observe(request)
     roots = outermost(changed)
     if not roots:
-        return opened.base
-    part = world.observe(replace(request, surface=replace(surface, roots=roots)))
-    return laid_over(opened.base, part, roots)
+        return before
+    part = world.observe(replace(request, surface=replace(request.surface, roots=roots)))
+    return laid_over(before, part, roots)
 
 
 def reopen(state: TransactionState, world: TransactionWorld) -> OpenTransaction:
@@ -130,6 +139,7 @@ __all__ = [
     "drop_stage",
     "measure_stage",
     "moved",
+    "observe_stage",
     "reopen",
     "standing_of",
 ]

@@ -13,12 +13,12 @@ from __future__ import annotations
 import io
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from docket.formats.digest import Digest
 from docket.formats.tree.address import Address
 from docket.formats.tree.pack import (
     TAIL_BYTES,
+    Pack,
     Row,
     closing,
     content_member,
@@ -32,15 +32,6 @@ from docket.stores.content import ContentStream
 PACK_SUFFIX, PARTIAL_SUFFIX = ".tar", ".partial"
 MAX_PACK_BYTES = 64 * 1024 * 1024
 _HEADER_BYTES = member_bytes(0)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pack:
-    """A pack that was read: its name, its size in bytes on the disk, and what it holds."""
-
-    name: str
-    size_bytes: int
-    rows: list[Row]
 
 
 class PackWriter:
@@ -96,22 +87,11 @@ def packed_stream(file: StoredFile, row: Row) -> ContentStream:
     return ContentStream(Address(Digest(digest.hex()), size), data.read, data.close)
 
 
-def copy_packed(source: StoredFile, rows: Iterable[Row], target: StoredFile) -> None:
-    """Write contents of one pack as another, durably; InvalidDocumentError where one of them is damaged."""
-    writer, copied = PackWriter(target), list[Row]()
-    for row in rows:
-        with packed_stream(source, row) as stream:
-            data = b"".join(stream)
-        copied.append((row[0], writer.add(row[0], data), len(data)))
-    seal(target, copied)
-
-
 __all__ = [
     "MAX_PACK_BYTES",
     "PARTIAL_SUFFIX",
     "Pack",
     "PackWriter",
-    "copy_packed",
     "is_pack",
     "pack_name",
     "packed_stream",

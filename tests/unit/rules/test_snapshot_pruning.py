@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docket.rules.tree.pruning import Candidate, KeepRule, choose, held_bytes
+from docket.rules.tree.pruning import Candidate, KeepRule, choose, held_bytes, only_here_bytes
 
 DAY_NS = 86_400_000_000_000
 NOW_NS = 100 * DAY_NS
@@ -50,6 +50,10 @@ def test_what_goes(rule, going, freed):
 def test_bytes_are_counted_once_a_file():
     assert held_bytes(ALL) == 100 + 10 + 20 + 40 + 5 + 7
     assert held_bytes([]) == 0
+
+
+def test_what_one_alone_takes_is_what_its_going_frees():
+    assert only_here_bytes(ALL) == [10, 20, 40, 5, 7]
 
 
 def test_of_two_of_one_age_the_later_name_stays():

@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.reason import Reason
@@ -39,6 +40,15 @@ _BLANK = b" " * 8
 
 Row = tuple[bytes, int, int]
 """A content's digest (32 bytes), where its bytes begin in the pack, and its size."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pack:
+    """A pack that was read: its name, its size in bytes on the disk, and what it holds."""
+
+    name: str
+    size_bytes: int
+    rows: Sequence[Row]
 
 
 def member(name: str, data: bytes) -> bytes:

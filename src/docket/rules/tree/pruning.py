@@ -6,11 +6,12 @@ Rules:
    nothing. Then the oldest go until the rest takes at most `max_bytes`, each file counted once however many
    snapshots share it.
 
-It removes nothing (stores.snapshots).
+It removes nothing (engines.prune).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -19,7 +20,10 @@ _DAY_NS = 24 * 60 * 60 * 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A session's snapshot: when it was written, None if it never was, whether it is being taken, its (inode, size)."""
+    """A session's snapshot: when it was written, None if it never was, whether it is being taken.
+
+    `inodes` are what it takes room with, each a number that names it and a size: its files, and contents of the pool.
+    """
 
     session_id: str
     written_ns: int | None
@@ -68,3 +72,9 @@ def held_bytes(candidates: Iterable[Candidate]) -> int:
     for item in candidates:
         files |= item.inodes
     return sum(size for _, size in files)
+
+
+def only_here_bytes(candidates: Sequence[Candidate]) -> list[int]:
+    """Return for each of them how many bytes it alone takes: what its going would free."""
+    users = Counter(piece for item in candidates for piece in item.inodes)
+    return [sum(piece[1] for piece in item.inodes if users[piece] == 1) for item in candidates]

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import click
 
+from docket.engines.prune import PruneRequest, PruneWorld, candidates, prune_snapshots
 from docket.errors import DocketError, UsageError
 from docket.formats.reason import Reason
-from docket.rules.tree.pruning import Candidate, KeepRule, choose, held_bytes
+from docket.rules.tree.pruning import KeepRule, held_bytes, only_here_bytes
 from docket.stores.layout import Layout
 from docket.stores.snapshots import (
     SnapshotFolder,
     SnapshotState,
     open_snapshot,
-    remove_snapshot,
     snapshot_folders,
     snapshot_path,
 )
@@ -63,12 +63,17 @@ def list_snapshots(*, as_json: bool, docket_dir: Path | None) -> int:
       docket snapshots list --json | jq '.snapshots[].session_id'
     """
     found = snapshot_folders(_layout(docket_dir))
-    total = held_bytes(map(_candidate, found))
+    weighed = candidates(found)
+    total = held_bytes(weighed)
+    sizes = [held_bytes([one]) for one in weighed]
     if as_json:
-        console.result(console.as_json({"snapshots": [_members(item) for item in found], "bytes": total}))
+        members = [
+            _members(item, size) | {"only_here_bytes": only}
+            for item, size, only in zip(found, sizes, only_here_bytes(weighed), strict=True)
+        ]
+        console.result(console.as_json({"snapshots": members, "bytes": total}))
         return exits.OK
-    for item in found:
-        size = sum(size for _, size in item.inodes)
+    for item, size in zip(found, sizes, strict=True):
         console.result(f"{item.session_id}  {item.state:<{_STATE_WIDTH}} {_written(item)}  {size:>15,} bytes")
     console.result(f"{plural(len(found), 'snapshot')}, {total:,} bytes in all" if found else "no snapshot is kept here")
     return exits.OK
@@ -119,22 +124,23 @@ def prune(*, dry_run: bool, as_json: bool, docket_dir: Path | None, **kept: int 
       docket snapshots prune --keep-last 5
       docket snapshots prune --keep-days 30 --max-bytes 5000000000 --dry-run
     """
-    layout = _layout(docket_dir)
-    found = snapshot_folders(layout)
-    chosen = choose([_candidate(item) for item in found], KeepRule(**kept), time.time_ns())
-    problems = [] if dry_run else [problem for name in chosen.going for problem in _remove(layout, name)]
+    request = PruneRequest(layout=_layout(docket_dir), rule=KeepRule(**kept), now_ns=time.time_ns(), dry_run=dry_run)
+    done = prune_snapshots(request, PruneWorld())
     if as_json:
         members = {
-            "dry_run": dry_run, "removed": list(chosen.going), "freed_bytes": chosen.freed_bytes, "problems": problems
+            "dry_run": dry_run, "removed": done.removed, "freed_bytes": done.freed_bytes,
+            "postponed": done.postponed, "problems": done.problems,
         }  # fmt: skip
         console.result(console.as_json(members))
     else:
-        for name in chosen.going:
+        for name in done.removed:
             console.result(f"{'would remove' if dry_run else 'removed'} {name}")
-        for problem in problems:
+        for problem in done.problems:
             console.warn(console.plain(problem))
-        console.result(f"{plural(len(chosen.going), 'snapshot')}, {chosen.freed_bytes:,} bytes")
-    return exits.UNAVAILABLE if problems else exits.OK
+        if done.postponed:
+            console.warn("a snapshot is being taken or read: what nothing names any more goes with a later prune")
+        console.result(f"{plural(len(done.removed), 'snapshot')}, {done.freed_bytes:,} bytes")
+    return exits.UNAVAILABLE if done.problems else exits.OK
 
 
 def _layout(docket_dir: Path | None) -> Layout:
@@ -152,21 +158,12 @@ def _named(layout: Layout, session: str | None) -> tuple[SnapshotFolder, ...]:
     return named
 
 
-def _candidate(item: SnapshotFolder) -> Candidate:
-    return Candidate(
-        session_id=item.session_id,
-        written_ns=item.written_ns,
-        is_being_taken=item.state is SnapshotState.BEING_TAKEN,
-        inodes=item.inodes,
-    )
-
-
-def _members(item: SnapshotFolder) -> dict[str, object]:
+def _members(item: SnapshotFolder, size: int) -> dict[str, object]:
     return {
         "session_id": item.session_id,
         "state": str(item.state),
         "written_at": None if item.written_ns is None else _written(item),
-        "bytes": sum(size for _, size in item.inodes),
+        "bytes": size,
         "path": str(item.path),
     }
 
@@ -207,11 +204,3 @@ def _tell_check(one: dict[str, object]) -> None:
     paths = one.get("damaged_paths")
     for path in paths[:_DAMAGED_SHOWN] if isinstance(paths, list) else ():
         console.result(f"  damaged: {console.plain(path)}")
-
-
-def _remove(layout: Layout, name: str) -> list[str]:
-    try:
-        remove_snapshot(snapshot_path(layout, name))
-    except DocketError as error:
-        return [error.detail]
-    return []

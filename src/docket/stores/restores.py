@@ -13,7 +13,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from docket.errors import DocketError, InvalidDocumentError
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -23,6 +23,7 @@ from docket.host.durable import publish
 from docket.stores.blobs import BlobFolder
 from docket.stores.content import CHUNK_BYTES
 from docket.stores.layout import RESTORES, Layout
+from docket.stores.unfinished import names_in
 
 RECORD, BLOBS = "record.json", "blobs"
 MAX_RECORD_BYTES = 1024**3
@@ -82,6 +83,18 @@ def open_restore(path: Path, *, disk: Disk = SYSTEM_DISK) -> tuple[RestoreRecord
                 raise InvalidDocumentError(Reason.TOO_LARGE, f"{path} is no record of a restore: it is too large")
             record = decode_record(file.read(0, size))
         return record, BlobFolder(folder.folder(BLOBS))
+
+
+def record_paths(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> tuple[Path, ...]:
+    """Return where the records of the project's finished restores stand, the newest first."""
+    found = []
+    for name in names_in(layout.state / RESTORES, disk):
+        path = layout.state / RESTORES / name
+        with suppress(UnavailableError), disk.folder(path) as folder:
+            written = folder.look(RECORD)
+            if written is not None and not written.is_folder:
+                found.append((written.mtime_ns, path / RECORD))
+    return tuple(path for _, path in sorted(found, reverse=True))
 
 
 def _pieces(content: BinaryIO) -> Iterator[bytes]:

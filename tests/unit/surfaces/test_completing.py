@@ -43,14 +43,14 @@ def completed(command: str, begun: str) -> list[tuple[str, str]]:
     return [(item.value, item.type) for item in complete.get_completions([command], begun)]
 
 
-@pytest.mark.parametrize("command", ["watch", "report", "verify"])
+@pytest.mark.parametrize("command", ["watch", "report", "verify", "restore"])
 def test_a_run_is_completed_living_ones_first_and_then_the_newest(tree: Path, command: str) -> None:
     numbers = ["DKT-20261001-CCCCCC", "DKT-20261002-BBBBBB", "DKT-20260930-AAAAAA"]
     assert completed(command, "") == [(number, "plain") for number in numbers]
     assert completed(command, "dkt-20261002") == [("DKT-20261002-BBBBBB", "plain")]
 
 
-@pytest.mark.parametrize("command", ["watch", "report", "verify"])
+@pytest.mark.parametrize("command", ["watch", "report", "verify", "restore"])
 def test_what_begins_no_number_is_a_file(tree: Path, command: str) -> None:
     assert completed(command, "./rec") == [("./rec", "file")]
 
@@ -67,6 +67,25 @@ def test_a_project_without_runs_completes_files(tree: Path, tmp_path: Path, monk
     monkeypatch.setenv("DOCKET_STATE_DIR", "relative")
     assert completed("watch", "") == [("", "file")]
     assert isinstance(root, click.Group)
+
+
+def test_snapshots_and_records_of_restores_are_completed_the_newest_first(tree: Path, tmp_path: Path) -> None:
+    state = tmp_path / "state" / project_key(tree)
+    records = []
+    for place, letter in enumerate("ba", start=1):
+        for path in (state / "snapshots" / f"{letter * 12}/manifest.json", state / f"restores/{letter}/record.json"):
+            path.parent.mkdir(parents=True)
+            path.touch()
+            os.utime(path, (place, place))
+        records.append(str(path))
+    (state / "restores/cut-short").mkdir()
+    complete = ShellComplete(root, {}, "docket", "_DOCKET_COMPLETE")
+    asked = ["snapshots", "verify"]
+    assert [item.value for item in complete.get_completions(asked, "")] == ["a" * 12, "b" * 12]
+    assert [item.value for item in complete.get_completions(asked, "b")] == ["b" * 12]
+    asked = ["restore", "--redo"]
+    assert [item.value for item in complete.get_completions(asked, "")] == records[::-1]
+    assert [(item.value, item.type) for item in complete.get_completions(asked, "./r")] == [("./r", "file")]
 
 
 def test_models_and_the_commands_beside_them_are_completed(tree: Path) -> None:

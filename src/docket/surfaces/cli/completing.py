@@ -1,4 +1,4 @@
-"""What the shell completes a word with: numbers of runs, models with a price, phases, the command of an agent."""
+"""What the shell completes a word with: runs, snapshots, restores, models with a price, phases, an agent's command."""
 
 from __future__ import annotations
 
@@ -41,6 +41,28 @@ def killed_like(_: click.Context, __: click.Parameter, begun: str) -> list[Compl
         runs = [run_of_session(layout, session_id) for session_id in unfinished(layout)]
         found = [run.docket_number or run.session_id for run in runs if run is not None]
     return _completed(found, begun)
+
+
+def snapshots_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the session ids of snapshots that begin so, the newest first."""
+    from docket.stores.snapshots import snapshot_folders  # noqa: PLC0415 - only the shell's completion asks
+
+    found: list[str] = []
+    with suppress(DocketError):
+        folders = snapshot_folders(layout_at(current_folder(), None))
+        found = [folder.session_id for folder in reversed(folders)]
+    return [name for name in found if name.startswith(begun)][:_MOST_COMPLETED]
+
+
+def records_like(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the records of this project's restores that begin so, the newest first; else files."""
+    from docket.stores.restores import record_paths  # noqa: PLC0415 - only the shell's completion asks
+
+    found: list[str] = []
+    with suppress(DocketError):
+        found = [str(path) for path in record_paths(layout_at(current_folder(), None))]
+    fitting = [path for path in found if path.startswith(begun)][:_MOST_COMPLETED]
+    return [CompletionItem(path) for path in fitting] or [CompletionItem(begun, type="file")]
 
 
 def models_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

@@ -33,7 +33,7 @@ from docket.stores.layout import Layout
 from docket.stores.receipts import SESSION_ID, ledger_beside
 from docket.stores.run_search import places_of
 from docket.stores.snapshots import snapshot_path
-from docket.surfaces.cli.completing import receipts_like
+from docket.surfaces.cli.completing import receipts_like, records_like
 from docket.surfaces.cli.progress import PathProgress
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, run_folder
 from docket.surfaces.cli.restoring import RestoreArguments, head, show, tell
@@ -53,7 +53,7 @@ from docket.surfaces.cli.restoring import RestoreArguments, head, show, tell
 @click.option(INSIST, "insists", is_flag=True,
               help="Use a record that fails verification all the same.")  # fmt: skip
 @click.option("--diff", is_flag=True, help="Show the contents as a unified diff too.")
-@click.option("--redo", type=click.Path(path_type=Path), metavar="RECORD",
+@click.option("--redo", type=click.Path(path_type=Path), metavar="RECORD", shell_complete=records_like,
               help="Put back what a restore changed, by its record.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the plan, or what was done, as JSON.")
 @click.option("--ledger", type=click.Path(path_type=Path), help="The run's ledger, where it is not found.")

@@ -20,6 +20,7 @@ from docket.stores.snapshots import (
     snapshot_path,
 )
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.completing import snapshots_like
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.render.figures import plural
 
@@ -80,7 +81,7 @@ def list_snapshots(*, as_json: bool, docket_dir: Path | None) -> int:
 
 
 @snapshots.command()
-@click.argument("session", required=False)
+@click.argument("session", required=False, shell_complete=snapshots_like)
 @_as_json
 @_docket_dir
 def verify(session: str | None, *, as_json: bool, docket_dir: Path | None) -> int:

@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 from docket.formats.run.policy import KEYS, NAME_KEY, SECTIONS, Key, OnBreach
-from docket.rules.policy.enforced import LIMITS_NOT_HELD, RECORDED_ONLY
+from docket.rules.policy.enforced import FOR_A_STAGE, LIMITS_OF_A_STAGE
 
 OUTPUT = Path(__file__).resolve().parent.parent / "docs" / "reference" / "policy.md"
 
@@ -163,12 +163,12 @@ def _cell(text: str) -> str:
 
 
 def _not_yet() -> str:
-    refused = ", ".join(f"`{path}`" for path in LIMITS_NOT_HELD)
-    recorded = ", ".join(f"`{path}`" for path in RECORDED_ONLY)
+    refused = ", ".join(f"`{path}`" for path in LIMITS_OF_A_STAGE)
+    recorded = ", ".join(f"`{path}`" for path in FOR_A_STAGE)
     return (
-        "## Not enforced yet\n\n"
-        f"These keys are read and recorded, and have no effect in this version: {recorded}. These are limits, and "
-        f"a run that sets one is refused rather than left without it: {refused}.\n"
+        "## Without a stage\n\n"
+        f"Without `workspace.transaction` these keys are recorded and have no effect: {recorded}. A limit that would "
+        f"not be held refuses the run: {refused}.\n"
     )
 
 

@@ -126,6 +126,7 @@ DIRECTIONS = [
     ("workspace.settle", "'auto'", "'review'", "review", None),
     ("workspace.settle", "'review'", "'discard'", "discard", "'auto'"),
     ("workspace.exclude", "['a']", "['a']", ["a"], "['a', 'b']"),
+    ("workspace.share", "['a']", "['a']", ["a"], "['a', 'b']"),
     ("workspace.protect", "['a']", "['b']", ["a", "b"], "['!a']"),
 ]
 

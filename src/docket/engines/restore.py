@@ -40,7 +40,7 @@ from docket.host.locks import FileLock
 from docket.rules.tree.redo import redo_intentions
 from docket.rules.tree.restore import Intention, Selection, intentions
 from docket.stores.layout import Layout
-from docket.stores.restores import begin_restore, open_restore
+from docket.stores.restores import RECORD, begin_restore, open_restore
 from docket.stores.run_search import live_runs
 from docket.stores.snapshots import open_snapshot
 
@@ -152,11 +152,15 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A restore that was carried out: its record, where that stands, and what a killed one left in the tree."""
+    """A restore that was carried out: its record, where that stands, and what a killed one left in the tree.
+
+    `problem` says why the record could not be written; what was displaced is kept beside where it would stand.
+    """
 
     record: RestoreRecord
     record_path: Path
     leftovers: tuple[str, ...] = ()
+    problem: str | None = None
 
     def count(self, *statuses: StepStatus) -> int:
         """Return how many paths ended so."""
@@ -277,8 +281,7 @@ def check_idle(layout: Layout) -> None:
 def carry_out(proposal: Proposal, world: RestoreWorld) -> Restored:
     """Apply the proposal's plan and write the record.
 
-    UnavailableError where another restore is under way, what is displaced cannot be kept, or the record cannot be
-    written; each path is then as it was or as planned.
+    UnavailableError where another restore is under way, or nothing can be kept: no path was touched then.
     """
     with ExitStack() as stack:
         stack.enter_context(_alone(proposal.layout, world))
@@ -292,7 +295,12 @@ def carry_out(proposal: Proposal, world: RestoreWorld) -> Restored:
         outcomes = apply(proposal.plan, proposal.contents, tree, Options(keep=draft, progress=told))
         record = _record_of(proposal, world, {item.path: item for item in outcomes}, draft.displaced)
         leftovers = tuple(_leftover(item) for item in left if item.detail is not None)
-        return Restored(record=record, record_path=draft.publish(record), leftovers=leftovers)
+        problem = None
+        try:
+            place = draft.publish(record)
+        except DocketError as error:  # what was done is done, and must not look as if it were not
+            place, problem = draft.path / RECORD, f"the record of the restore could not be written: {error.detail}"
+        return Restored(record=record, record_path=place, leftovers=leftovers, problem=problem)
 
 
 def _alone(layout: Layout, world: RestoreWorld) -> FileLock:

@@ -106,7 +106,9 @@ class Lab:
             not_preserved=(),
         )
         return Sources(
-            origin=Origin(session_id="0123456789ab", docket_number="DKT-20261001-00C0DE"),
+            origin=Origin(
+                session_id="0123456789ab", docket_number="DKT-20261001-00C0DE", manifest_sha256=Digest("ab" * 32)
+            ),
             intentions=intentions(manifest, changes, force=force),
             contents=self.contents,
         )

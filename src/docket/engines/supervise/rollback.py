@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from docket.engines.restore import Origin, Restored, RestoreWorld, Sources, Target, carry_out, proposal_of
 from docket.engines.supervise.session import OpenRun
 from docket.errors import DocketError
+from docket.formats.ledger.session_events import Note
 from docket.formats.ledger.tree_events import OmittedPath, RollbackApplied, RollbackRefused
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import TOP_PATHS
@@ -41,9 +42,16 @@ def roll_back(run: OpenRun, differences: Sequence[Difference], trigger: str, *, 
         event = RollbackRefused(trigger=trigger, reason=str(Reason.NOTHING_CHANGED), detail=detail)
     else:
         try:
-            event = _told(_restored(run, differences), trigger)
+            restored = _restored(run, differences)
+            if restored.problem is not None:
+                run.session.ledger.append(Note(code="restore-not-recorded", message=restored.problem), control=True)
+                run.world.watcher.warned(restored.problem)
+            event = _told(restored, trigger)
         except DocketError as error:
             event = RollbackRefused(trigger=trigger, reason=error.reason, detail=error.detail)
+        except OSError as error:
+            detail = f"the tree could not be worked in: {error.strerror or error}"
+            event = RollbackRefused(trigger=trigger, reason=str(Reason.WRITE_FAILED), detail=detail)
     run.session.ledger.append(event, control=True)
     run.world.watcher.warned(_sentence(event))
 
@@ -79,8 +87,13 @@ def _told(restored: Restored, trigger: str) -> RollbackApplied | RollbackRefused
     place = visible(os.fsencode(restored.record_path))
     applied = restored.count(StepStatus.APPLIED)
     if not applied:
-        detail = "nothing was put back" if not undone else f"nothing was put back: {_first(undone)}"
-        reason = undone[0].reason if undone else None
+        why = (
+            undone
+            or [item for item in paths if item.verb == Verb.NOT_COVERED]
+            or [item for item in paths if item.verb == Verb.KEEP and item.reason is not None]
+        )
+        detail = "nothing was put back" if not why else f"nothing was put back: {_first(why)}"
+        reason = why[0].reason if why else None
         return RollbackRefused(
             trigger=trigger,
             reason=reason or str(Reason.NOTHING_CHANGED),

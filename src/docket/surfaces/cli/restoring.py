@@ -115,15 +115,20 @@ def tell(asked: RestoreArguments, proposal: Proposal, restored: Restored) -> int
     for leftover in restored.leftovers:
         console.warn(console.plain(leftover[:_MAX_REMARK]))
     code = exits.FAILED if counts["refused"] else exits.OK
+    if restored.problem is not None:
+        code = exits.UNAVAILABLE
+        console.warn(console.plain(f"{restored.problem}; what was displaced is kept in {restored.record_path.parent}"))
+    is_redoable = restored.problem is None and bool(counts["restored"])
     redo = shell_line(_redo(asked, proposal, restored))
     if asked.as_json:
-        members = {**render.done_members(proposal, restored), "redo": redo if counts["restored"] else None}
+        members = {**render.done_members(proposal, restored), "redo": redo if is_redoable else None}
         console.result(console.as_json(members))
         return code
     _print(render.done_lines(proposal, restored))
     console.result(render.sentence(counts, done=True))
-    console.result(console.plain(f"record {restored.record_path}"))
-    if counts["restored"]:
+    if restored.problem is None:
+        console.result(console.plain(f"record {restored.record_path}"))
+    if is_redoable:
         console.say(f"to put back what stood there before: {console.plain(redo)}")
     return code
 

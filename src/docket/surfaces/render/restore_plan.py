@@ -98,7 +98,8 @@ def done_members(proposal: Proposal, restored: Restored) -> dict[str, JsonValue]
         **_origin(proposal),
         **restored.record.members(),
         "counts": {name: counts[name] for name in COUNTS},
-        "record": str(restored.record_path),
+        "record": str(restored.record_path) if restored.problem is None else None,
+        "problem": restored.problem,
         "leftovers": list(restored.leftovers),
     }
 

@@ -432,3 +432,21 @@ def test_repositories_of_every_shape_are_read_as_files_and_left_as_they_were(lab
     assert {".git/modules/sub/HEAD", ".git/worktrees/linked/HEAD", "nested/.git/HEAD"} <= kept
     assert not [path for path in kept if "/objects/" in path]
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_contents_are_cloned_into_an_open_file_where_that_pays(lab, tmp_path):
+    contents = {name: os.urandom(size) for name, size in (("large", 300_000), ("packed", 100_000), ("small", 10))}
+    for name, data in contents.items():
+        write(lab, name, data)
+    lab.take(ONE)
+    snapshot = open_snapshot(snapshot_path(lab.layout, ONE))
+    done = {}
+    for name, data in contents.items():
+        with (tmp_path / name).open("wb") as file:
+            done[name] = snapshot.contents.clone_into(Address.of(data), file.fileno())
+        assert (tmp_path / name).read_bytes() == (data if done[name] else b"")
+    with (tmp_path / "absent").open("wb") as file:
+        assert not snapshot.contents.clone_into(Address.of(b"absent"), file.fileno())
+        assert not snapshot.contents.clone_into(Address(Address.of(contents["packed"]).sha256, 99_999), file.fileno())
+    snapshot.close()
+    assert not done["small"]

@@ -10,6 +10,7 @@ import click
 from docket.engines.prune import PruneRequest, PruneWorld, candidates, prune_snapshots
 from docket.errors import DocketError, UsageError
 from docket.formats.reason import Reason
+from docket.formats.tree.address import Address
 from docket.rules.tree.pruning import KeepRule, held_bytes, only_here_bytes
 from docket.stores.layout import Layout
 from docket.stores.snapshots import (
@@ -21,6 +22,7 @@ from docket.stores.snapshots import (
 )
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import snapshots_like
+from docket.surfaces.cli.progress import PathProgress
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.render.figures import plural
 
@@ -96,7 +98,10 @@ def verify(session: str | None, *, as_json: bool, docket_dir: Path | None) -> in
       docket snapshots verify 0123456789ab --json
     """
     found = _named(_layout(docket_dir), session)
-    told = [_check(item) for item in found if session is not None or item.state is SnapshotState.COMPLETE]
+    intact, progress = set[Address](), PathProgress()
+    checked = [item for item in found if session is not None or item.state is SnapshotState.COMPLETE]
+    told = [_check(item, intact, progress) for item in checked]
+    progress.end()
     if as_json:
         console.result(console.as_json({"snapshots": told}))
     else:
@@ -175,7 +180,7 @@ def _written(item: SnapshotFolder) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(item.written_ns // 1_000_000_000))
 
 
-def _check(item: SnapshotFolder) -> dict[str, object]:
+def _check(item: SnapshotFolder, intact: set[Address], progress: PathProgress) -> dict[str, object]:
     told: dict[str, object] = {"session_id": item.session_id, "state": str(item.state), "restores": False}
     if item.state is not SnapshotState.COMPLETE:
         return told | {"reason": str(Reason.NOT_FOUND), "detail": "it has no manifest: it is no snapshot"}
@@ -184,14 +189,18 @@ def _check(item: SnapshotFolder) -> dict[str, object]:
     except DocketError as error:
         return told | {"reason": error.reason, "detail": error.detail}
     try:
-        damaged = [address.sha256 for address, is_lost in snapshot.damaged() if is_lost]
+        total, damaged = len(snapshot.manifest.addresses()), []
+        for number, (address, is_lost) in enumerate(snapshot.damaged(intact), start=1):
+            progress(f"verifying {item.session_id}:", number, total)
+            if is_lost:
+                damaged.append(address.sha256)
         lost = frozenset(damaged)
         files = [str(entry.path) for entry in snapshot.manifest.files if entry.content.sha256 in lost]
     finally:
         snapshot.close()
     figures = {
         "files": len(snapshot.manifest.files),
-        "contents": len(snapshot.manifest.addresses()),
+        "contents": total,
         "damaged": damaged,
         "damaged_paths": files,
     }

@@ -109,7 +109,7 @@ PATTERNS = (
 FIGURES = (
     ("TIME", re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")),
     ("IDENTITY", re.compile(r'(?<="device": ")\d+|(?<="inode": ")\d+')),
-    ("BYTES", re.compile(r"\d,\d{3}(?= bytes)|(?<=bytes\": )\d{4}")),
+    ("BYTES", re.compile(r"\d{1,3}(?:,\d{3})+(?= bytes)|(?<=bytes\": )\d{4,}")),
     ("SECONDS", re.compile(r"(?<=lasted )\d+")),
 )
 

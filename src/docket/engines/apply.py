@@ -50,7 +50,7 @@ def apply(
     if plan.root != tree.identity:
         detail = "the plan was made for another directory than the one that stands at the root's path"
         return tuple(Refusal(Reason.ROOT_REPLACED, detail).outcome(step.path) for step in plan.steps)
-    tree.begin(plan.document, keeps=options.keep is not None)
+    tree.begin(plan, keeps=options.keep is not None)
     work = Work(plan, content, tree, options)
     outcomes = all_or_nothing(work) if options.mode is Mode.ALL_OR_NOTHING else path_by_path(work)
     try:

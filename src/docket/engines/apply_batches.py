@@ -79,12 +79,9 @@ def _at_once(work: Work, numbers: range) -> list[Placed]:
 
 
 def _finish(work: Work, directories: list[Placed]) -> None:
-    for item in reversed(directories):
-        refused = work.tree.finish(item)
-        if refused is not None or item.step.path not in work.undone:
-            work.tell(item, refused)
+    changed = [item for item in reversed(directories) if work.finish(item)]
     broken = work.unsynced()
     if broken is not None:
-        for item in directories:
+        for item in changed:
             detail = f"done, but it may not outlast a power cut: {broken.detail}"
             work.note(item.built.number, Outcome(path=item.step.path, status=StepStatus.APPLIED, detail=detail))

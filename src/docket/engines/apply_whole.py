@@ -117,9 +117,8 @@ def _placed_all(work: Work, built: list[Built]) -> list[Placed] | None:
 
 def _finished(work: Work, placed: list[Placed]) -> bool:
     for done in reversed([done for done in placed if isinstance(done.step, MakeDirectory)]):
-        refused = work.tree.finish(done)
-        if refused is not None:
-            work.note(done.built.number, refused.outcome(done.step.path))
+        work.finish(done)
+        if done.step.path in work.undone:
             work.give_up([], placed)
             return False
     return True

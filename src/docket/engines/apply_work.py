@@ -160,6 +160,18 @@ class Work:
         outcome = Outcome(path=placed.step.path, status=StepStatus.APPLIED, detail=placed.built.detail or None)
         self.note(placed.built.number, outcome if refused is None else refused.outcome(placed.step.path))
 
+    def finish(self, placed: Placed) -> bool:
+        """Finish a directory, and take down what became of it; return whether that changed it."""
+        number, path = placed.built.number, placed.step.path
+        finished = self.tree.finish(placed)
+        if isinstance(finished, Refusal):
+            self.note(number, finished.outcome(path))
+        elif path not in self.undone:
+            status = StepStatus.APPLIED if finished.changed else StepStatus.ALREADY
+            self.note(number, Outcome(path=path, status=status, detail=finished.detail or None))
+            return finished.changed
+        return False
+
     def _kept(self, placed: Placed) -> bool:
         """Hand what was displaced to the sink; if it does not take it, put it back."""
         if self._keep is None or not placed.displaced or placed.before is None or placed.before.is_directory:
@@ -183,6 +195,8 @@ class Work:
     def settle(self, placed: Placed) -> None:
         """Let go of what a step displaced, and take down that it was done."""
         refused = self.tree.settle(placed)
+        if refused is None and self.outcomes[placed.built.number] is not None:
+            return  # a directory that is finished
         if refused is None:
             self.tell(placed, None)
         elif refused.reason is Reason.NOT_EMPTY:  # somebody put a thing into the directory that was to go
@@ -197,7 +211,9 @@ class Work:
             self.tree.discard(item)
         for done in reversed(placed):
             refused = self.tree.undo(done) or why
-            if refused is not None:
+            if refused is None and done.step.path not in self.undone:
+                self.outcomes[done.built.number] = None  # it may have been finished
+            elif refused is not None:
                 self.note(done.built.number, refused.outcome(done.step.path))
         self.unsynced()
         for number, step in enumerate(self.plan.steps):

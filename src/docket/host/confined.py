@@ -22,13 +22,13 @@ from typing import Self, TypeVar
 
 from docket.errors import DocketError
 from docket.formats.reason import Reason
-from docket.formats.tree.plan import RootIdentity
-from docket.formats.tree.steps import Outcome, Remove, Step, StepStatus
+from docket.formats.tree.plan import Plan, RootIdentity
+from docket.formats.tree.steps import MakeDirectory, Outcome, Remove, Step, StepStatus
 from docket.host.building import Builder
 from docket.host.direct import DirectMaker
 from docket.host.examining import Examiner
 from docket.host.filling import Content
-from docket.host.finishing import Finisher
+from docket.host.finishing import Finished, Finisher
 from docket.host.looking import Found
 from docket.host.placing import Built, Placed, Placer
 from docket.host.reaching import Reached, Refusal, Ways, failure, unable
@@ -63,9 +63,12 @@ class ConfinedTree:
         self._exchanges = True
         self.trouble: str | None = None
 
-    def begin(self, document: bytes, *, keeps: bool) -> None:
-        """Say whose steps follow: the plan's document, and whether what they displace is promised to somebody."""
-        self._document, self._keeps = document, keeps
+    def begin(self, plan: Plan, *, keeps: bool) -> None:
+        """Say whose steps follow, and whether what they displace is promised to somebody."""
+        self._document, self._keeps = plan.document, keeps
+        timed = {step.path for step in plan.steps if isinstance(step, MakeDirectory) and step.mtime_ns is not None}
+        holders = {step.path.parent for step in plan.steps} if timed else set()
+        self._examiner.passed = frozenset(path for path in timed if path in holders)
         self.ways.note = lambda path, mode: self._stage().note_opened(path, mode)
         self.ways.forget = self._forget_note
 
@@ -140,12 +143,12 @@ class ConfinedTree:
         """Let go of what the step displaced, after `sync`."""
         return self._place_maker().settle(placed) if placed.displaced else None
 
-    def finish(self, placed: Placed) -> Refusal | None:
+    def finish(self, placed: Placed) -> Finished | Refusal:
         """Give a directory its last mode and time, when everything in it is done."""
-        refused = self._finisher.finish(placed)
-        if refused is not None:  # its note stays, so that a later run closes it
+        finished = self._finisher.finish(placed)
+        if isinstance(finished, Refusal):  # its note stays, so that a later run closes it
             self._builder.notes.pop(placed.step.path, None)
-        return refused
+        return finished
 
     def discard(self, built: Built) -> None:
         """Remove what was built and is not put in place."""

@@ -15,11 +15,12 @@ from contextlib import suppress
 from docket.errors import DocketError
 from docket.formats.reason import Reason
 from docket.formats.tree.steps import Absent, Anything, Link, MakeDirectory, MakeSymlink, Step, WriteFile
+from docket.host.attribute_setting import has_default_acl, shed_inherited
 from docket.host.filling import Content, dress, fill
 from docket.host.placing import Built, Deed, Place, Placed
 from docket.host.reaching import Reached, Refusal, Ways
 from docket.host.tree import identity_of
-from docket.host.tree_calls import TreeCalls
+from docket.host.tree_calls import TreeCalls, open_name
 
 
 class DirectMaker:
@@ -54,6 +55,8 @@ class DirectMaker:
                 return self._file(step, content, place)
             case MakeDirectory():
                 self._calls.make_directory(*place)
+                if has_default_acl(place[0]):
+                    self._shed(place)
             case MakeSymlink():
                 self._calls.make_symlink(step.target, *place)
                 if step.mtime_ns is not None:
@@ -69,6 +72,7 @@ class DirectMaker:
         try:
             inode = os.fstat(descriptor).st_ino
             try:
+                shed_inherited(self._calls, place[0], descriptor)
                 refused = fill(self._calls, descriptor, step, content)
                 detail = "" if refused is not None else dress(self._calls, descriptor, step, None)
             except (OSError, DocketError):
@@ -94,6 +98,13 @@ class DirectMaker:
             self._unmake(place, made.st_ino)
             return Refusal(Reason.CHANGED_SINCE, f"another thing was put at {step.to} meanwhile")
         return seen.st_ino, ""
+
+    def _shed(self, place: Place) -> None:
+        descriptor = open_name(*place)
+        try:
+            shed_inherited(self._calls, place[0], descriptor)
+        finally:
+            os.close(descriptor)
 
     def _unmake(self, place: Place, inode: int) -> None:
         with suppress(OSError):

@@ -30,11 +30,15 @@ from docket.host.tree import identity_of
 
 
 class Examiner:
-    """Looks at reached paths of one tree, on the file system `device`; every method may raise OSError."""
+    """Looks at reached paths of one tree, on the file system `device`; every method may raise OSError.
+
+    `passed` are directories of which steps change what they hold, and which have a time in the end.
+    """
 
     def __init__(self, ways: Ways, device: int) -> None:
         self._ways = ways
         self._device = device
+        self.passed: frozenset[RelPath] = frozenset()
 
     def examine(self, step: Step, reached: Reached) -> Outcome | Refusal | Found | None:
         """Return what stands at the path if the step can be done there, else why not or that nothing is left to do."""
@@ -45,7 +49,7 @@ class Examiner:
             return found
         if found is not None and found.status.st_dev != self._device:
             return Refusal(Reason.OTHER_FILE_SYSTEM, "it is on another file system")
-        if isinstance(step, WriteFile) and found is not None and found.state.size is not None:
+        if found is not None and _needs_attributes(step, found):
             found = replace(found, xattrs=attributes(*reached.place))
         refused = unmet(step, found)
         if self._is_done(step, found, otherwise=refused is not None):
@@ -58,6 +62,8 @@ class Examiner:
             return isinstance(step, Remove) and found is None
         if isinstance(step, Link):
             return identity_of(found.status) == self._identity_at(step.to)
+        if isinstance(step, MakeDirectory) and step.path in self.passed and not otherwise:
+            return False
         return core_is_done(step, found) and (otherwise or not _rest_differs(step, found))
 
     def _obstacle(self, step: Step, reached: Reached, found: Found | None) -> Refusal | None:
@@ -86,4 +92,14 @@ def _rest_differs(step: Step, found: Found) -> bool:
     mtime_ns = getattr(step, "mtime_ns", None)
     if mtime_ns is not None and mtime_ns != found.status.st_mtime_ns:
         return True
-    return isinstance(step, WriteFile) and step.xattrs not in (None, found.xattrs)
+    return isinstance(step, WriteFile | MakeDirectory) and step.xattrs not in (None, found.xattrs)
+
+
+def _needs_attributes(step: Step, found: Found) -> bool:
+    match step:
+        case WriteFile():
+            return found.state.size is not None
+        case MakeDirectory():
+            return found.is_directory and step.xattrs is not None
+        case _:
+            return isinstance(step, Remove) and found.is_directory

@@ -8,7 +8,6 @@ Rules:
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from collections.abc import Iterator
@@ -18,13 +17,13 @@ from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
 from docket.formats.tree.steps import WriteFile
+from docket.host.attribute_setting import not_kept, set_attributes
 from docket.host.looking import Found
 from docket.host.reaching import Refusal
 from docket.host.tree_calls import TreeCalls
 
 HOLE_BYTES = 4096
 _CHUNK_BYTES = 1024 * 1024
-_NOT_KEPT = (errno.EOPNOTSUPP, errno.EPERM, errno.EACCES, errno.ENOSPC, errno.E2BIG, errno.ERANGE)
 
 
 class Content(Protocol):
@@ -51,24 +50,20 @@ def dress(calls: TreeCalls, descriptor: int, step: WriteFile, before: Found | No
 
     `before` is the file that stood at the path: its attributes are carried over where the step names none.
     """
-    lost = []
+    lost: tuple[str, ...] = ()
     if before is not None:
         now, was = os.fstat(descriptor), before.status
         if (now.st_uid, now.st_gid) != (was.st_uid, was.st_gid):
             try:
                 calls.chown(descriptor, was.st_uid, was.st_gid)
             except OSError as error:
-                if error.errno not in _NOT_KEPT:
+                if not not_kept(error):
                     raise
-                lost.append("owner")
+                lost = ("owner",)
     carried = () if before is None else before.xattrs
-    for item in carried if step.xattrs is None else step.xattrs:
-        try:
-            calls.set_xattr(descriptor, item.name, item.value)
-        except OSError as error:
-            if error.errno not in _NOT_KEPT:
-                raise
-            lost.append(item.name.decode("utf-8", "backslashreplace"))
+    wanted = carried if step.xattrs is None else step.xattrs
+    if wanted:  # a new file has none
+        lost += set_attributes(calls, descriptor, wanted)
     calls.chmod(descriptor, step.mode)
     if step.mtime_ns is not None:
         calls.set_mtime(descriptor, step.mtime_ns)

@@ -1,4 +1,4 @@
-"""Finishing a directory: its last mode and time, when nothing is made in it any more.
+"""Finishing a directory: its last mode, attributes and time, when nothing is made in it any more.
 
 Rules:
 1. It must still be the directory that the step made or found.
@@ -11,13 +11,23 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 
 from docket.formats.reason import Reason
 from docket.formats.tree.steps import MakeDirectory
+from docket.host.attribute_setting import attributes_of, set_attributes
 from docket.host.placing import Placed
 from docket.host.reaching import Reached, Refusal, Ways, failure
 from docket.host.tree import identity_of
 from docket.host.tree_calls import TreeCalls, open_inside, open_name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What finishing a directory came to: whether it was changed, and what could not be kept, in words."""
+
+    changed: bool
+    detail: str = ""
 
 
 class Finisher:
@@ -28,11 +38,11 @@ class Finisher:
         self._calls = calls
         self._touch = touch
 
-    def finish(self, placed: Placed) -> Refusal | None:
-        """Give a directory its last mode and time; nothing is made in it afterwards."""
+    def finish(self, placed: Placed) -> Finished | Refusal:
+        """Give a directory its last mode, attributes and time; nothing is made in it afterwards."""
         step = placed.step
         if not isinstance(step, MakeDirectory):
-            return None
+            return Finished(changed=True)
         reached = self._ways.reach(step.path)
         if isinstance(reached, Refusal):
             return reached
@@ -42,22 +52,29 @@ class Finisher:
             except OSError as error:
                 return failure(error, "set the mode of", step.path)
 
-    def _finished(self, placed: Placed, step: MakeDirectory, reached: Reached) -> Refusal | None:
+    def _finished(self, placed: Placed, step: MakeDirectory, reached: Reached) -> Finished | Refusal:
         descriptor = open_name(*reached.place)
         try:
             status = os.fstat(descriptor)
             inode = placed.built.inode or (placed.before.status.st_ino if placed.before else 0)
             if status.st_ino != inode or not stat.S_ISDIR(status.st_mode):
                 return Refusal(Reason.CHANGED_SINCE, "another thing was put there meanwhile")
-            if step.mtime_ns is not None:
+            changed = bool(placed.built.inode)
+            lost: tuple[str, ...] = ()
+            if step.xattrs is not None and step.xattrs != attributes_of(descriptor):
+                lost, changed = set_attributes(self._calls, descriptor, step.xattrs), True
+            if step.mtime_ns is not None and step.mtime_ns != status.st_mtime_ns:
                 self._calls.set_mtime(reached.place, step.mtime_ns)
-            if stat.S_IMODE(status.st_mode) != step.mode:
+                changed = True
+            if stat.S_IMODE(os.fstat(descriptor).st_mode) != step.mode:
                 self._calls.chmod(descriptor, step.mode)
+                changed = changed or self._ways.own_mode(status) != step.mode
             self._ways.settle_mode(status)
         finally:
             os.close(descriptor)
-        self._sync(reached)
-        return None
+        if changed:
+            self._sync(reached)
+        return Finished(changed=changed, detail=f"not kept: {', '.join(lost)}" if lost else "")
 
     def _sync(self, reached: Reached) -> None:
         self._touch(reached)

@@ -32,8 +32,10 @@ from docket.formats.tree.plan import (
     WriteFile,
     Xattr,
 )
+from docket.host.attribute_setting import attributes_of
 from docket.host.reaching import Refusal
 from docket.host.tree import DIGEST_BYTES, FileReader, Status, Unread, file_key, kind_of, read_link, status_at, text_of
+from docket.host.tree_calls import open_name
 
 _ATTEMPTS = 4
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -44,7 +46,7 @@ _ORDINARY = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK)
 class Found:
     """What stands at a name: its state, whose digest is None where the content could not be read, and its status.
 
-    `xattrs` are a file's attributes, where they were asked for.
+    `xattrs` are the attributes of a file or directory, where they were asked for.
     """
 
     state: EntryState
@@ -175,16 +177,13 @@ def has_entries(parent: int, name: bytes) -> bool:
 
 
 def attributes(parent: int, name: bytes) -> tuple[Xattr, ...]:
-    """Return the `user.` attributes of a file in order of name; none where they cannot be read."""
+    """Return the attributes of a file or directory that a plan may name; none where they cannot be read."""
     try:
-        descriptor = os.open(name, _READ_FLAGS, dir_fd=parent)
+        descriptor = open_name(parent, name)
     except OSError:
         return ()
     try:
-        names = sorted(os.fsencode(item) for item in os.listxattr(descriptor))
-        return tuple(Xattr(item, os.getxattr(descriptor, item)) for item in names if item.startswith(b"user."))
-    except OSError:
-        return ()
+        return attributes_of(descriptor)
     finally:
         os.close(descriptor)
 

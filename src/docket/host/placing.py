@@ -24,6 +24,7 @@ from enum import Enum
 
 from docket.formats.reason import Reason
 from docket.formats.tree.plan import MakeDirectory, Remove, SetMode, Step, WriteFile
+from docket.host.attribute_setting import set_attributes
 from docket.host.looking import Found, core_is_done, has_entries, look, told, unmet
 from docket.host.reaching import Reached, Refusal, Ways, failure
 from docket.host.staging import Staging
@@ -314,6 +315,8 @@ class Placer:
                 status = os.fstat(descriptor)
                 same = identity_of(status) == identity_of(placed.before.status)
                 if same or placed.deed is Deed.DIRECTORY_REMOVED:
+                    if placed.before.xattrs or getattr(placed.step, "xattrs", None) is not None:
+                        set_attributes(self._calls, descriptor, placed.before.xattrs)
                     self._calls.chmod(descriptor, placed.before.state.mode)
                     self._calls.set_mtime(place, placed.before.status.st_mtime_ns)
                     self._ways.settle_mode(status)

@@ -20,6 +20,7 @@ import secrets
 import stat
 from contextlib import suppress
 
+from docket.host.attribute_setting import shed_inherited
 from docket.host.reaching import STAGING_PREFIX
 from docket.host.tree_calls import TreeCalls, open_inside, open_name
 
@@ -79,6 +80,7 @@ class Staging:
         finally:
             os.close(unopened)
         descriptor = open_inside(root, name)
+        shed_inherited(calls, root, descriptor)
         made = cls(root, descriptor, name, calls, durable=durable)
         # Between its making and its lock another apply may have taken it for a leftover and removed it.
         if made._lock() and os.fstat(descriptor).st_nlink:

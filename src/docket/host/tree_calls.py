@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import struct
 from collections.abc import Callable
@@ -167,13 +168,24 @@ class TreeCalls:
             os.utime(place[1], ns=times, dir_fd=place[0], follow_symlinks=False)
 
     def set_xattr(self, descriptor: int, name: bytes, value: bytes) -> None:
-        """Set an extended attribute of an open file."""
-        os.setxattr(descriptor, name, value)
+        """Set an extended attribute; a descriptor that only names a file or directory will do."""
+        os.setxattr(open_for_attributes(descriptor), name, value)
+
+    def remove_xattr(self, descriptor: int, name: bytes) -> None:
+        """Remove an extended attribute, by any descriptor likewise."""
+        os.removexattr(open_for_attributes(descriptor), name)
 
 
 def open_name(parent: int, name: bytes) -> int:
     """Return a descriptor that stands for what is at a name, a link itself too, without opening it."""
     return os.open(name, _PATH_FLAGS, dir_fd=parent)
+
+
+def open_for_attributes(descriptor: int) -> int | str:
+    """Return what Python's calls for attributes take for a descriptor: its name in /proc where it is one by name."""
+    if fcntl.fcntl(descriptor, fcntl.F_GETFL) & getattr(os, "O_PATH", 0):
+        return f"/proc/self/fd/{descriptor}"
+    return descriptor
 
 
 SYSTEM_CALLS = TreeCalls()

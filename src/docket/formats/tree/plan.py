@@ -27,6 +27,7 @@ from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES, RelPath
 from docket.formats.tree.address import Address
+from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL
 from docket.formats.tree.changes import SYMLINK_MODE, symlink_state, target_of
 from docket.formats.tree.listing import MAX_MODE, Kind, target_members, tree_order
 from docket.formats.tree.steps import (
@@ -49,12 +50,13 @@ from docket.formats.tree.steps import (
     WriteFile,
     Xattr,
 )
-from docket.formats.tree.xattrs import check_xattrs, read_xattrs, xattr_members
+from docket.formats.tree.xattrs import check_step_xattrs, read_xattrs, xattr_members
 
 FORMAT = "docket/plan/v1"
 MAX_TARGET_BYTES = 4095
 _NS_FORM = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _NUMBER_FORM = re.compile(r"0|[1-9][0-9]{0,19}")
+_ACLS = (ACCESS_ACL, DEFAULT_ACL)
 _REMOVABLE = (Kind.FILE, Kind.DIRECTORY, Kind.SYMLINK)
 # Which of size, sha256 and target a state has.
 _MEMBERS: dict[str, tuple[bool, bool, bool]] = {
@@ -121,6 +123,7 @@ def encode_step(step: Step) -> bytes:
             members.update({} if step.xattrs is None else {"xattrs": xattr_members(step.xattrs)})
         case MakeDirectory():
             members.update(step="directory", mode=step.mode)
+            members.update({} if step.xattrs is None else {"xattrs": xattr_members(step.xattrs)})
         case MakeSymlink():
             members.update(step="symlink", **target_members(step.target))
         case SetMode():
@@ -157,12 +160,18 @@ def _write(reader: Reader, path: RelPath, expected: Precondition) -> Step:
         mode=reader.integer("mode"),
         mtime_ns=_mtime(reader),
         sparse=sparse,
-        xattrs=read_xattrs(reader) if reader.has("xattrs") else None,
+        xattrs=read_xattrs(reader, _ACLS) if reader.has("xattrs") else None,
     )
 
 
 def _directory(reader: Reader, path: RelPath, expected: Precondition) -> Step:
-    return MakeDirectory(path=path, precondition=expected, mode=reader.integer("mode"), mtime_ns=_mtime(reader))
+    return MakeDirectory(
+        path=path,
+        precondition=expected,
+        mode=reader.integer("mode"),
+        mtime_ns=_mtime(reader),
+        xattrs=read_xattrs(reader, _ACLS) if reader.has("xattrs") else None,
+    )
 
 
 def _symlink(reader: Reader, path: RelPath, expected: Precondition) -> Step:
@@ -230,8 +239,8 @@ def _check(step: Step) -> None:
     match step:
         case MakeSymlink():
             _check_target(step.target)
-        case WriteFile():
-            check_xattrs(step.xattrs or (), str(step.path))
+        case WriteFile() | MakeDirectory():
+            check_step_xattrs(step)
         case Link():
             _check_names(step.to)
         case Remove(kind=kind) if kind not in _REMOVABLE:

@@ -50,7 +50,7 @@ ABSENT, ANYTHING = Absent(), Anything()
 
 @dataclass(frozen=True, slots=True)
 class Xattr:
-    """One extended attribute of the `user.` namespace; `name` includes that prefix."""
+    """One extended attribute, of the `user.` namespace (`name` includes that prefix) or a POSIX ACL."""
 
     name: bytes
     value: bytes
@@ -75,12 +75,17 @@ class WriteFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeDirectory:
-    """Make the path a directory with this mode, or give the directory that stands there this mode and time."""
+    """Make the path a directory with this mode, or give the directory that stands there this mode and time.
+
+    It has this time when the whole plan is done, also where steps change what it holds. `xattrs` None leaves those
+    that it has.
+    """
 
     path: RelPath
     precondition: Precondition
     mode: int
     mtime_ns: int | None = None
+    xattrs: tuple[Xattr, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

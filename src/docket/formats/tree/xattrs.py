@@ -2,23 +2,31 @@
 
 Rules (spec/plan.md, Steps; spec/snapshot.md, Manifest):
 1. Name and value stand in base64, in byte order of the name, each once.
-2. Only names of the `user.` namespace stand in a document: no attribute of another gives or takes powers by it.
+2. Only names of the `user.` namespace stand in a document, and in a plan POSIX ACLs by the kernel's names: no
+   attribute of another gives or takes powers by it.
+3. A plan's ACL says the permissions that the mode beside it says: setting one never widens the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from collections import Counter
+from collections.abc import Collection, Sequence
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES
-from docket.formats.tree.steps import Xattr
+from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL, is_acl
+from docket.formats.tree.steps import MakeDirectory, WriteFile, Xattr
 from docket.formats.visible import base64_text
 
 MAX_XATTR_VALUE_BYTES = 65_536
 _NAMESPACE = b"user."
+_ACL_HEAD_BYTES = 4
+_ACL_ENTRY = struct.Struct("<HHI")
+_OWNER, _USER, _GROUP_OWNER, _GROUP, _MASK, _OTHER = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
 
 
 def xattr_members(xattrs: Sequence[Xattr]) -> list[JsonValue]:
@@ -26,25 +34,53 @@ def xattr_members(xattrs: Sequence[Xattr]) -> list[JsonValue]:
     return [{"name": base64_text(item.name), "value": base64_text(item.value)} for item in xattrs]
 
 
-def read_xattrs(reader: Reader) -> tuple[Xattr, ...]:
-    """Read the member `xattrs`; InvalidDocumentError for what no file is to have, or not in this order."""
+def read_xattrs(reader: Reader, acls: Collection[bytes] = ()) -> tuple[Xattr, ...]:
+    """Read the member `xattrs`; InvalidDocumentError for what no path is to have, or not in this order."""
     found = []
     for index, value in enumerate(reader.items("xattrs")):
         item = Reader(value, f"{reader.where}.xattrs[{index}]")
         found.append(Xattr(item.base64("name"), item.base64("value")))
         item.close()
-    check_xattrs(found, reader.where)
+    check_xattrs(found, reader.where, acls)
     return tuple(found)
 
 
-def check_xattrs(xattrs: Sequence[Xattr], where: str) -> None:
-    """Refuse attributes out of order, twice, of another namespace or too long."""
+def check_xattrs(xattrs: Sequence[Xattr], where: str, acls: Collection[bytes] = ()) -> None:
+    """Refuse attributes out of order, twice, of another namespace or too long; `acls` may stand among them."""
     names = [item.name for item in xattrs]
     if names != sorted(set(names)):
         raise InvalidDocumentError(Reason.NOT_CANONICAL, f"the attributes of {where} are not in order, once each")
-    if not all(_is_plain(item) for item in xattrs):
+    if not all(_is_plain(item) or (item.name in acls and is_acl(item.value)) for item in xattrs):
         detail = f"an attribute of {where} is none of the user namespace, or too long"
         raise InvalidDocumentError(Reason.WRONG_VALUE, detail)
+
+
+def check_step_xattrs(step: WriteFile | MakeDirectory) -> None:
+    """Refuse what the path of a step is not to have, and an ACL that says other permissions than its mode."""
+    where = str(step.path)
+    check_xattrs(step.xattrs or (), where, step_acls(step))
+    for item in step.xattrs or ():
+        if item.name == ACCESS_ACL and acl_mode(item.value) != step.mode & 0o777:
+            raise InvalidDocumentError(Reason.WRONG_VALUE, f"the ACL of {where} says another mode than {step.mode:o}")
+        if item.name == DEFAULT_ACL and acl_mode(item.value) is None:
+            raise InvalidDocumentError(Reason.WRONG_VALUE, f"the default ACL of {where} is not a whole one")
+
+
+def step_acls(step: WriteFile | MakeDirectory) -> tuple[bytes, ...]:
+    """Return the ACLs that the path of a step may have: a directory, its default one too."""
+    return (ACCESS_ACL, DEFAULT_ACL) if isinstance(step, MakeDirectory) else (ACCESS_ACL,)
+
+
+def acl_mode(value: bytes) -> int | None:
+    """Return the permission bits that an ACL (of that form) says a path has, None where it is not a whole one."""
+    entries = list(_ACL_ENTRY.iter_unpack(value[_ACL_HEAD_BYTES:]))
+    count = Counter(tag for tag, _, _ in entries)
+    bits: dict[int, int] = {tag: permissions for tag, permissions, _ in entries}
+    needs_mask = bool(count[_USER] or count[_GROUP])
+    whole = all(count[tag] == 1 for tag in (_OWNER, _GROUP_OWNER, _OTHER)) and count[_MASK] in (needs_mask, 1)
+    if not whole or not set(count) <= {_OWNER, _USER, _GROUP_OWNER, _GROUP, _MASK, _OTHER}:
+        return None
+    return bits[_OWNER] << 6 | bits.get(_MASK, bits[_GROUP_OWNER]) << 3 | bits[_OTHER]
 
 
 def _is_plain(item: Xattr) -> bool:

@@ -12,11 +12,12 @@ import pytest
 
 from disks.faulty_disk import FaultyDisk, fail, stop_at
 from disks.memory_disk import EVERYTHING_LEFT, NOTHING_LEFT, MemoryDisk, torn
-from docket.engines.prune import Pruned, PruneRequest, PruneWorld, prune_snapshots
+from docket.engines.prune import Pruned, PruneRequest, PruneWorld, prune_restores, prune_snapshots
 from docket.engines.snapshot import SnapshotTaken
 from docket.errors import DocketError
 from docket.formats.reason import Reason
 from docket.host.disk import Disk
+from docket.host.locks import FileLock
 from docket.rules.tree.pruning import KeepRule
 from docket.stores.snapshots import open_snapshot, snapshot_path
 from snapshot_lab import SnapshotLab, on
@@ -125,6 +126,27 @@ def test_a_folder_that_a_person_deletes_takes_nothing_and_is_swept(tmp_path: Pat
     assert prune(lab, keep=9).freed_bytes > 0
     assert lab.judge(SECOND) == 1
     assert list(lab.pooled().values()) == [b"b"]
+
+
+def test_what_restores_displaced_goes_by_age_alone_and_not_while_one_is_done(tmp_path: Path) -> None:
+    lab = SnapshotLab(tmp_path)
+    for name, kept in (("finished", "record.json"), ("cutshort", "blobs/aa")):
+        place = lab.state / "restores" / name / kept
+        place.parent.mkdir(parents=True)
+        place.write_bytes(b"12345")
+
+    def aged(**rule: int) -> Pruned:
+        later_ns = time.time_ns() + 10 * 86_400 * 10**9
+        request = PruneRequest(layout=lab.layout, rule=KeepRule(**rule), now_ns=later_ns)
+        return prune_restores(request, PruneWorld(wait_seconds=0))
+
+    for rule in ({}, {"keep_last": 0}, {"max_bytes": 0}, {"keep_days": 11}):
+        assert aged(**rule).removed == []
+    with FileLock.acquire(lab.state / "restore.lock"):
+        assert "restore.lock is held" in aged(keep_days=9).problems[0]
+    done = aged(keep_days=9)
+    assert (sorted(done.removed), done.freed_bytes) == (["cutshort", "finished"], 10)
+    assert list((lab.state / "restores").iterdir()) == []
 
 
 CHILD = """

@@ -19,11 +19,12 @@ from pathlib import Path
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
-from docket.host.locks import is_held
-from docket.rules.tree.pruning import Candidate, KeepRule, choose
+from docket.host.locks import FileLock, is_held
+from docket.rules.tree.pruning import DAY_NS, Candidate, KeepRule, choose
 from docket.rules.tree.sweeping import Sweep, sweep
 from docket.stores.layout import SNAPSHOTS, Layout
 from docket.stores.pool import Pool, open_pool
+from docket.stores.restores import RESTORE_LOCK, remove_restore, restore_folders
 from docket.stores.snapshots import (
     SnapshotFolder,
     SnapshotState,
@@ -176,3 +177,27 @@ def _carry_out(pool: Pool, decided: Sweep, done: Pruned) -> None:
         f"{name} holds a content that is damaged; it is left as it is"
         for name in rewrite_packs(pool, decided.rewritten)
     ]
+
+
+def prune_restores(request: PruneRequest, world: PruneWorld) -> Pruned:
+    """Remove what restores displaced longer ago than `keep_days`, finished or cut short; without it, nothing.
+
+    What a restore displaced may be the only copy there is: neither a number nor a size decides over it.
+    """
+    done = Pruned()
+    if request.rule.keep_days is None:
+        return done
+    since_ns = request.now_ns - request.rule.keep_days * DAY_NS
+    going = [item for item in restore_folders(request.layout, disk=world.disk) if item.written_ns < since_ns]
+    if not going:
+        return done
+    try:
+        with FileLock.acquire(request.layout.state / RESTORE_LOCK, wait_seconds=world.wait_seconds):
+            for item in going:
+                if not request.dry_run:
+                    remove_restore(request.layout, item.restore_id, disk=world.disk)
+                done.removed.append(item.restore_id)
+                done.freed_bytes += item.size_bytes
+    except DocketError as error:
+        done.problems.append(error.detail)
+    return done

@@ -40,12 +40,11 @@ from docket.host.locks import FileLock
 from docket.rules.tree.redo import redo_intentions
 from docket.rules.tree.restore import Intention, Selection, intentions
 from docket.stores.layout import Layout
-from docket.stores.restores import RECORD, begin_restore, open_restore
+from docket.stores.restores import RECORD, RESTORE_LOCK, begin_restore, open_restore
 from docket.stores.run_search import live_runs
 from docket.stores.snapshots import open_snapshot
 
 EVERYTHING = Selection()
-RESTORE_LOCK = "restore.lock"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,7 +27,10 @@ from docket.stores.layout import RESTORES, Layout
 from docket.stores.unfinished import names_in
 
 RECORD, BLOBS = "record.json", "blobs"
+RESTORE_LOCK = "restore.lock"
+"""In the project's state folder: whoever restores, or removes what restores kept, holds it alone."""
 MAX_RECORD_BYTES = 1024**3
+_MAX_DEPTH = 8
 
 
 class RestoreDraft:
@@ -95,6 +99,61 @@ def record_paths(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> tuple[Path, ...
             if written is not None and not written.is_folder:
                 found.append((written.mtime_ns, path / RECORD))
     return tuple(path for _, path in sorted(found, reverse=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreFolder:
+    """A restore's folder: when its record was written, or the folder where there is none, and its size in bytes."""
+
+    restore_id: str
+    written_ns: int
+    size_bytes: int
+
+
+def restore_folders(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> tuple[RestoreFolder, ...]:
+    """Return every restore's folder, with those of restores that were cut short."""
+    found = []
+    for name in names_in(layout.state / RESTORES, disk):
+        with suppress(UnavailableError), disk.folder(layout.state / RESTORES) as restores:
+            at, size = restores.look(name), 0
+            with restores.folder(name) as folder:
+                written = folder.look(RECORD) or at
+                size = sum(_sizes(folder))
+            if written is not None:
+                found.append(RestoreFolder(restore_id=name, written_ns=written.mtime_ns, size_bytes=size))
+    return tuple(found)
+
+
+def remove_restore(layout: Layout, restore_id: str, *, disk: Disk = SYSTEM_DISK) -> None:
+    """Remove a restore's folder, its record first; UnavailableError where something of it is left."""
+    with disk.folder(layout.state / RESTORES) as restores:
+        with restores.folder(restore_id) as folder:
+            if folder.look(RECORD) is not None:
+                folder.remove(RECORD)
+            _empty(folder)
+        restores.remove_folder(restore_id)
+        restores.sync()
+
+
+def _sizes(folder: Folder, depth: int = 0) -> Iterator[int]:
+    for name in folder.names():
+        found = folder.look(name)
+        if found is not None and found.is_file:
+            yield found.size_bytes
+        elif found is not None and found.is_folder and depth < _MAX_DEPTH:
+            with folder.folder(name) as inner:
+                yield from _sizes(inner, depth + 1)
+
+
+def _empty(folder: Folder, depth: int = 0) -> None:
+    for name in folder.names():
+        found = folder.look(name)
+        if found is not None and found.is_folder and depth < _MAX_DEPTH:
+            with folder.folder(name) as inner:
+                _empty(inner, depth + 1)
+            folder.remove_folder(name)
+        elif found is not None:
+            folder.remove(name)
 
 
 def _pieces(content: BinaryIO) -> Iterator[bytes]:

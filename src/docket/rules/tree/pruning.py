@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_DAY_NS = 24 * 60 * 60 * 1_000_000_000
+DAY_NS = 24 * 60 * 60 * 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ def choose(candidates: Sequence[Candidate], rule: KeepRule, now_ns: int) -> Prun
     newest_first = sorted(finished, key=lambda item: (item.written_ns or 0, item.session_id), reverse=True)
     kept = newest_first if rule.keep_last is None else newest_first[: rule.keep_last]
     if rule.keep_days is not None:
-        since_ns = now_ns - rule.keep_days * _DAY_NS
+        since_ns = now_ns - rule.keep_days * DAY_NS
         kept = [item for item in kept if (item.written_ns or 0) >= since_ns]
     taking = [item for item in candidates if item.written_ns is None and item.is_being_taken]
     while rule.max_bytes is not None and kept and held_bytes([*kept, *taking]) > rule.max_bytes:

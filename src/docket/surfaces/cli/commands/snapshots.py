@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from docket.engines.prune import PruneRequest, PruneWorld, candidates, prune_snapshots
+from docket.engines.prune import PruneRequest, PruneWorld, candidates, prune_restores, prune_snapshots
 from docket.errors import DocketError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
@@ -123,7 +123,7 @@ def prune(*, dry_run: bool, as_json: bool, docket_dir: Path | None, **kept: int 
     """Remove snapshots, and what snapshots that were cut short left behind.
 
     Without an option only what was cut short goes. A snapshot that is being taken stays. What snapshots share stays
-    with those that are left.
+    with those that are left. With --keep-days, what restores displaced longer ago goes too.
 
     \b
     Examples:
@@ -131,22 +131,25 @@ def prune(*, dry_run: bool, as_json: bool, docket_dir: Path | None, **kept: int 
       docket snapshots prune --keep-days 30 --max-bytes 5000000000 --dry-run
     """
     request = PruneRequest(layout=_layout(docket_dir), rule=KeepRule(**kept), now_ns=time.time_ns(), dry_run=dry_run)
-    done = prune_snapshots(request, PruneWorld())
+    done, restores = prune_snapshots(request, PruneWorld()), prune_restores(request, PruneWorld())
+    problems, freed_bytes = [*done.problems, *restores.problems], done.freed_bytes + restores.freed_bytes
     if as_json:
         members = {
-            "dry_run": dry_run, "removed": done.removed, "freed_bytes": done.freed_bytes,
-            "postponed": done.postponed, "problems": done.problems,
+            "dry_run": dry_run, "removed": done.removed, "removed_restores": restores.removed,
+            "freed_bytes": freed_bytes, "postponed": done.postponed, "problems": problems,
         }  # fmt: skip
         console.result(console.as_json(members))
     else:
         for name in done.removed:
             console.result(f"{'would remove' if dry_run else 'removed'} {name}")
-        for problem in done.problems:
+        for name in restores.removed:
+            console.result(f"{'would remove' if dry_run else 'removed'} what the restore {name} displaced")
+        for problem in problems:
             console.warn(console.plain(problem))
         if done.postponed:
             console.warn("a snapshot is being taken or read: what nothing names any more goes with a later prune")
-        console.result(f"{plural(len(done.removed), 'snapshot')}, {done.freed_bytes:,} bytes")
-    return exits.UNAVAILABLE if done.problems else exits.OK
+        console.result(f"{plural(len(done.removed), 'snapshot')}, {freed_bytes:,} bytes")
+    return exits.UNAVAILABLE if problems else exits.OK
 
 
 def _layout(docket_dir: Path | None) -> Layout:

@@ -15,6 +15,7 @@ What is watched is the run's surface; the limits and the surface are written int
 from __future__ import annotations
 
 import re
+from binascii import unhexlify
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,7 +27,6 @@ from docket.engines.observe import UNKNOWN_DIGEST, ObserveRequest
 from docket.errors import DocketError
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
-from docket.formats.tree.address import Address
 from docket.formats.tree.listing import Kind, Listing, Omission, decode_record
 from docket.formats.tree.manifest import ManifestHead, SnapshotLimits, SurfaceRules
 from docket.formats.tree.manifest_text import manifest_text
@@ -97,10 +97,10 @@ SnapshotOutcome: TypeAlias = SnapshotTaken | SnapshotRefused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Measured:
-    """What a listing holds for a snapshot: the contents it names, and sizes by file, a file of several names once."""
+    """What a listing holds for a snapshot: contents' sizes by digest, and sizes by file, one of several names once."""
 
     listing: Listing
-    addresses: tuple[Address, ...]
+    contents: dict[bytes, int]
     files: int
     bytes_watched: int
     beyond: int
@@ -151,17 +151,15 @@ def _fill(request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, 
 
 def _is_known(measured: _Measured, draft: SnapshotDraft) -> bool:
     """Whether nothing need be read: every digest is known, and every content stands in the pool."""
-    return _UNKNOWN not in measured.listing.document and len(draft.batch.known(measured.addresses)) == len(
-        measured.addresses
-    )
+    return _UNKNOWN not in measured.listing.document and draft.batch.knows_all(measured.contents)
 
 
 def _published(
     request: SnapshotRequest, world: SnapshotWorld, draft: SnapshotDraft, measured: _Measured
 ) -> SnapshotTaken:
     listing = measured.listing
-    bytes_shared = sum(address.size for address in draft.batch.known(measured.addresses))
-    bytes_stored = sum(address.size for address in measured.addresses)
+    bytes_shared = draft.batch.known_bytes(measured.contents)
+    bytes_stored = sum(measured.contents.values())
     head = ManifestHead(
         session_id=request.session_id,
         docket_number=request.docket_number,
@@ -200,8 +198,8 @@ def _beyond(measured: _Measured, limits: SnapshotLimits) -> Iterator[Omission]:
 
 
 def _measure(listing: Listing, limits: SnapshotLimits) -> _Measured:
-    rows = [(digest, int(size)) for digest, size in _FILE.findall(listing.document)]
-    kept = [(digest, size) for digest, size in rows if size <= limits.max_file_bytes]
+    rows = [(unhexlify(digest), int(size)) for digest, size in _FILE.findall(listing.document)]
+    kept = [row for row in rows if row[1] <= limits.max_file_bytes]
     bytes_watched = sum(size for _, size in kept)
     seen = set[tuple[int, int]]()
     for item in listing.details.paths:
@@ -211,7 +209,7 @@ def _measure(listing: Listing, limits: SnapshotLimits) -> _Measured:
             seen.add(item.identity)
     return _Measured(
         listing=listing,
-        addresses=tuple(Address(Digest(digest.decode()), size) for digest, size in dict.fromkeys(kept)),
+        contents=dict(kept),
         files=len(kept),
         bytes_watched=bytes_watched,
         beyond=len(rows) - len(kept),
@@ -238,7 +236,7 @@ def _no_room(
         allowed = max(world.free(request.layout.state) - RESERVE_BYTES, 0)
     except OSError:
         return None
-    needed = measured.bytes_watched - sum(address.size for address in draft.batch.known(measured.addresses))
+    needed = measured.bytes_watched - draft.batch.known_bytes(measured.contents)
     if needed <= allowed:
         return None
     detail = f"the snapshot needs {needed:,} bytes and the disk of {request.layout.state} has {allowed:,} for it"

@@ -16,14 +16,14 @@ from __future__ import annotations
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
-from docket.formats.tree.address import Address, blob_parts
+from docket.formats.tree.address import blob_parts
 from docket.formats.tree.pack import Row
 from docket.host.disk import Folder, StoredFile
 from docket.stores.packs import MAX_PACK_BYTES, PARTIAL_SUFFIX, PackWriter, pack_name, seal
@@ -58,9 +58,15 @@ class BlobBatch:
         """Write what is taken from now on into this folder, which the batch does not close."""
         self._partials = partials
 
-    def known(self, addresses: Iterable[Address]) -> list[Address]:
-        """Return those of `addresses` that the pool holds."""
-        return [address for address in addresses if bytes.fromhex(address.sha256) in self._known]
+    def knows_all(self, contents: Mapping[bytes, int]) -> bool:
+        """Whether the pool holds all of these contents, sizes by digest (32 bytes)."""
+        return self._known.issuperset(contents)
+
+    def known_bytes(self, contents: Mapping[bytes, int]) -> int:
+        """Return how many bytes of these contents, sizes by digest, the pool holds."""
+        if self.knows_all(contents):
+            return sum(contents.values())
+        return sum(size for digest, size in contents.items() if digest in self._known)
 
     def holds(self, digest: bytes, size: int) -> bool:
         """Whether a content of that digest and size need not be read for the batch."""

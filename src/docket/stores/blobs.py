@@ -6,7 +6,8 @@ Rules:
 3. Files are 0600 and folders 0700. A blob that is there is never written again.
 4. What is read is checked (`stores.content`).
 
-Many contents at once, as a snapshot has them, are written by `stores.blob_batch` and read by `stores.pool`.
+Contents that are taken for later (`put_later`, `flush`) are made durable together. Many at once, as a snapshot has
+them, are written by `stores.blob_batch` and read by `stores.pool`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, suppress
+from itertools import groupby
 from types import TracebackType
 from typing import Self
 
@@ -27,6 +29,7 @@ from docket.stores.content import ContentStream, missing
 
 _HEX = frozenset("0123456789abcdef")
 _REST_DIGITS = 62
+SYNCED_ONE_BY_ONE = 32
 
 
 class BlobFolder:
@@ -35,6 +38,7 @@ class BlobFolder:
     def __init__(self, folder: Folder) -> None:
         """Begin; the folder may be empty or hold what an earlier store put there."""
         self._folder = folder
+        self._waiting: dict[Address, str] = {}
 
     def has(self, address: Address) -> bool:
         """Whether a regular file of that size stands where the content belongs."""
@@ -59,6 +63,12 @@ class BlobFolder:
 
     def put(self, chunks: Iterable[bytes]) -> Address:
         """Keep one content, durable when the call returns."""
+        address = self.put_later(chunks)
+        self.flush()
+        return address
+
+    def put_later(self, chunks: Iterable[bytes]) -> Address:
+        """Take one content; it is kept, and can be read, only after `flush`."""
         partial = temporary_name("content")
         digest, size = hashlib.sha256(), 0
         with ExitStack() as undo:
@@ -68,17 +78,36 @@ class BlobFolder:
                     digest.update(chunk)
                     file.append(chunk)
                     size += len(chunk)
-                file.sync()
             address = Address(Digest(digest.hexdigest()), size)
-            if self.has(address):
-                return address
-            fan, rest = blob_parts(address.sha256)
-            with self._folder.folder(fan, create=True) as inner:
-                self._folder.move(partial, inner, rest)
-                inner.sync()
-            self._folder.sync()
-            undo.pop_all()
+            if address not in self._waiting and not self.has(address):
+                self._waiting[address] = partial
+                undo.pop_all()
         return address
+
+    def flush(self) -> None:
+        """Keep what was taken, durable when the call returns; UnavailableError where nothing of it counts as kept."""
+        waiting, self._waiting = sorted(self._waiting.items()), {}
+        few = len(waiting) <= SYNCED_ONE_BY_ONE
+        with ExitStack() as undo:
+            for _, partial in waiting:
+                undo.callback(_forget, self._folder, partial)
+            if few:
+                for _, partial in waiting:
+                    with self._folder.open(partial, writable=True) as file:
+                        file.sync()
+            else:
+                self._folder.sync_everything()
+            for fan, members in groupby(waiting, key=lambda item: blob_parts(item[0].sha256)[0]):
+                with self._folder.folder(fan, create=True, durable=False) as inner:
+                    for address, partial in members:
+                        self._folder.move(partial, inner, blob_parts(address.sha256)[1])
+                    if few:
+                        inner.sync()
+            if not few:
+                self._folder.sync_everything()
+            elif waiting:
+                self._folder.sync()
+            undo.pop_all()
 
     def clone_into(self, address: Address, descriptor: int) -> bool:
         """Make an empty open file share or hold a blob, without its bytes' passing through this process.
@@ -102,7 +131,9 @@ class BlobFolder:
                             yield Digest(fan + rest)
 
     def close(self) -> None:
-        """Give the folder back."""
+        """Give the folder back; what was taken and not flushed is forgotten."""
+        for partial in self._waiting.values():
+            _forget(self._folder, partial)
         self._folder.close()
 
     def __enter__(self) -> Self:

@@ -47,12 +47,19 @@ class RestoreDraft:
         return self._folder.path
 
     def keep(self, path: RelPath, state: EntryState, content: BinaryIO | None, /) -> None:
-        """Keep what a step displaced; InvalidDocumentError where the content is not the one that was seen."""
+        """Take what a step displaced, kept once `flush` returns.
+
+        InvalidDocumentError where the content is not the one that was seen.
+        """
         if content is not None:
-            address = self._blobs.put(_pieces(content))
+            address = self._blobs.put_later(_pieces(content))
             if address.sha256 != state.sha256:
                 raise InvalidDocumentError(Reason.CHANGED_WHILE_READ, f"{path} was written to while it was kept")
         self.displaced[path] = state
+
+    def flush(self) -> None:
+        """Make durable what was taken; UnavailableError where that cannot be: it does not count as kept."""
+        self._blobs.flush()
 
     def publish(self, record: RestoreRecord) -> Path:
         """Make the record durable and return where it stands."""

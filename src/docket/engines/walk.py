@@ -51,6 +51,10 @@ _MOVED = Unread(Reason.CHANGED_WHILE_READ, "the directory that held it was repla
 _VANISHED = Unread(Reason.VANISHED, "it was gone when it was looked at a second time")
 _STALE = Unread(Reason.VANISHED, "")
 _OTHER = LeftOut(Reason.OTHER_FILE_SYSTEM, "another file system, or a mount point")
+_OWN_PREFIX = b".docket-"
+_STAGING = LeftOut(
+    Reason.EXCLUDED, "docket's own: changes under way here, or cut short; the next restore of this tree sees to them"
+)
 _TOO_LONG = LeftOut(Reason.NAME_TOO_LONG, f"paths below it can be longer than {MAX_PATH_BYTES} bytes")
 
 
@@ -304,6 +308,10 @@ class Walk:
             tree.close(descriptor)
             self._omit(path, listed, status)
             return None
+        if not frame.start.prefix and row[0].startswith(_OWN_PREFIX) and _is_staging(row[0], status, listed.rows):
+            tree.close(descriptor)
+            self._omit(path, _STAGING, status)
+            return None
         inside = frame.start.inside or self._is_watched(path, is_directory=True)
         if inside:
             self._found.lines.append(directory_line(path_member(path), S_IMODE(status.st_mode)))
@@ -369,6 +377,12 @@ class Walk:
         self.files += len(segment.mtimes) // 8
         self.file_bytes += segment.file_bytes
         return segment
+
+
+def _is_staging(name: bytes, status: Status, rows: Iterable[Row]) -> bool:
+    from docket.host.staging_marks import is_staging  # noqa: PLC0415 - few trees hold any such name
+
+    return is_staging(name, status, rows)
 
 
 def _close(frame: _Frame) -> None:

@@ -237,3 +237,46 @@ def test_parts_of_a_split_walk_are_the_whole(site, tmp_path):
     segments = [walk.whole(part) if isinstance(part, Start) else part for part in parts]
     assert joined(segments, start.identity).document == joined([site.walk().whole(start)], start.identity).document
     assert (walk.files, walk.file_bytes) == (LEVELS + FILES + 1, sum(len(str(level)) for level in range(LEVELS)))
+
+
+STAGED = b".docket-apply-00112233445566ff"
+
+
+def staged(path, *names, name=STAGED, mode=0o700):
+    folder = os.path.join(os.fsencode(path), name)
+    os.mkdir(folder)
+    for inside in names:
+        with open(os.path.join(folder, inside), "wb") as file:
+            file.write(b"x")
+    os.chmod(folder, mode)
+
+
+def test_a_staging_directory_of_dockets_own_is_named_and_not_entered(site, tmp_path):
+    staged(tmp_path, b"plan", b"kept", b"0.new", b"12.345", b"opened.1.0011aaff")
+    record = site.seen(site.start())[STAGED]
+    assert omission(record) == (Reason.EXCLUDED, Kind.DIRECTORY)
+    assert "next restore" in record.detail
+
+
+@pytest.mark.parametrize(
+    ("names", "more"),
+    [
+        ((b"plan", b"thesis.txt"), {}),
+        ((b"0.new",), {}),
+        ((b"plan",), {"mode": 0o755}),
+        ((b"plan",), {"name": b".docket-apply-mine"}),
+        ((b"plan",), {"name": STAGED + b"0"}),
+    ],
+)
+def test_a_persons_folder_of_such_a_name_is_looked_at(site, tmp_path, names, more):
+    staged(tmp_path, *names, **more)
+    seen = site.seen(site.start())
+    folder = more.get("name", STAGED)
+    assert isinstance(seen[folder], DirectoryEntry)
+    assert all(isinstance(seen[folder + b"/" + name], FileEntry) for name in names)
+
+
+def test_below_the_root_nothing_is_dockets_staging(site, tmp_path):
+    (tmp_path / "inner").mkdir()
+    staged(tmp_path / "inner", b"plan")
+    assert isinstance(site.seen(site.start())[b"inner/" + STAGED + b"/plan"], FileEntry)

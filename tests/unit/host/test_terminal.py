@@ -1,4 +1,7 @@
-"""The terminal during a run, over a real pseudo-terminal: foreground, keys, job control, modes afterwards."""
+"""The terminal during a run, over a real pseudo-terminal: foreground, keys, job control, modes afterwards.
+
+All of it holds for an agent in a mount namespace of its own too.
+"""
 
 import fcntl
 import itertools
@@ -17,6 +20,9 @@ import time
 import pytest
 from run_probe import PATIENCE_SECONDS, Mark, await_true, stat_fields
 
+from docket.formats.workspace.mount import BindMount, MountPlan
+from docket.host.stage_mount import MountRefused, make_mounts
+
 # Becomes the leader of a session whose controlling terminal is its standard input, then the program given.
 LEADER = """
 import fcntl, os, sys, termios
@@ -26,9 +32,13 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 SUPERVISOR = """
 import json, os, sys, termios
+from docket.formats.workspace.mount import BindMount, MountPlan
 from docket.host.process import SpawnRequest, StopPlan, spawn
+from docket.host.stage_mount import make_mounts
 given = json.loads(sys.argv[1])
-with spawn(SpawnRequest(argv=tuple(given["argv"]), cwd="/", env=given["env"])) as agent:
+folder = os.fsencode(given["folder"])
+mount = make_mounts(MountPlan(mounts=(BindMount(source=folder, target=folder),)), folder) if folder else None
+with spawn(SpawnRequest(argv=tuple(given["argv"]), cwd=folder or "/", env=given["env"], mount=mount)) as agent:
     print("agent", agent.pid, "supervisor", os.getpid(), os.getpgrp(), flush=True)
     if given["stop_on"]:
         while given["stop_on"] not in open(given["log"]).read(): pass
@@ -103,8 +113,15 @@ def mark(tmp_path):
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.fixture
-def show(mark):
+@pytest.fixture(params=["", "in-a-namespace"])
+def show(mark, request, tmp_path):
+    folder = str(tmp_path) if request.param else ""
+    if folder:
+        path = os.fsencode(folder)
+        tried = make_mounts(MountPlan(mounts=(BindMount(source=path, target=path),)), path)
+        if isinstance(tried, MountRefused):
+            pytest.skip(tried.detail)
+        tried.close()
     screens = []
 
     def start(script: str, *, stop_on: str = "", in_shell: bool = False, **streams) -> Screen:
@@ -113,6 +130,7 @@ def show(mark):
             "env": mark.environment(),
             "stop_on": stop_on,
             "log": str(mark.pids_file),
+            "folder": folder,
         }
         argv = [sys.executable, "-c", SUPERVISOR, json.dumps(given)]
         if in_shell:
@@ -172,7 +190,7 @@ def test_supervisor_writes_while_the_agent_has_the_terminal(show):
 def test_program_that_could_not_start_gives_the_terminal_back(show):
     screen = show("exit 0")
     screen.read_line(b"ended ")
-    given = {"argv": ["no-such-program-anywhere"], "env": {"PATH": "/bin"}, "stop_on": "", "log": ""}
+    given = {"argv": ["no-such-program-anywhere"], "env": {"PATH": "/bin"}, "stop_on": "", "log": "", "folder": ""}
     other = Screen([sys.executable, "-c", SUPERVISOR, json.dumps(given)])
     try:
         assert other.read_line(b"ended ") == ["127", "None", "foreground", "1"]

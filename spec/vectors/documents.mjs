@@ -1,5 +1,6 @@
 // Readers of manifests, plans and records of restores, written from the pages beside this folder and from nothing else.
 // Each returns what the document holds, counted, or throws a Broken that names the rule of its page.
+import { isAcl, permissionsOf } from "./acl.mjs";
 import { decode } from "./canonical.mjs";
 
 export class Broken extends Error {
@@ -147,11 +148,12 @@ function document(bytes, rule) {
 }
 
 // plan.md, Steps 6; snapshot.md, Manifest 4.
-function attributes(value, rule) {
+function attributes(value, rule, isKnown = () => false) {
   demand(Array.isArray(value), rule);
   const names = value.map((item) => {
     members(item, rule, ["name", "value"]);
     const name = base64(item.name, rule);
+    if (isKnown(name.toString("latin1"), base64(item.value, rule))) return name;
     demand(name.subarray(0, 5).equals(Buffer.from("user.")) && !name.includes(0), rule);
     demand(name.length > 5 && name.length <= 255 && base64(item.value, rule).length <= 65536, rule);
     return name;
@@ -159,13 +161,8 @@ function attributes(value, rule) {
   ascending(names, rule);
 }
 
-// A POSIX ACL as Linux spells it: version 2, then tag, permissions and id of each entry.
 function acls(item, names, rule) {
-  for (const name of names.filter((each) => Object.hasOwn(item, each))) {
-    const value = base64(item[name], rule);
-    demand(value.length > 4 && value.length <= 4 + 16384 && value.length % 8 === 4 && value.readUInt32LE(0) === 2, rule);
-    for (let at = 4; at < value.length; at += 8) demand(value.readUInt16LE(at + 2) <= 7, rule);
-  }
+  for (const name of names) demand(!Object.hasOwn(item, name) || isAcl(base64(item[name], rule)), rule);
 }
 
 function someAttributes(item, rule) {
@@ -280,7 +277,7 @@ function state(value, rule, mayLackDigest = false) {
 
 const STEPS = {
   write: [["sha256", "size", "mode"], ["mtime_ns", "sparse", "xattrs"]],
-  directory: [["mode"], ["mtime_ns"]],
+  directory: [["mode"], ["mtime_ns", "xattrs"]],
   symlink: [[], ["mtime_ns"]],
   mode: [["mode"], ["mtime_ns"]],
   link: [["to"], []],
@@ -316,7 +313,11 @@ function step(line) {
   if (needed.includes("mode")) demand(isCount(value.mode) && (value.mode & ~(value.step === "directory" ? 0o3777 : 0o777)) === 0, "Steps 3");
   if (Object.hasOwn(value, "mtime_ns")) demand(isTime(value.mtime_ns), "Steps 4");
   if (Object.hasOwn(value, "sparse")) demand(value.sparse === true, "Steps 5");
-  if (Object.hasOwn(value, "xattrs")) attributes(value.xattrs, "Steps 6");
+  const acl = (name, bytes) => {
+    if (name === "system.posix_acl_default") return value.step === "directory" && isAcl(bytes) && permissionsOf(bytes) !== null;
+    return name === "system.posix_acl_access" && isAcl(bytes) && permissionsOf(bytes) === (value.mode & 0o777);
+  };
+  if (Object.hasOwn(value, "xattrs")) attributes(value.xattrs, "Steps 6", acl);
   if (value.step === "remove") demand(["file", "directory", "symlink"].includes(value.kind), "Steps 1");
   let to = null;
   if (value.step === "link") {

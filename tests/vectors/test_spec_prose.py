@@ -17,6 +17,7 @@ import pytest
 from docket.formats.canonical import JsonValue, decode_document, encode
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import follow
+from docket.formats.ledger.tree_events import EntryState, OmittedPath
 from docket.formats.ledger.vocabulary import PAYLOADS
 from docket.formats.merkle import MerkleTree
 from docket.formats.relpath import RelPath
@@ -73,3 +74,8 @@ def test_the_vocabulary_lists_every_type_with_its_members():
     rows = re.findall(r"^\| `([\w.-]+)` \| [^|]+ \| ([^|]+) \|$", LEDGER, re.MULTILINE)
     listed = {type_: members.strip().split(", ") for type_, members in rows}
     assert listed == {type_: members_of(cls) for type_, cls in PAYLOADS.items()}
+
+
+@pytest.mark.parametrize("cls", [EntryState, OmittedPath])
+def test_what_stands_within_a_payload_of_the_tree_is_listed_too(cls):
+    assert f"{{{', '.join(members_of(cls))}}}" in " ".join(LEDGER.split())

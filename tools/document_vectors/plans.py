@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 from collections.abc import Iterator
 
 from document_vectors.paths import ROOT, path_twins, spelling_twins
@@ -31,6 +33,7 @@ def scenarios() -> Iterator[Scenario]:
     yield from _orders()
     yield from _steps()
     yield from _attributes()
+    yield from _acls()
     yield from _preconditions()
 
 
@@ -266,6 +269,40 @@ def _attributes() -> Iterator[Scenario]:
                 plan((b"user.a", bytes(65536))), plan((b"user.a", bytes(65537))))  # fmt: skip
     yield _twin("xattrs-unknown-member: an attribute has name and value", "Steps 6",
                 one, plan((b"user.a", b"\xff"), flags=1), "unknown-member")  # fmt: skip
+
+
+def _acls() -> Iterator[Scenario]:
+    def acl(*entries: tuple[int, int], version: int = 2) -> str:
+        packed = (struct.pack("<HHI", tag, permissions, 1000) for tag, permissions in entries)
+        return coded(struct.pack("<I", version) + b"".join(packed))
+
+    def plan(value: str, mode: int = 0o640, name: bytes = b"system.posix_acl_access") -> bytes:
+        return _plan(_write(mode=mode, xattrs=[{"name": coded(name), "value": value}]))
+
+    def folder(value: str, name: bytes = b"system.posix_acl_default") -> bytes:
+        return _plan(_directory(mode=0o2750, xattrs=[{"name": coded(name), "value": value}]))
+
+    three, user, group, mask = ((1, 6), (4, 4), (32, 0)), (2, 7), (8, 7), (16, 4)
+    rule, good = "Steps 6", plan(acl(*three))
+    named = plan(acl((1, 6), user, (4, 0), group, mask, (32, 0)))
+    yield _twin("acl-other-mode: an ACL says the permissions of the mode", rule, good, plan(acl(*three), 0o644))
+    yield _twin("acl-mask: the mask is the group's part of a mode", rule, named,
+                plan(acl((1, 6), user, (4, 4), (16, 7), (32, 0))))  # fmt: skip
+    yield _twin("acl-no-mask: entries of users need a mask", rule, named, plan(acl((1, 6), user, (4, 4), (32, 0))))
+    yield _twin("acl-two-masks: a mask stands once", rule, named, plan(acl(*three, mask, mask)))
+    yield _twin("acl-no-owner: the owner has an entry", rule, good, plan(acl(*three[1:]), 0o040))
+    yield _twin("acl-two-owners: the owner has one entry", rule, good, plan(acl(*three, (1, 6))))
+    yield _twin("acl-other-tag: there are six tags", rule, good, plan(acl(*three, (64, 4))))
+    yield _twin("acl-version: an ACL has version 2", rule, good, plan(acl(*three, version=1)))
+    yield _twin("acl-permissions: permissions have three bits", rule, named,
+                plan(acl((1, 6), (2, 8), (4, 4), mask, (32, 0))))  # fmt: skip
+    yield _twin("acl-cut: entries are whole", rule, good, plan(coded(base64.b64decode(acl(*three))[:-1])))
+    yield _twin("acl-default-of-a-file: directories alone have a default one", rule, folder(acl(*three)),
+                plan(acl(*three), name=b"system.posix_acl_default"))  # fmt: skip
+    yield _twin("acl-default-not-whole: a default one is whole too", rule, folder(acl(*three)), folder(acl(*three[1:])))
+    wider = folder(acl((1, 7), (4, 7), (32, 7)), b"system.posix_acl_access")
+    yield _twin("acl-wider-directory: nor does one widen a directory", rule,
+                folder(acl((1, 7), (4, 5), (32, 0)), b"system.posix_acl_access"), wider)  # fmt: skip
 
 
 def _preconditions() -> Iterator[Scenario]:

@@ -31,8 +31,7 @@ class RelPath:
         """Check `raw`; raise InvalidDocumentError(NOT_A_PATH) with what is wrong."""
         padded = b"/" + raw + b"/"
         if b"//" in padded or b"/./" in padded or b"/../" in padded or b"\0" in raw:
-            for part in raw.split(b"/"):
-                _check_part(raw, part)
+            raise _refused(raw, next(fault for fault in map(_fault, raw.split(b"/")) if fault))
         if len(raw) > MAX_PATH_BYTES:
             raise _refused(raw, f"is longer than {MAX_PATH_BYTES} bytes")
         return cls(raw)
@@ -92,20 +91,21 @@ class RelPath:
 
     def child(self, name: bytes) -> RelPath:
         """Return the path of `name` in this directory."""
-        _check_part(name, name)
+        if fault := _fault(name):
+            raise _refused(name, fault)
         return RelPath(self.raw + b"/" + name)
 
     def __str__(self) -> str:
         return visible(self.raw)
 
 
-def _check_part(raw: bytes, part: bytes) -> None:
+def _fault(part: bytes) -> str:
+    """Return why this is no name, empty where it is one."""
     if part == b"":
-        raise _refused(raw, "has an empty part")
+        return "has an empty part"
     if part in (b".", b".."):
-        raise _refused(raw, f"has the part {part.decode()}")
-    if b"\0" in part or b"/" in part:
-        raise _refused(raw, "has a NUL or a slash inside a name")
+        return f"has the part {part.decode()}"
+    return "has a NUL or a slash inside a name" if b"\0" in part or b"/" in part else ""
 
 
 def _refused(raw: bytes, why: str) -> InvalidDocumentError:

@@ -94,11 +94,21 @@ def _surface(run: OpenRun) -> Surface:
 
 
 def record_pass(run: OpenRun, listing: Listing, phase: Phase) -> None:
-    """Record a pass: its figures, and what it could not observe."""
+    """Record a pass: its figures, and what it could not observe; say what an earlier change of the tree has left."""
     ledger, roots = run.session.ledger, run.request.policy.files.watch
     ledger.append(pass_payload(listing, roots, phase), control=True)
     for payload in omission_payloads(listing.omissions, phase):
         ledger.append(payload)
+    if phase is Phase.BEFORE and listing.omissions:
+        _warn_of_staging(run, listing.omissions)
+
+
+def _warn_of_staging(run: OpenRun, omissions: Sequence[Omission]) -> None:
+    from docket.host.reaching import STAGING_PREFIX  # noqa: PLC0415 - only where something could not be observed
+
+    for omission in omissions:
+        if omission.path.raw.startswith(STAGING_PREFIX) and b"/" not in omission.path.raw and omission.detail:
+            run.world.watcher.warned(f"{omission.path} is {omission.detail}")
 
 
 def interruptible(world: RunWorld) -> Callable[[int, int], None]:

@@ -132,7 +132,7 @@ def _staged(request: OpenRequest, world: TransactionWorld, found: tuple[Backend,
     backend, view, listing = found
     assert listing.root is not None  # noqa: S101 - a pass tells which directory it saw
     now = world.clock.now()
-    lost = not_kept(staged_part(listing))
+    lost = () if backend.keeps_everything else not_kept(staged_part(listing))
     omitted = [item for item in listing.omissions if item.reason is not Reason.EXCLUDED]
     state = TransactionState(
         id=world.ids.session_id(),

@@ -45,6 +45,11 @@ class CopyBackend:
         """`copy`."""
         return BackendName.COPY
 
+    @property
+    def keeps_everything(self) -> bool:
+        """No: it is made by a plan."""
+        return False
+
     def probe(self, base: Path, state: Path) -> Probe:
         """A copy can always be made; whether it fits is measured by whoever asks for it."""
         view = view_here(base, state)

@@ -102,6 +102,11 @@ class Backend(Protocol):
         """Its name."""
         ...
 
+    @property
+    def keeps_everything(self) -> bool:
+        """Whether a stage has what no plan can give too (owners, setuid, attributes of the system)."""
+        ...
+
     def probe(self, base: Path, state: Path) -> Probe:
         """Whether it can stage `base` with its files below `state`, both existing directories."""
         ...

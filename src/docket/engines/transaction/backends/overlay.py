@@ -47,6 +47,11 @@ class OverlayBackend:
         """`overlay`."""
         return BackendName.OVERLAY
 
+    @property
+    def keeps_everything(self) -> bool:
+        """Yes: what nobody wrote is the base's own."""
+        return True
+
     def probe(self, base: Path, state: Path) -> Probe:
         """Mount an overlay of the base in a folder of its own below `state` and take it away again."""
         with reported("try an overlay in", state):

@@ -1,0 +1,149 @@
+"""Row 11: a transaction opened over 100,000 files, with each backend.
+
+The overlay against `git status` of the same tree; the copy against `cp -a` and `git worktree add`. What is timed is all
+that opening is: the preconditions, the pass over the base, the state on disk, the stage, and the namespaces. The
+overlay's pass is an unchanged one, for a run has just made its own.
+
+The tree is that of rows 8 and 9; DOCKET_BENCH_TRANSACTION_FILES says of how many files. Sides run alternately; medians
+of five, of three where everything is copied. The reflink is measured where the file system has it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from bench_tree import GIT, make_tree
+from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
+from docket.engines.transaction.backends.registry import backends
+from docket.engines.transaction.closing import drop_stage
+from docket.engines.transaction.opening import open_transaction
+from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
+from docket.formats.run.policy import WorkspaceBackend
+from docket.formats.workspace.state import SurfaceRules
+from docket.host.clock import SystemClock
+from docket.host.ids import SystemIds
+from docket.stores.statcache import StatCache
+from docket.stores.workspace.transactions import Transactions
+
+NUMBERS = (11,)
+FILES = 100_000
+Side = tuple[Callable[[], None], Callable[[], None]]
+
+
+def rows() -> list[dict[str, object]]:
+    files = int(os.environ.get("DOCKET_BENCH_TRANSACTION_FILES", FILES))
+    with tempfile.TemporaryDirectory(prefix="docket-bench-transaction-") as made:
+        folder = Path(made)
+        make_tree(folder / "tree", files)
+        git(folder, "init", "--quiet")
+        for command in (("add", "--all"), ("commit", "--quiet", "--message", "bench")):
+            git(folder, *command)
+        time.sleep(0.1)  # the files settle, and a pass may keep their digests
+        world = world_of(folder)
+        world.observe(ObserveRequest(root=os.fsencode(folder / "tree")))
+        status = (lambda: git(folder, "status", "--porcelain"), int)
+        name = f"transaction opened over {files} files"
+        found = []
+        for backend in (WorkspaceBackend.OVERLAY, WorkspaceBackend.REFLINK, WorkspaceBackend.COPY):
+            side = opening(folder, world, backend)
+            if side is None:
+                continue
+            peers = [("cp -a", copied(folder), 1.0, 3), ("git worktree add", worktree(folder), None, 3)]
+            if backend is WorkspaceBackend.OVERLAY:
+                peers = [("git status", status, 3.0, 5)]
+            found += [
+                compared(f"{name}, {backend}, against {peer}", side, work, (goal, rounds))
+                for peer, work, goal, rounds in peers
+            ]
+        return found
+
+
+def git(folder: Path, *arguments: str) -> None:
+    place = ("--git-dir", os.fspath(folder / "repository"), "--work-tree", os.fspath(folder / "tree"))
+    subprocess.run([*GIT, *place, *arguments], cwd=folder / "tree", check=True, capture_output=True)
+
+
+def world_of(folder: Path) -> TransactionWorld:
+    scanner = ObserveWorld(cache=StatCache(folder / "statcache"))
+    return TransactionWorld(
+        observe=lambda request: observe_tree(request, scanner),
+        clock=SystemClock(),
+        ids=SystemIds(),
+        transactions=Transactions(folder / "workspace-tx"),
+        backends=backends(),
+    )
+
+
+def opening(folder: Path, world: TransactionWorld, backend: WorkspaceBackend) -> Side | None:
+    """Return opening with a backend and taking it away again; None where the backend cannot stage the tree."""
+    request = OpenRequest(
+        base=folder / "tree", rules=SurfaceRules(exclude=(), share=(), protect=(), evidence=()), backend=backend
+    )
+    standing: list[OpenTransaction] = []
+
+    def work() -> None:
+        opened = open_transaction(request, world)
+        assert isinstance(opened, OpenTransaction), opened
+        standing.append(opened)
+
+    def undo() -> None:
+        while standing:
+            opened = standing.pop()
+            drop_stage(opened, world)
+            world.transactions.remove(opened.state.id)
+
+    try:
+        work()
+    except AssertionError:
+        return None
+    undo()
+    return work, undo
+
+
+def copied(folder: Path) -> Side:
+    where = folder / "copy"
+
+    def work() -> None:
+        subprocess.run(["cp", "-a", folder / "tree", where], check=True)
+
+    return work, lambda: shutil.rmtree(where, ignore_errors=True)
+
+
+def worktree(folder: Path) -> Side:
+    where = folder / "worktree"
+
+    def undo() -> None:
+        shutil.rmtree(where, ignore_errors=True)
+        git(folder, "worktree", "prune")
+
+    return lambda: git(folder, "worktree", "add", "--quiet", "--detach", os.fspath(where)), undo
+
+
+def compared(what: str, ours: Side, peer: Side, asked: tuple[float | None, int]) -> dict[str, object]:
+    """Time both alternately; what a side leaves is taken away before the next, untimed."""
+    goal, rounds = asked
+    took: tuple[list[float], list[float]] = ([], [])
+    for _ in range(rounds):
+        for (work, undo), times in zip((ours, peer), took, strict=True):
+            os.sync()  # neither side pays for what the other left unwritten
+            start = time.perf_counter()
+            work()
+            times.append(time.perf_counter() - start)
+            undo()
+    mine, other = statistics.median(took[0]), statistics.median(took[1])
+    return {
+        "row": 11,
+        "what": what,
+        "ours": f"{mine * 1000:.0f} ms",
+        "peer": f"{other * 1000:.0f} ms",
+        "ratio": round(mine / other, 2),
+        "goal": None if goal is None else f"<= {goal}",
+        "holds": None if goal is None else mine / other <= goal,
+    }

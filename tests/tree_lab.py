@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import concurrent.futures.thread  # noqa: F401 - loaded late by some, when the test is nobody and may not read it
 import hashlib
 import os
+import shutil
 import stat
+import subprocess
+import tempfile
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from docket.engines.apply import apply, open_tree
@@ -142,3 +149,40 @@ def fails_at(count: int, code: int):
             raise OSError(code, os.strerror(code))
 
     return rule
+
+
+def as_nobody(work):
+    """Run `work` in a forked copy that is no root; its assertion errors are told."""
+    read, told = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+            work()
+            status = 0
+        except BaseException:
+            os.write(told, traceback.format_exc().encode()[-4000:])
+        finally:
+            os._exit(status)
+    os.close(told)
+    with open(read, "rb") as found:
+        text = found.read().decode()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, text
+
+
+@contextmanager
+def tree_of_nobody() -> Iterator[Path]:
+    """A tree that belongs to an ordinary user and can be reached by it, which what pytest gives cannot."""
+    place = Path(tempfile.mkdtemp(prefix="docket-test-"))
+    place.chmod(0o755)
+    made = place / "theirs"
+    made.mkdir()
+    if os.geteuid() == 0:
+        os.chown(made, 65534, 65534)
+    yield made
+    subprocess.run(["chmod", "-R", "u+rwx", str(place)], check=True)
+    shutil.rmtree(place)

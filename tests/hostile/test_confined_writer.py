@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 import random
 import resource
-import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import traceback
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -40,6 +37,7 @@ from fakes.memory_content import MemoryContent
 from tree_lab import (
     CountedCalls,
     applied,
+    as_nobody,
     file_state,
     holds_directory,
     holds_file,
@@ -47,6 +45,7 @@ from tree_lab import (
     plain,
     plan_for,
     root_of,
+    tree_of_nobody,
     whole,
     write,
 )
@@ -488,41 +487,10 @@ def test_without_exchange_an_edit_in_place_is_not_lost(tree):
 # --- as an ordinary user ----------------------------------------------------------------------------------------
 
 
-def as_nobody(work):
-    """Run `work` in a forked copy that is no root; its assertion errors are told."""
-    read, told = os.pipe()
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            if os.geteuid() == 0:
-                os.setgroups([])
-                os.setgid(65534)
-                os.setuid(65534)
-            work()
-            status = 0
-        except BaseException:
-            os.write(told, traceback.format_exc().encode()[-4000:])
-        finally:
-            os._exit(status)
-    os.close(told)
-    with open(read, "rb") as found:
-        text = found.read().decode()
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, text
-
-
 @pytest.fixture
 def theirs():
-    """A tree that belongs to an ordinary user and can be reached by it, which what pytest gives cannot."""
-    place = Path(tempfile.mkdtemp(prefix="docket-test-"))
-    place.chmod(0o755)
-    made = place / "theirs"
-    made.mkdir()
-    if os.geteuid() == 0:
-        os.chown(made, 65534, 65534)
-    yield made
-    subprocess.run(["chmod", "-R", "u+rwx", str(place)], check=True)
-    shutil.rmtree(place)
+    with tree_of_nobody() as made:
+        yield made
 
 
 def closed_tree(tree):

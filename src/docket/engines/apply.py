@@ -54,9 +54,11 @@ def apply(
     work = Work(plan, content, tree, options)
     outcomes = all_or_nothing(work) if options.mode is Mode.ALL_OR_NOTHING else path_by_path(work)
     try:
-        tree.end()
+        left = tree.end()
     except OSError as error:
         tree.trouble = f"something of docket's own is left in the tree: {(error.strerror or str(error)).lower()}"
+    else:
+        tree.trouble = None if left is None else f"what could not be put back or removed is left in the tree, in {left}"
     return outcomes
 
 

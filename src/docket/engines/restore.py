@@ -151,7 +151,7 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restored:
-    """A restore that was carried out: its record, where that stands, and what a killed one left in the tree.
+    """A restore that was carried out: its record, where that stands, and what it or a killed one left in the tree.
 
     `problem` says why the record could not be written; what was displaced is kept beside where it would stand.
     """
@@ -293,13 +293,14 @@ def carry_out(proposal: Proposal, world: RestoreWorld) -> Restored:
         told = world.told("restoring", len(proposal.plan))
         outcomes = apply(proposal.plan, proposal.contents, tree, Options(keep=draft, progress=told))
         record = _record_of(proposal, world, {item.path: item for item in outcomes}, draft.displaced)
-        leftovers = tuple(_leftover(item) for item in left if item.detail is not None)
+        leftovers = [_leftover(item) for item in left if item.detail is not None]
+        leftovers += [] if tree.trouble is None else [tree.trouble]
         problem = None
         try:
             place = draft.publish(record)
         except DocketError as error:  # what was done is done, and must not look as if it were not
             place, problem = draft.path / RECORD, f"the record of the restore could not be written: {error.detail}"
-        return Restored(record=record, record_path=place, leftovers=leftovers, problem=problem)
+        return Restored(record=record, record_path=place, leftovers=tuple(leftovers), problem=problem)
 
 
 def _alone(layout: Layout, world: RestoreWorld) -> FileLock:

@@ -24,6 +24,7 @@ from docket.errors import DocketError
 from docket.formats.reason import Reason
 from docket.formats.tree.plan import Plan, RootIdentity
 from docket.formats.tree.steps import MakeDirectory, Outcome, Remove, Step, StepStatus
+from docket.formats.visible import visible
 from docket.host.building import Builder
 from docket.host.direct import DirectMaker
 from docket.host.examining import Examiner
@@ -69,8 +70,7 @@ class ConfinedTree:
         timed = {step.path for step in plan.steps if isinstance(step, MakeDirectory) and step.mtime_ns is not None}
         holders = {step.path.parent for step in plan.steps} if timed else set()
         self._examiner.passed = frozenset(path for path in timed if path in holders)
-        self.ways.note = lambda path, mode: self._stage().note_opened(path, mode)
-        self.ways.forget = self._forget_note
+        self.ways.begin(lambda path, mode: self._stage().note_opened(path, mode), self._forget_note)
 
     @property
     def exchanges(self) -> bool:
@@ -137,7 +137,11 @@ class ConfinedTree:
 
     def undo(self, placed: Placed) -> Refusal | None:
         """Put back what the step displaced; a refusal says why not."""
-        return self._place_maker().undo(placed)
+        try:
+            placer = self._place_maker()
+        except OSError as error:
+            return failure(error, "put back", placed.step.path)
+        return placer.undo(placed)
 
     def settle(self, placed: Placed) -> Refusal | None:
         """Let go of what the step displaced, after `sync`."""
@@ -160,25 +164,35 @@ class ConfinedTree:
         if self.durable:
             self._syncing.names(None if self._staging is None else self._staging.descriptor)
 
-    def end(self) -> None:
-        """Close what was opened up and remove the staging directory, if nothing is left in it. May raise OSError."""
+    def end(self) -> str | None:
+        """Close what was opened up and remove the staging directory; return its name where something is left in it.
+
+        May raise OSError.
+        """
+        left = None
         self.ways.close_below()
         self._exchanges = self.exchanges
-        if self._staging is not None:
+        if self._staging is None:
+            self.ways.close_root()
+        else:
             for note in self._builder.notes.values():
                 self._staging.drop(note)
             self._builder.notes.clear()
             staging, self._staging, self._placer = self._staging, None, None
             try:
-                staging.remove()
+                left = None if staging.remove() else visible(staging.name)
             finally:
                 staging.close()
                 self.ways.close_root()
             if self.durable:
                 self.calls.sync(self.descriptor)
+        return left
 
     def close(self) -> None:
-        """Give every descriptor back; nothing more is changed."""
+        """Give every descriptor back; nothing more is changed, but that what was opened to look is closed again."""
+        if not self.ways.changes:
+            with suppress(OSError):
+                self.ways.close_root()
         self.ways.abandon()
         self._syncing.forget()
         if self._staging is not None:

@@ -76,7 +76,7 @@ def _swept(tree: ConfinedTree, name: bytes) -> Leftover:
         if isinstance(plan, str):
             return Leftover(name=name, state=LeftoverState.KEPT, detail=plan)
         digest = None if plan is None else plan.digest
-        tree.ways.note, tree.ways.forget = staging.note_opened, staging.drop
+        tree.ways.begin(staging.note_opened, staging.drop)
         kept = _Sweep(tree, staging, plan, root).run() if plan is not None else []
         tree.ways.close_below()
         if not kept and staging.remove():

@@ -6,6 +6,7 @@ Rules:
    file system is a `Refusal` with its reason, and nothing beyond is looked at.
 3. A directory of the user's own that its mode keeps closed is opened for its owner alone, and gets its mode back as
    soon as it is not among the last few used. What was opened is noted before, so that a later run can close it.
+4. Whoever only looks opens none that lets its owner look already.
 
 What is done at the path is `host.confined`'s.
 """
@@ -35,7 +36,7 @@ from docket.host.tree_calls import TreeCalls, open_below, open_inside, open_name
 STAGING_PREFIX = b".docket-apply-"
 MAX_OPENED = 32
 _ATTEMPTS = 8
-_PASS, _CHANGE = 0o100, 0o300
+_PASS, _CHANGE, _LOOK, _ALL = 0o100, 0o300, 0o500, 0o700
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class _Opened:
 
 
 class Ways:
-    """The ways into one tree. `note` records a directory that is about to be opened up and returns the note's name."""
+    """The ways into one tree, to look until `begin` says that it will be changed."""
 
     def __init__(self, root: int, calls: TreeCalls) -> None:
         self._root = root
@@ -108,8 +109,17 @@ class Ways:
         self._device = os.fstat(root).st_dev
         self._mounts = mounts_below(root)
         self._opened: OrderedDict[tuple[int, int], _Opened] = OrderedDict()
-        self.note: Callable[[bytes, int], bytes] = lambda _path, _mode: b""
-        self.forget: Callable[[bytes], None] = lambda _note: None
+        self._note: Callable[[bytes, int], bytes] = lambda _path, _mode: b""
+        self._forget: Callable[[bytes], None] = lambda _note: None
+        self.changes = False
+
+    def begin(self, note: Callable[[bytes, int], bytes], forget: Callable[[bytes], None]) -> None:
+        """Reach things to change them from now on.
+
+        `note` records a directory that is about to be opened up, with its mode, and returns the note's name, which
+        `forget` gets when it is closed. Both may raise OSError.
+        """
+        self._note, self._forget, self.changes = note, forget, True
 
     def reach(self, path: RelPath) -> Reached | Refusal:
         """Open the directory that holds `path`; the caller closes it."""
@@ -120,10 +130,13 @@ class Ways:
         if reached is not None:
             return reached
         *above, name = path.parts
-        current = os.dup(self._root)
         passed = b""
         try:
-            self._open_up(current, b"", _PASS if above else _CHANGE)
+            current = os.dup(self._root)
+        except OSError as error:
+            return failure(error, "reach", path)
+        try:
+            self._open_up(current, b"", _PASS if above else self._needed)
             for index, part in enumerate(above, start=1):
                 passed = passed + b"/" + part if passed else part
                 entered = self._enter(current, part, passed)
@@ -132,7 +145,7 @@ class Ways:
                     return entered
                 os.close(current)
                 current = entered
-                self._open_up(current, passed, _CHANGE if index == len(above) else _PASS)
+                self._open_up(current, passed, self._needed if index == len(above) else _PASS)
             return Reached(current, name, identity_of(os.fstat(current)))
         except OSError as error:
             os.close(current)
@@ -160,10 +173,15 @@ class Ways:
         if descriptor is None:
             return None
         status = os.fstat(descriptor)
-        if status.st_dev == self._device and stat.S_IMODE(status.st_mode) & _CHANGE == _CHANGE:
+        if status.st_dev == self._device and status.st_mode & self._needed == self._needed:
             return Reached(descriptor, name, identity_of(status))
         os.close(descriptor)
         return None
+
+    @property
+    def _needed(self) -> int:
+        """What a directory must let its owner do in it."""
+        return _CHANGE if self.changes else _PASS
 
     def is_mount(self, path: RelPath) -> bool:
         """Whether the path is a mount point, as far as the kernel's table told when the tree was opened."""
@@ -175,10 +193,10 @@ class Ways:
         return stat.S_IMODE(status.st_mode) if opened is None else opened.mode
 
     def open_up(self, reached: Reached, path: RelPath) -> None:
-        """Open the directory at a reached name to its owner, so that it can be moved. May raise OSError."""
+        """Open the directory at a reached name to its owner: to be moved, or looked into. May raise OSError."""
         descriptor = open_name(*reached.place)
         try:
-            self._open_up(descriptor, path.raw, 0o700)
+            self._open_up(descriptor, path.raw, _ALL if self.changes else _LOOK)
         finally:
             os.close(descriptor)
 
@@ -187,7 +205,7 @@ class Ways:
         opened = self._opened.pop(identity_of(status), None)
         if opened is not None:
             os.close(opened.descriptor)
-            self.forget(opened.note)
+            self._forget(opened.note)
 
     def open_root(self) -> None:
         """Open the root itself to its owner, so that things can be made in it. May raise OSError."""
@@ -200,7 +218,7 @@ class Ways:
             self._opened.move_to_end(identity, last=False)
             self._close_oldest()
         if root in self._opened:
-            self.forget(self._opened[root].note)
+            self._forget(self._opened[root].note)
 
     def close_root(self) -> None:
         """Give the root its mode back, when nothing of docket's stands in it any more. May raise OSError."""
@@ -259,7 +277,7 @@ class Ways:
     def _open_unreadable(self, parent: int, name: bytes, path: bytes) -> bool:
         descriptor = open_name(parent, name)
         try:
-            return self._open_up(descriptor, path, 0o700)
+            return self._open_up(descriptor, path, _ALL)
         finally:
             os.close(descriptor)
 
@@ -277,11 +295,19 @@ class Ways:
         while len(self._opened) >= MAX_OPENED:
             self._close_oldest()
         # The root can only be noted once something can be made in it.
-        note = self.note(path, mode) if path else b""
-        self._calls.chmod(descriptor, mode | 0o700)
-        self._opened[identity] = _Opened(os.dup(descriptor), mode, note)
+        note = self._note(path, mode) if path else b""
+        held = -1
+        try:
+            held = os.dup(descriptor)
+            self._calls.chmod(held, mode | _ALL)
+        except OSError:
+            if held >= 0:
+                os.close(held)
+            self._forget(note)
+            raise
+        self._opened[identity] = _Opened(held, mode, note)
         if not path:
-            self._opened[identity] = replace(self._opened[identity], note=self.note(path, mode))
+            self._opened[identity] = replace(self._opened[identity], note=self._note(path, mode))
         return True
 
     def _close_oldest(self) -> None:
@@ -291,7 +317,7 @@ class Ways:
                 self._calls.chmod(opened.descriptor, opened.mode)
         finally:
             os.close(opened.descriptor)
-        self.forget(opened.note)
+        self._forget(opened.note)
 
 
 def _is_link(parent: int, name: bytes) -> bool:

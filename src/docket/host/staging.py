@@ -80,11 +80,15 @@ class Staging:
         finally:
             os.close(unopened)
         descriptor = open_inside(root, name)
-        shed_inherited(calls, root, descriptor)
-        made = cls(root, descriptor, name, calls, durable=durable)
-        # Between its making and its lock another apply may have taken it for a leftover and removed it.
-        if made._lock() and os.fstat(descriptor).st_nlink:
-            return made
+        try:
+            shed_inherited(calls, root, descriptor)
+            made = cls(root, descriptor, name, calls, durable=durable)
+            # Between its making and its lock another apply may have taken it for a leftover and removed it.
+            if made._lock() and os.fstat(descriptor).st_nlink:
+                return made
+        except OSError:
+            os.close(descriptor)
+            raise
         os.close(descriptor)
         return None
 
@@ -118,6 +122,10 @@ class Staging:
             self._calls.write(descriptor, data)
             if self.durable:
                 self._calls.sync(descriptor)
+        except OSError:
+            with suppress(OSError):
+                self.drop(name)
+            raise
         finally:
             os.close(descriptor)
 
@@ -126,7 +134,12 @@ class Staging:
         self._notes += 1
         name = OPENED_PREFIX + b"%d.%s" % (self._notes, secrets.token_hex(4).encode())
         self._write(name, b"%o %s" % (mode, path))
-        self.sync()
+        try:
+            self.sync()
+        except OSError:
+            with suppress(OSError):
+                self.drop(name)
+            raise
         return name
 
     def drop(self, name: bytes) -> None:

@@ -16,6 +16,7 @@ import ctypes
 import os
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from docket.host.reaching import Reached
 from docket.host.tree_calls import TreeCalls
@@ -39,6 +40,7 @@ class Syncing:
         self._as_one = syncs_as_one(root)
         self._touched: dict[tuple[int, int], int] = {}
         self._everything = False
+        self._failed: OSError | None = None
 
     def touch(self, reached: Reached) -> None:
         """Remember a directory in which a name changed. May raise OSError."""
@@ -49,12 +51,18 @@ class Syncing:
                 self.forget()
                 self._everything = True
                 return
-            self.names(None)
+            try:
+                self.names(None)
+            except OSError as error:
+                # What was changed so far is not this caller's: whoever asks for it hears.
+                self._failed = error
         self._touched[reached.identity] = os.dup(reached.descriptor)
 
     def names(self, staging: int | None) -> None:
         """Return when every name changed in a touched directory, and in `staging`, is durable. May raise OSError."""
         try:
+            if self._failed is not None:
+                raise self._failed
             if self._everything:
                 self._calls.sync_file_system(self._root)
                 return
@@ -89,22 +97,35 @@ class Syncing:
         for descriptor in self._touched.values():
             os.close(descriptor)
         self._touched.clear()
-        self._everything = False
+        self._everything, self._failed = False, None
 
     def _each(self, work: Callable[..., None], items: Sequence[object]) -> list[OSError | None]:
-        def outcome(item: object) -> OSError | None:
+        found: dict[int, OSError | None] = {}
+
+        def take(number: int) -> None:
             try:
-                work(item)
+                work(items[number])
             except OSError as error:
-                return error
-            return None
+                found[number] = error
+            else:
+                found[number] = None
 
-        if len(items) < FEW:
-            return [outcome(item) for item in items]
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not needed by most who import this
+        if len(items) >= FEW:
+            _in_threads(take, len(items))
+        # What failed is not asked again: a system tells of a lost write once.
+        for number in range(len(items)):
+            if number not in found:
+                take(number)
+        return [found[number] for number in range(len(items))]
 
-        with ThreadPoolExecutor(min(_THREADS, len(items))) as pool:
-            return list(pool.map(outcome, items))
+
+def _in_threads(take: Callable[[int], None], count: int) -> None:
+    """Have threads take the numbers below `count`; some or all may be left where no more threads are to be had."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - not needed by most who import this
+
+    with suppress(RuntimeError), ThreadPoolExecutor(min(_THREADS, count)) as pool:
+        for number in range(count):
+            pool.submit(take, number)
 
 
 def syncs_as_one(descriptor: int) -> bool:

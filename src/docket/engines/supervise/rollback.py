@@ -46,6 +46,8 @@ def roll_back(run: OpenRun, differences: Sequence[Difference], trigger: str, *, 
             if restored.problem is not None:
                 run.session.ledger.append(Note(code="restore-not-recorded", message=restored.problem), control=True)
                 run.world.watcher.warned(restored.problem)
+            for leftover in restored.leftovers:
+                run.world.watcher.warned(leftover)
             event = _told(restored, trigger)
         except DocketError as error:
             event = RollbackRefused(trigger=trigger, reason=error.reason, detail=error.detail)

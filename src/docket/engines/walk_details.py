@@ -11,7 +11,7 @@ from docket.engines.segment import Seen
 from docket.formats.tree.attributes import Attributes, recalled
 from docket.host import tree
 from docket.host.attributes import attributes_at
-from docket.host.tree import Row, Status, file_key
+from docket.host.tree import Row, Status, Unread, file_key
 
 
 def seen_beside(path: bytes, status: Status, attributes: Attributes, reader: int) -> Seen | None:
@@ -35,4 +35,6 @@ def attributes_known(parent: int, row: Row, packed: bytes) -> Attributes | None:
         return known
     _, name, status = row
     found, again = attributes_at(parent, name), tree.status_at(parent, name)
-    return found if isinstance(again, Status) and file_key(again) == file_key(status) else None
+    if again is None or isinstance(again, Unread):
+        return None
+    return found if file_key(again) == file_key(status) else None

@@ -43,7 +43,8 @@ def _attributes(target: int | str, *, follow: bool) -> Attributes:
         return () if error.errno in _NONE else ((UNLISTED, None),)
     if not names:
         return ()
-    left, found = MAX_KEPT_BYTES, []
+    left = MAX_KEPT_BYTES
+    found: list[tuple[bytes, bytes | int | None]] = []
     for name, text in sorted((os.fsencode(text), text) for text in names):
         value = _value(target, text, follow=follow) if is_kept(name) else None
         if value is not None and len(value) > left:

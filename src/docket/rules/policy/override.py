@@ -141,13 +141,18 @@ def override(policy: Policy, overrides: Overrides) -> Policy:
     resilience = _changed(policy.resilience, max_calls_per_minute=overrides.max_calls_per_minute)
     models = _changed(policy.models, allow=overrides.allow_models, deny=denied)
     evidence = _changed(policy.evidence, record_responses=overrides.record_responses)
-    sections = {"budget": budget, "models": models, "resilience": resilience, "evidence": evidence}
-    switched = {
-        "snapshot": _snapshot(policy.snapshot, overrides),
-        "workspace": _workspace(policy.workspace, overrides),
-    }
     try:
-        return replace(policy, caps=caps, cache=_cache(policy.cache, overrides), **sections, **switched)
+        return replace(
+            policy,
+            caps=caps,
+            cache=_cache(policy.cache, overrides),
+            budget=budget,
+            models=models,
+            resilience=resilience,
+            evidence=evidence,
+            snapshot=_snapshot(policy.snapshot, overrides),
+            workspace=_workspace(policy.workspace, overrides),
+        )
     except InvalidDocumentError as error:
         raise UsageError(
             Reason.USAGE, error.detail, hint="change --max-usd or --budget-mode, or the policy they stand over"
@@ -174,7 +179,7 @@ def _snapshot(section: SnapshotPolicy, overrides: Overrides) -> SnapshotPolicy:
             detail = "--no-snapshot keeps no contents, and another flag asks for a snapshot"
             raise UsageError(Reason.USAGE, detail, hint="name the one or the other")
         return replace(section, enabled=False, rollback_on_breach=False)
-    return replace(section, enabled=True, **stated) if stated or overrides.snapshot else section
+    return _changed(section, enabled=True, **stated) if stated or overrides.snapshot else section
 
 
 def _workspace(section: WorkspacePolicy, overrides: Overrides) -> WorkspacePolicy:

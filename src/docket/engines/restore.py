@@ -129,10 +129,6 @@ class Proposal:
         found = self.foreseen.get(item.path)
         return None if found is None or found.outcome is None else found.outcome.status
 
-    def left(self, found: Foreseen) -> EntryState | None:
-        """Return what a step that is foreseen would leave, None for nothing."""
-        return StatesAfter(self.foreseen.values()).of(found)
-
     @property
     def shown_sha256(self) -> Digest:
         """What names that which a person is shown: the plan's digest, and by force also what it would be done over.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from docket.engines.foresee import StatesAfter
 from docket.engines.restore import Proposal, Restored
 from docket.formats.canonical import JsonValue
 from docket.formats.ledger.tree_events import EntryState
@@ -78,7 +79,7 @@ def sentence(counts: Counter[str], *, done: bool) -> str:
 
 def proposed_members(proposal: Proposal) -> dict[str, JsonValue]:
     """Return the plan as JSON members (docs/reference/restore.md)."""
-    counts = proposed_counts(proposal)
+    counts, states = proposed_counts(proposal), StatesAfter(proposal.foreseen.values())
     return {
         "dry_run": True,
         **_origin(proposal),
@@ -86,7 +87,7 @@ def proposed_members(proposal: Proposal) -> dict[str, JsonValue]:
         "shown_sha256": proposal.shown_sha256,
         "forced": proposal.force,
         "counts": {name: counts[name] for name in COUNTS},
-        "paths": [_proposed_path(proposal, item) for item in proposal.intentions],
+        "paths": [_proposed_path(proposal, item, states) for item in proposal.intentions],
     }
 
 
@@ -117,7 +118,7 @@ def _origin(proposal: Proposal) -> dict[str, JsonValue]:
     }
 
 
-def _proposed_path(proposal: Proposal, item: Intention) -> dict[str, JsonValue]:
+def _proposed_path(proposal: Proposal, item: Intention, states: StatesAfter) -> dict[str, JsonValue]:
     found, status = proposal.foreseen.get(item.path), proposal.status(item)
     outcome = None if found is None else found.outcome
     reason = item.reason if outcome is None else outcome.reason
@@ -129,7 +130,7 @@ def _proposed_path(proposal: Proposal, item: Intention) -> dict[str, JsonValue]:
         "detail": item.detail if outcome is None else outcome.detail or item.detail,
     }
     if found is not None and outcome is None:
-        now = proposal.left(found)
+        now = states.of(found)
         members["was"] = None if found.was is None else state_members(found.was)
         members["now"] = None if now is None else state_members(now)
     return members

@@ -81,10 +81,7 @@ def restore(**options: object) -> int:
       docket restore --redo ~/.local/state/docket/.../record.json --apply
     """
     asked = RestoreArguments(**options)  # type: ignore[arg-type]
-    if asked.redo is not None and (asked.receipt or asked.ledger or asked.snapshot):
-        raise UsageError(Reason.USAGE, "--redo names a record, and no run goes with it")
-    if asked.diff and asked.as_json:
-        raise UsageError(Reason.USAGE, "--diff is for a person, and --json for a program: name one")
+    _check_arguments(asked)
     progress = PathProgress()
     world = RestoreWorld(clock=SystemClock(), ids=SystemIds(), progress=progress)
     with ExitStack() as stack:
@@ -103,6 +100,13 @@ def restore(**options: object) -> int:
         restored = carry_out(proposal, world)
         progress.end()
         return tell(asked, proposal, restored)
+
+
+def _check_arguments(asked: RestoreArguments) -> None:
+    if asked.redo is not None and (asked.receipt or asked.ledger or asked.snapshot):
+        raise UsageError(Reason.USAGE, "--redo names a record, and no run goes with it")
+    if asked.diff and asked.as_json:
+        raise UsageError(Reason.USAGE, "--diff is for a person, and --json for a program: name one")
 
 
 def _proposal(asked: RestoreArguments, world: RestoreWorld, stack: ExitStack) -> Proposal:

@@ -365,6 +365,44 @@ class Old(TreeCalls):
         raise OSError(38, "function not implemented")
 
 
+def test_what_is_overwritten_by_force_is_kept_as_it_was_at_the_last_moment(tree):
+    """A save, a link turned and a change of mode just before the exchange: the sink hears of them, not of the look."""
+    write(tree / "x", b"old")
+    write(tree / "m", b"old")
+    os.symlink("looked-at", tree / "l")
+    kept = {}
+
+    class Sink:
+        def keep(self, path, state, content):
+            kept[path.raw] = (state, None if content is None else content.read())
+
+    class Late(TreeCalls):
+        def exchange(self, one, other):
+            match other[1]:
+                case b"x":
+                    write(tree / "x", b"saved late")
+                case b"m":
+                    os.chmod(tree / "m", 0o600)
+                case b"l":
+                    os.unlink(tree / "l")
+                    os.symlink("turned", tree / "l")
+            super().exchange(one, other)
+
+    outcomes = applied(
+        tree,
+        CONTENTS,
+        WriteFile(path=p("x"), precondition=ANYTHING, content=NEW, mode=0o644),
+        WriteFile(path=p("m"), precondition=ANYTHING, content=NEW, mode=0o644),
+        MakeSymlink(path=p("l"), precondition=ANYTHING, target=b"u"),
+        options=Options(keep=Sink()),
+        calls=Late(),
+    )
+    assert {item.status for item in outcomes.values()} == {APPLIED}
+    assert kept[b"x"] == (file_state(b"saved late"), b"saved late")
+    assert kept[b"m"] == (file_state(b"old", 0o600), b"old")
+    assert (kept[b"l"][0].target, kept[b"l"][1]) == ("turned", None)
+
+
 @pytest.mark.parametrize("by", ["rename", "write"])
 def test_a_save_between_the_look_and_the_rename_is_not_lost(tree, by):
     write(tree / "x", b"old")

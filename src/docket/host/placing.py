@@ -19,7 +19,7 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 from docket.formats.reason import Reason
@@ -156,20 +156,22 @@ class Placer:
                 self._calls.unlink(self._staging.descriptor, name)
 
     def _verified(self, placed: Placed, reached: Reached) -> Placed | Refusal:
+        checked: Placed | Refusal
         try:
-            refused = self._misplaced(placed, reached)
+            checked = self._checked(placed, reached)
         except OSError as error:
-            refused = failure(error, "verify", placed.step.path)
-        if refused is None:
-            return placed
+            checked = failure(error, "verify", placed.step.path)
+        if isinstance(checked, Placed):
+            return checked
         try:
             worse = self._put_back(placed, reached.place)
         except OSError as error:
             told_why = failure(error, "put back", placed.step.path).detail
             worse = Refusal(Reason.LEFT_ASIDE, f"{told_why}; {self._aside(placed)}", failed=True)
-        return worse or refused
+        return worse or checked
 
-    def _misplaced(self, placed: Placed, reached: Reached) -> Refusal | None:
+    def _checked(self, placed: Placed, reached: Reached) -> Placed | Refusal:
+        """Return the step as it was done, with what it really displaced, or why it must be put back."""
         if placed.displaced:
             found = look(*self._staged(placed.built), self._ways.own_mode)
             if isinstance(found, Refusal):
@@ -179,7 +181,9 @@ class Placer:
                 return refused
             if found is not None and found.is_directory and has_entries(*self._staged(placed.built)):
                 return Refusal(Reason.NOT_EMPTY, "the directory was filled meanwhile")
-        return self._ways.moved(placed.step.path, reached)
+            if found is not None and placed.before is not None and found.state != placed.before.state:
+                placed = replace(placed, before=found)  # whoever overwrites anything keeps what came at the last moment
+        return self._ways.moved(placed.step.path, reached) or placed
 
     def _put_new(self, source: Place, target: Place) -> None:
         """Rename to a name that must be free."""

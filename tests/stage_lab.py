@@ -6,7 +6,6 @@ import shutil
 import stat
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -242,7 +241,3 @@ def mounts_mentioning(path: Path) -> list[str]:
         with suppress(OSError):  # a process that ended, or another user's
             found += [line for line in table.read_text(errors="replace").splitlines() if str(path) in line]
     return found
-
-
-def new_folder() -> Path:
-    return Path(tempfile.mkdtemp(prefix="docket-stage-"))

@@ -16,20 +16,18 @@ from __future__ import annotations
 import os
 import struct
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
-from docket.formats.tree.address import blob_parts
 from docket.formats.tree.pack import Row
 from docket.host.disk import Folder, StoredFile
+from docket.stores.blobs import settle_blobs
 from docket.stores.packs import MAX_PACK_BYTES, PARTIAL_SUFFIX, PackWriter, pack_name, seal
 
 PACKS = "packs"
-SYNCED_ONE_BY_ONE = 32
 _ACK = struct.Struct("<32sQQQQ")
 _Partial = tuple[int, int]
 
@@ -124,19 +122,19 @@ class BlobBatch:
         UnavailableError where that does not succeed: then some of it may stand there, and nothing names it.
         """
         packs: defaultdict[_Partial, list[Row]] = defaultdict(list)
-        files: list[tuple[str, _Partial]] = []
+        files: list[tuple[str, str]] = []
         # Copies of the process that have taken equal bytes each tell of them; one is enough.
         rows = {row[0]: row for row in _ACK.iter_unpack(self._acks)}
         for digest, pid, count, offset, size in rows.values():
             if offset:
                 packs[pid, count].append((digest, offset, size))
             else:
-                files.append((digest.hex(), (pid, count)))
+                files.append((digest.hex(), _partial_name(pid, count)))
         self.close()
         if self._partials is not None and packs:
             _settle_packs(self._partials, contents, packs)
         if self._partials is not None and files:
-            _settle_files(self._partials, contents, sorted(files))
+            settle_blobs(self._partials, contents, files)
         if rows:
             contents.sync()
 
@@ -186,24 +184,6 @@ def _settle_packs(partials: Folder, contents: Folder, packs: dict[_Partial, list
                 seal(file, rows)
             partials.move(name, place, pack_name())
         place.sync()
-
-
-def _settle_files(partials: Folder, contents: Folder, files: Sequence[tuple[str, _Partial]]) -> None:
-    few = len(files) <= SYNCED_ONE_BY_ONE
-    if few:
-        for _, partial in files:
-            with partials.open(_partial_name(*partial), writable=True) as file:
-                file.sync()
-    else:
-        partials.sync_everything()
-    for fan, members in groupby(files, key=lambda item: blob_parts(item[0])[0]):
-        with contents.folder(fan, create=True, durable=False) as inner:
-            for digest, partial in members:
-                partials.move(_partial_name(*partial), inner, blob_parts(digest)[1])
-            if few:
-                inner.sync()
-    if not few:
-        contents.sync_everything()
 
 
 def _partial_name(pid: int, count: int) -> str:

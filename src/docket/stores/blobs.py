@@ -86,26 +86,13 @@ class BlobFolder:
 
     def flush(self) -> None:
         """Keep what was taken, durable when the call returns; UnavailableError where nothing of it counts as kept."""
-        waiting, self._waiting = sorted(self._waiting.items()), {}
-        few = len(waiting) <= SYNCED_ONE_BY_ONE
+        waiting, self._waiting = self._waiting, {}
         with ExitStack() as undo:
-            for _, partial in waiting:
+            for partial in waiting.values():
                 undo.callback(_forget, self._folder, partial)
-            if few:
-                for _, partial in waiting:
-                    with self._folder.open(partial, writable=True) as file:
-                        file.sync()
-            else:
-                self._folder.sync_everything()
-            for fan, members in groupby(waiting, key=lambda item: blob_parts(item[0].sha256)[0]):
-                with self._folder.folder(fan, create=True, durable=False) as inner:
-                    for address, partial in members:
-                        self._folder.move(partial, inner, blob_parts(address.sha256)[1])
-                    if few:
-                        inner.sync()
-            if not few:
-                self._folder.sync_everything()
-            elif waiting:
+            if waiting:
+                blobs = [(address.sha256, partial) for address, partial in waiting.items()]
+                settle_blobs(self._folder, self._folder, blobs)
                 self._folder.sync()
             undo.pop_all()
 
@@ -143,6 +130,30 @@ class BlobFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def settle_blobs(partials: Folder, contents: Folder, blobs: Iterable[tuple[str, str]]) -> None:
+    """Give contents that were written under partial names their places: (digest, partial name), made durable together.
+
+    Whether `contents` itself has the folders that were new is the caller's to sync. UnavailableError where it does not
+    succeed: some may stand in their places then.
+    """
+    members = sorted(blobs)
+    few = len(members) <= SYNCED_ONE_BY_ONE
+    if few:
+        for _, partial in members:
+            with partials.open(partial, writable=True) as file:
+                file.sync()
+    else:
+        partials.sync_everything()
+    for fan, inside in groupby(members, key=lambda item: blob_parts(item[0])[0]):
+        with contents.folder(fan, create=True, durable=False) as inner:
+            for digest, partial in inside:
+                partials.move(partial, inner, blob_parts(digest)[1])
+            if few:
+                inner.sync()
+    if not few:
+        contents.sync_everything()
 
 
 def open_blob(inner: Folder, rest: str, address: Address) -> ContentStream:

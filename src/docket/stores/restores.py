@@ -24,13 +24,13 @@ from docket.host.durable import publish
 from docket.stores.blobs import BlobFolder
 from docket.stores.content import CHUNK_BYTES
 from docket.stores.layout import RESTORES, Layout
+from docket.stores.removing import files_below, remove_published
 from docket.stores.unfinished import names_in
 
 RECORD, BLOBS = "record.json", "blobs"
 RESTORE_LOCK = "restore.lock"
 """In the project's state folder: whoever restores, or removes what restores kept, holds it alone."""
 MAX_RECORD_BYTES = 1024**3
-_MAX_DEPTH = 8
 
 
 class RestoreDraft:
@@ -125,7 +125,7 @@ def restore_folders(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> tuple[Restor
             at, size = restores.look(name), 0
             with restores.folder(name) as folder:
                 written = folder.look(RECORD) or at
-                size = sum(_sizes(folder))
+                size = sum(file.size_bytes for file in files_below(folder))
             if written is not None:
                 found.append(RestoreFolder(restore_id=name, written_ns=written.mtime_ns, size_bytes=size))
     return tuple(found)
@@ -134,33 +134,7 @@ def restore_folders(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> tuple[Restor
 def remove_restore(layout: Layout, restore_id: str, *, disk: Disk = SYSTEM_DISK) -> None:
     """Remove a restore's folder, its record first; UnavailableError where something of it is left."""
     with disk.folder(layout.state / RESTORES) as restores:
-        with restores.folder(restore_id) as folder:
-            if folder.look(RECORD) is not None:
-                folder.remove(RECORD)
-            _empty(folder)
-        restores.remove_folder(restore_id)
-        restores.sync()
-
-
-def _sizes(folder: Folder, depth: int = 0) -> Iterator[int]:
-    for name in folder.names():
-        found = folder.look(name)
-        if found is not None and found.is_file:
-            yield found.size_bytes
-        elif found is not None and found.is_folder and depth < _MAX_DEPTH:
-            with folder.folder(name) as inner:
-                yield from _sizes(inner, depth + 1)
-
-
-def _empty(folder: Folder, depth: int = 0) -> None:
-    for name in folder.names():
-        found = folder.look(name)
-        if found is not None and found.is_folder and depth < _MAX_DEPTH:
-            with folder.folder(name) as inner:
-                _empty(inner, depth + 1)
-            folder.remove_folder(name)
-        elif found is not None:
-            folder.remove(name)
+        remove_published(restores, restore_id, RECORD)
 
 
 def _pieces(content: BinaryIO) -> Iterator[bytes]:

@@ -34,11 +34,11 @@ from docket.stores.blobs import BlobFolder, is_intact
 from docket.stores.layout import SNAPSHOTS, Layout
 from docket.stores.pool import CONTENTS, LOCK, SHARED_WAIT_SECONDS, EitherContents, Pool, create_pool, open_pool
 from docket.stores.receipts import SESSION_ID
+from docket.stores.removing import files_below, remove_below, remove_published
 from docket.stores.unfinished import lock_path, names_in
 
 MANIFEST, BLOBS, PARTIALS = "manifest.json", "blobs", "partial"
 MAX_MANIFEST_BYTES = 4 * 1024**3
-_MAX_DEPTH = 8
 _DAMAGED_HINT = "nothing of that snapshot can be relied on; docket snapshots verify tells which others still restore"
 
 
@@ -89,7 +89,7 @@ class SnapshotDraft:
         """Make everything durable and then the manifest; UnavailableError leaves no snapshot."""
         self.batch.settle(self._pool.contents)
         if self._partials is not None:
-            _empty(self._partials)
+            remove_below(self._partials)
             self._session.remove_folder(PARTIALS)
         publish(self._session, MANIFEST, manifest, overwrite=False)
         self._snapshots.sync()
@@ -241,43 +241,14 @@ def snapshot_folders(
                     path=path,
                     state=state,
                     written_ns=written_ns,
-                    inodes=frozenset(_inodes(session, 0)),
+                    inodes=frozenset((file.identity.inode, file.size_bytes) for file in files_below(session)),
                     has_own_contents=session.identity(BLOBS) is not None,
                 )
             )
     return tuple(sorted(found, key=lambda item: (item.written_ns or 0, item.session_id)))
 
 
-def _inodes(folder: Folder, depth: int) -> Iterator[tuple[int, int]]:
-    for name in folder.names():
-        found = folder.look(name)
-        if found is not None and found.is_file:
-            yield found.identity.inode, found.size_bytes
-        elif found is not None and found.is_folder and depth < _MAX_DEPTH:
-            with suppress(UnavailableError), folder.folder(name) as inner:
-                yield from _inodes(inner, depth + 1)
-
-
 def remove_snapshot(path: Path, *, disk: Disk = SYSTEM_DISK) -> None:
     """Remove a session's folder, its manifest first; UnavailableError where something of it is left."""
     with disk.folder(path.parent) as snapshots:
-        with snapshots.folder(path.name) as session:
-            if session.look(MANIFEST) is not None:
-                session.remove(MANIFEST)
-                session.sync()
-            _empty(session)
-        snapshots.remove_folder(path.name)
-        snapshots.sync()
-
-
-def _empty(folder: Folder, depth: int = 0) -> None:
-    for name in folder.names():
-        found = folder.look(name)
-        if found is None:
-            continue
-        if not found.is_folder or depth >= _MAX_DEPTH:
-            folder.remove(name)
-            continue
-        with folder.folder(name) as inner:
-            _empty(inner, depth + 1)
-        folder.remove_folder(name)
+        remove_published(snapshots, path.name, MANIFEST)

@@ -1,81 +1,80 @@
-"""What was changed counts as durable only if every sync of it succeeded, whoever asked for that, and when."""
+"""Many files made durable together: each way tells what failed; the one call for all is made where it counts."""
 
 from __future__ import annotations
 
 import errno
 import os
-import threading
-from contextlib import suppress
 
 import pytest
 
 from docket.host import syncing
-from docket.host.reaching import Reached
-from docket.host.syncing import MAX_TOUCHED, Syncing
+from docket.host.syncing import Syncing, syncs_as_one
 from docket.host.tree_calls import TreeCalls
 
 
-class Noted(TreeCalls):
-    """Calls that keep which inodes were synced, and fail for some."""
+class Failing(TreeCalls):
+    """Calls of which those for one inode, or for the whole file system, fail."""
 
-    def __init__(self, failing=()):
-        self.failing = frozenset(failing)
-        self.synced: list[int] = []
+    def __init__(self, inode=None, *, everything=False):
+        self.inode, self.everything, self.made = inode, everything, []
 
     def sync(self, descriptor):
-        inode = os.fstat(descriptor).st_ino
-        self.synced.append(inode)
-        if inode in self.failing:
+        self.made.append("sync")
+        if os.fstat(descriptor).st_ino == self.inode:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def sync_file_system(self, descriptor):
+        self.made.append("sync_file_system")
+        if self.everything:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
 @pytest.fixture
-def folders(tmp_path, monkeypatch):
-    """More directories than are kept open, on a file system that is not synced as one."""
-    monkeypatch.setattr(syncing, "syncs_as_one", lambda _descriptor: False)
-    made = [tmp_path / f"{number:03}" for number in range(MAX_TOUCHED + 5)]
-    for folder in made:
-        folder.mkdir()
-    return made
+def folder(tmp_path):
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    yield descriptor
+    os.close(descriptor)
 
 
-def touched(folders, calls):
-    root = os.open(folders[0].parent, os.O_RDONLY)
-    found = Syncing(root, calls)
+def names_in(tmp_path, count):
+    for number in range(count):
+        (tmp_path / f"{number:03}").write_bytes(b"x")
+    return [b"%03d" % number for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [1, syncing.FEW, syncing.MANY - 1])
+def test_the_file_that_failed_is_told_alone(tmp_path, folder, count):
+    names = names_in(tmp_path, count)
+    calls = Failing(os.stat(tmp_path / os.fsdecode(names[-1])).st_ino)
+    errors = Syncing(folder, calls).contents(folder, names)
+    assert {name: error.errno for name, error in errors.items()} == {names[-1]: errno.EIO}
+    assert calls.made == ["sync"] * count
+
+
+@pytest.mark.parametrize("as_one", [True, False])
+def test_many_are_one_call_where_it_counts(tmp_path, folder, monkeypatch, as_one):
+    monkeypatch.setattr(syncing, "syncs_as_one", lambda descriptor: as_one)
+    names, calls = names_in(tmp_path, syncing.MANY), Failing()
+    assert Syncing(folder, calls).contents(folder, names) == {}
+    assert calls.made == (["sync_file_system"] if as_one else ["sync"] * syncing.MANY)
+
+
+def test_if_the_one_call_fails_nothing_counts(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(syncing, "syncs_as_one", lambda descriptor: True)
+    names = names_in(tmp_path, syncing.MANY)
+    assert set(Syncing(folder, Failing(everything=True)).contents(folder, names)) == set(names)
+
+
+@pytest.mark.parametrize(("system", "release"), [("Linux", "5.7.19"), ("Linux", "odd"), ("Darwin", "23.1.0")])
+def test_a_kernel_that_does_not_tell_of_failures_is_not_relied_on(folder, monkeypatch, system, release):
+    told = os.uname()
+    monkeypatch.setattr(os, "uname", lambda: os.uname_result((system, told[1], release, told[3], told[4])))
+    assert not syncs_as_one(folder)
+
+
+def test_a_file_system_that_is_not_known_is_not_relied_on():
+    descriptor = os.open("/proc", os.O_RDONLY)
     try:
-        for folder in folders:
-            descriptor = os.open(folder, os.O_RDONLY)
-            status = os.fstat(descriptor)
-            # Whoever is told here cannot tell which of the others it was.
-            with Reached(descriptor, b"x", (status.st_dev, status.st_ino)) as reached, suppress(OSError):
-                found.touch(reached)
-        found.names(None)
+        assert not syncs_as_one(descriptor)
     finally:
-        found.forget()
-        os.close(root)
-
-
-def inodes(folders):
-    return [folder.stat().st_ino for folder in folders]
-
-
-def test_every_directory_is_synced_once(folders):
-    calls = Noted()
-    touched(folders, calls)
-    assert sorted(calls.synced) == sorted(inodes(folders))
-
-
-@pytest.mark.parametrize("which", [0, MAX_TOUCHED - 1, MAX_TOUCHED, MAX_TOUCHED + 4])
-def test_a_sync_that_failed_early_is_told_when_it_is_asked_for(folders, which):
-    with pytest.raises(OSError, match=os.strerror(errno.EIO)):
-        touched(folders, Noted([folders[which].stat().st_ino]))
-
-
-def test_where_no_thread_is_to_be_had_each_is_synced_all_the_same(folders, monkeypatch):
-    def refused(_self):
-        raise RuntimeError("can't start new thread")
-
-    monkeypatch.setattr(threading.Thread, "start", refused)
-    calls = Noted()
-    touched(folders, calls)
-    assert sorted(calls.synced) == sorted(inodes(folders))
+        os.close(descriptor)

@@ -50,6 +50,7 @@ SEEN_BY: dict[str, set[str]] = {
     "ops": {"receipt-rebuild"},
     "pools": {"receipt-rebuild"},
     "responses": {"receipt-rebuild"},
+    "workspace": {"receipt-rebuild"},
     "cache": {"cache-savings", "cache-hit-origins", "cache-hit-proofs", "receipt-rebuild"},
     "isolation": {"receipt-rebuild"},
     "findings": {"receipt-rebuild"},

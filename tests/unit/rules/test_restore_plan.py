@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
@@ -158,6 +160,22 @@ def test_names_of_one_file_that_all_changed_become_one_file_again() -> None:
     assert {second.step.to, third.step.to} == {p(b"a")}
 
 
+def test_names_of_one_file_whose_mode_alone_changed_stay_its_names() -> None:
+    entries = manifest(kept_file(b"a", link_group=1), kept_file(b"b", link_group=1))
+    found = intentions(entries, [change(name, file(), file(OLD, 0o600)) for name in (b"a", b"b")])
+    assert [(item.verb, item.step.path, item.step.precondition, item.step.mode) for item in found] == [
+        (Verb.MODE, p(b"a"), Holds(file(OLD, 0o600)), 0o644),
+        (Verb.MODE, p(b"b"), Holds(file(OLD, 0o600)), 0o644),
+    ]
+
+
+def test_a_name_that_is_not_selected_parts_no_group() -> None:
+    entries = manifest(kept_file(b"a", link_group=1), kept_file(b"b", link_group=1))
+    changes = [change(b"a", file(), file(OLD, 0o600)), change(b"b", file(), None)]
+    mode, skipped = intentions(entries, changes, Selection(paths=(p(b"a"),)))
+    assert (mode.verb, skipped.verb) == (Verb.MODE, Verb.SKIP)
+
+
 def test_a_name_with_powers_is_no_file_to_become_a_name_of() -> None:
     entries = manifest(kept_file(b"a", 0o4755, link_group=1), kept_file(b"b", 0o4755, link_group=1))
     (item,) = intentions(entries, [change(b"b", file(OLD, 0o4755), None)])
@@ -286,3 +304,49 @@ def test_a_selection_is_literal_and_brings_the_folders_above_along() -> None:
         (b"d/a", Verb.SKIP),
     ]
     assert found[2].reason is Reason.NOT_SELECTED
+
+
+def acl(*bits: int) -> bytes:
+    """The kernel's bytes of an ACL of owner, user 7, owning group, mask and others (linux/posix_acl_xattr.h)."""
+    entries = zip((1, 2, 4, 16, 32), bits, strict=True)
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", tag, each, 7) for tag, each in entries)
+
+
+ACCESS, DEFAULT = b"system.posix_acl_access", b"system.posix_acl_default"
+TAG = Xattr(b"user.t", b"x")
+
+
+@pytest.mark.parametrize(("after", "verb"), [(None, "recreate"), (file(NEW), "write")])
+def test_an_acl_comes_back_with_the_file(after, verb):
+    kept = kept_file(b"x", 0o664, acl=acl(6, 6, 4, 6, 4), xattrs=(TAG,))
+    (item,) = intentions(manifest(kept), [change(b"x", file(mode=0o664), after)])
+    assert (item.verb, item.step.xattrs) == (verb, (Xattr(ACCESS, acl(6, 6, 4, 6, 4)), TAG))
+    assert item.detail is None
+
+
+def test_an_acl_comes_back_with_the_mode_alone_and_attributes_stay():
+    kept = kept_file(b"x", 0o664, acl=acl(6, 6, 4, 6, 4), xattrs=(TAG,))
+    (item,) = intentions(manifest(kept), [change(b"x", file(mode=0o664), file(mode=0o600))])
+    expected = Holds(file(mode=0o600))
+    assert item.step == SetMode(path=p(b"x"), precondition=expected, mode=0o664, mtime_ns=7, acl=acl(6, 6, 4, 6, 4))
+
+
+@pytest.mark.parametrize("after", [None, folder(0o700)])
+def test_acls_and_attributes_of_a_directory_come_back(after):
+    kept = SnapshotDirectory(
+        path=p(b"d"), mode=0o2770, mtime_ns=7, acl=acl(7, 7, 5, 7, 0), default_acl=acl(7, 6, 0, 7, 0), xattrs=(TAG,)
+    )
+    (item,) = intentions(manifest(kept), [change(b"d", folder(0o2770), after)])
+    access, default = Xattr(ACCESS, acl(7, 7, 5, 7, 0)), Xattr(DEFAULT, acl(7, 6, 0, 7, 0))
+    assert item.step.xattrs == (access, default, TAG)
+    assert item.detail is None
+
+
+def test_an_acl_that_says_another_mode_is_not_given_and_that_is_told():
+    kept = kept_file(b"x", 0o4664, acl=acl(7, 7, 7, 7, 7))
+    (item,) = intentions(manifest(kept), [change(b"x", file(mode=0o4664), None)])
+    assert item.step.xattrs is None
+    assert item.detail == (
+        "the mode is 664, not 4664: such powers are never given back; "
+        "its ACL does not go with its mode, and is not given back"
+    )

@@ -42,7 +42,7 @@ class WorkspaceFold:
                 self.refused = payload
             case WorkspaceIntent():
                 self.intent = payload
-            case WorkspaceSettled():
+            case _:
                 self.settled = payload
 
     def member(self) -> dict[str, JsonValue] | None:

@@ -71,7 +71,7 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 @click.option("--rollback-on-breach", is_flag=True,
               help="Put the tree back when a cap ends the run. Means --snapshot.")  # fmt: skip
 @click.option("--workspace-tx", is_flag=True,
-              help="Let the agent work on a copy of the tree, whose changes land only on success, all or nothing.")  # fmt: skip
+              help="Let the agent work on a copy of the tree that lands only on success, all or nothing.")  # fmt: skip
 @click.option("--workspace-tx-exclude", multiple=True, metavar="PATTERN",
               help="Absent in the copy, and never landed (masked). May be repeated.")  # fmt: skip
 @click.option("--workspace-tx-share", multiple=True, metavar="PATTERN",

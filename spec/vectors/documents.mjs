@@ -279,7 +279,7 @@ const STEPS = {
   write: [["sha256", "size", "mode"], ["mtime_ns", "sparse", "xattrs"]],
   directory: [["mode"], ["mtime_ns", "xattrs"]],
   symlink: [[], ["mtime_ns"]],
-  mode: [["mode"], ["mtime_ns"]],
+  mode: [["mode"], ["mtime_ns", "acl"]],
   link: [["to"], []],
   remove: [["kind"], []],
 };
@@ -318,6 +318,10 @@ function step(line) {
     return name === "system.posix_acl_access" && isAcl(bytes) && permissionsOf(bytes) === (value.mode & 0o777);
   };
   if (Object.hasOwn(value, "xattrs")) attributes(value.xattrs, "Steps 6", acl);
+  if (Object.hasOwn(value, "acl")) {
+    const bytes = base64(value.acl, "Steps 6");
+    demand(isAcl(bytes) && permissionsOf(bytes) === value.mode, "Steps 6");
+  }
   if (value.step === "remove") demand(["file", "directory", "symlink"].includes(value.kind), "Steps 1");
   let to = null;
   if (value.step === "link") {

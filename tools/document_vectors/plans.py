@@ -303,6 +303,11 @@ def _acls() -> Iterator[Scenario]:
     wider = folder(acl((1, 7), (4, 7), (32, 7)), b"system.posix_acl_access")
     yield _twin("acl-wider-directory: nor does one widen a directory", rule,
                 folder(acl((1, 7), (4, 5), (32, 0)), b"system.posix_acl_access"), wider)  # fmt: skip
+    alone = _plan(_mode(mode=0o640, acl=acl(*three)))
+    yield _twin("acl-of-a-mode: so it is beside a mode alone", rule, alone, _plan(_mode(mode=0o644, acl=acl(*three))))
+    yield _twin("acl-of-a-mode-cut: and as whole", rule, alone,
+                _plan(_mode(mode=0o640, acl=coded(base64.b64decode(acl(*three))[:-1]))))  # fmt: skip
+    yield _twin("acl-of-a-mode-base64: it stands in base64", rule, alone, _plan(_mode(mode=0o640, acl="!")))
 
 
 def _preconditions() -> Iterator[Scenario]:

@@ -42,7 +42,7 @@ def set_attributes(calls: TreeCalls, descriptor: int, wanted: Iterable[Xattr]) -
     present = {item.name: item.value for item in attributes_of(descriptor)}
     values = {item.name: item.value for item in wanted}
     for name, value in sorted(values.items()):
-        if present.get(name) != value and not _set(calls, descriptor, name, value):
+        if present.get(name) != value and not set_attribute(calls, descriptor, name, value):
             lost.append(name)
     lost += [name for name in present if name not in values and not _taken(calls, descriptor, name)]
     return tuple(name.decode("utf-8", "backslashreplace") for name in lost)
@@ -74,7 +74,8 @@ def _has(descriptor: int, name: bytes) -> bool:
     return True
 
 
-def _set(calls: TreeCalls, descriptor: int, name: bytes, value: bytes) -> bool:
+def set_attribute(calls: TreeCalls, descriptor: int, name: bytes, value: bytes) -> bool:
+    """Set one; False where this user or file system cannot have it."""
     try:
         calls.set_xattr(descriptor, name, value)
     except OSError as error:

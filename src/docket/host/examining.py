@@ -24,6 +24,7 @@ from docket.formats.tree.steps import (
     StepStatus,
     WriteFile,
 )
+from docket.formats.tree.xattrs import named_acl
 from docket.host.looking import Found, attributes, core_is_done, has_entries, look, unmet
 from docket.host.reaching import Reached, Refusal, Ways
 from docket.host.tree import identity_of
@@ -92,6 +93,8 @@ def _rest_differs(step: Step, found: Found) -> bool:
     mtime_ns = getattr(step, "mtime_ns", None)
     if mtime_ns is not None and mtime_ns != found.status.st_mtime_ns:
         return True
+    if isinstance(step, SetMode):
+        return step.acl not in (None, named_acl(found.xattrs))
     return isinstance(step, WriteFile | MakeDirectory) and step.xattrs not in (None, found.xattrs)
 
 
@@ -101,5 +104,7 @@ def _needs_attributes(step: Step, found: Found) -> bool:
             return found.state.size is not None
         case MakeDirectory():
             return found.is_directory and step.xattrs is not None
+        case SetMode():
+            return step.acl is not None and found.state.size is not None
         case _:
             return isinstance(step, Remove) and found.is_directory

@@ -23,8 +23,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from docket.formats.reason import Reason
+from docket.formats.tree.attributes import ACCESS_ACL
 from docket.formats.tree.plan import MakeDirectory, Remove, SetMode, Step, WriteFile
-from docket.host.attribute_setting import set_attributes
+from docket.host.attribute_setting import set_attribute, set_attributes
 from docket.host.looking import Found, core_is_done, has_entries, look, told, unmet
 from docket.host.reaching import Reached, Refusal, Ways, failure
 from docket.host.staging import Staging
@@ -302,7 +303,10 @@ class Placer:
         try:
             if identity_of(os.fstat(descriptor)) != identity_of(found.status):
                 return Refusal(Reason.CHANGED_SINCE, "another file was put there meanwhile")
-            if step.mode != found.state.mode:
+            acl = step.acl if isinstance(step, SetMode) else None
+            if acl is not None and not set_attribute(self._calls, descriptor, ACCESS_ACL, acl):
+                placed = replace(placed, built=replace(built, detail=f"not kept: {ACCESS_ACL.decode()}"))
+            if step.mode != stat.S_IMODE(os.fstat(descriptor).st_mode):
                 self._calls.chmod(descriptor, step.mode)
             if step.mtime_ns is not None:
                 self._calls.set_mtime(reached.place, step.mtime_ns)
@@ -319,7 +323,8 @@ class Placer:
                 status = os.fstat(descriptor)
                 same = identity_of(status) == identity_of(placed.before.status)
                 if same or placed.deed is Deed.DIRECTORY_REMOVED:
-                    if placed.before.xattrs or getattr(placed.step, "xattrs", None) is not None:
+                    asked = getattr(placed.step, "acl" if isinstance(placed.step, SetMode) else "xattrs", None)
+                    if placed.before.xattrs or asked is not None:
                         set_attributes(self._calls, descriptor, placed.before.xattrs)
                     self._calls.chmod(descriptor, placed.before.state.mode)
                     self._calls.set_mtime(place, placed.before.status.st_mtime_ns)

@@ -229,3 +229,52 @@ def test_a_directory_that_no_step_changed_is_not_touched(tmp_path):
     )
     assert [item.status for item in outcomes.values()] == [ALREADY, StepStatus.REFUSED]
     assert os.stat(tree / "d") == before
+
+
+@pytest.mark.parametrize("before", [None, acl(6, 7, 0, 7, 4)], ids=["removed", "changed"])
+def test_a_mode_with_an_acl_gives_both_and_leaves_the_rest(tree, before, durable):
+    write(tree / "f", b"old", 0o600)
+    os.setxattr(tree / "f", "user.mine", b"1")
+    if before:
+        os.setxattr(tree / "f", ACCESS, before)
+    inode = os.stat(tree / "f").st_ino
+    mode = os.stat(tree / "f").st_mode & 0o777
+    step = SetMode(path=p("f"), precondition=holds_file(b"old", mode), mode=0o664, acl=acl(6, 6, 4, 6, 4))
+    assert applied(tree, CONTENTS, step, durable=durable)[b"f"].status is APPLIED
+    status = os.stat(tree / "f")
+    assert (status.st_mode & 0o777, status.st_ino) == (0o664, inode)
+    assert (os.getxattr(tree / "f", ACCESS), os.getxattr(tree / "f", "user.mine")) == (acl(6, 6, 4, 6, 4), b"1")
+    assert applied(tree, CONTENTS, step, durable=durable)[b"f"].status is ALREADY
+
+
+def test_an_acl_that_cannot_be_had_leaves_the_mode_and_is_told(tree):
+    write(tree / "f", b"old", 0o600)
+
+    def refuses(_number, name):
+        if name == "set_xattr":
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+
+    step = SetMode(path=p("f"), precondition=holds_file(b"old", 0o600), mode=0o664, acl=acl(6, 6, 4, 6, 4))
+    outcome = applied(tree, CONTENTS, step, calls=CountedCalls(refuses))[b"f"]
+    assert (outcome.status, outcome.detail) == (APPLIED, "not kept: system.posix_acl_access")
+    assert (os.stat(tree / "f").st_mode & 0o777, os.listxattr(tree / "f")) == (0o664, [])
+
+
+@pytest.mark.parametrize("before", [None, acl(6, 7, 0, 7, 4)], ids=["none", "another"])
+def test_a_mode_with_an_acl_is_put_back_whole(tree, before):
+    write(tree / "f", b"old", 0o600)
+    if before:
+        os.setxattr(tree / "f", ACCESS, before)
+    mode = os.stat(tree / "f").st_mode & 0o777
+    outcomes = applied(
+        tree,
+        CONTENTS,
+        SetMode(path=p("f"), precondition=holds_file(b"old", mode), mode=0o664, acl=acl(6, 6, 4, 6, 4)),
+        WriteFile(path=p("g"), precondition=holds_file(b"never"), content=NEW, mode=0o644),
+        options=Options(mode=Mode.ALL_OR_NOTHING),
+    )
+    assert outcomes[b"f"].status is not APPLIED
+    assert os.stat(tree / "f").st_mode & 0o777 == mode
+    assert os.listxattr(tree / "f") == ([ACCESS] if before else [])
+    if before:
+        assert os.getxattr(tree / "f", ACCESS) == before

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import struct
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -226,6 +227,117 @@ def test_attributes_of_a_file_that_is_written_come_back(run: Run, act: Act) -> N
     run.restore()
     assert (run.tree / "x").read_bytes() == b"before"
     assert os.getxattr(run.tree / "x", "user.note") == b"kept \xff"
+
+
+def acl(*bits: int) -> bytes:
+    """The kernel's bytes of an ACL of owner, a named user, owning group, mask and others (linux/posix_acl_xattr.h)."""
+    entries = zip((1, 2, 4, 16, 32), bits, (-1, 1234, -1, -1, -1), strict=True)
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+
+
+ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
+
+
+def attributes(path: Path) -> dict[str, bytes]:
+    """What a user may give a path beside its mode."""
+    return {name: os.getxattr(path, name) for name in os.listxattr(path) if name.startswith(("user.", "system.posix"))}
+
+
+def given(path: Path, **values: bytes) -> None:
+    """Give a path an access ACL, a default one, and a note; skip where the file system keeps none."""
+    for name, value in values.items():
+        try:
+            os.setxattr(path, {"access": ACCESS, "default": DEFAULT}.get(name, "user.note"), value)
+        except OSError as error:
+            if error.errno not in (errno.ENOTSUP, errno.EPERM):
+                raise
+            pytest.skip("this file system keeps no ACLs")
+
+
+def no_acl(tree: Path) -> None:
+    os.removexattr(tree / "x", ACCESS)
+
+
+def other_acl(tree: Path) -> None:
+    os.setxattr(tree / "x", ACCESS, acl(6, 7, 0, 7, 0))
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        written(b"the run's"),
+        removed("x"),
+        replaced("x"),
+        mode(0o600),
+        both(no_acl, mode(0o644)),
+        other_acl,
+        both(other_acl, written(b"the run's")),
+    ],
+    ids=["content", "gone", "other", "mode", "acl-removed", "acl-changed", "all-changed"],
+)
+@pytest.mark.parametrize("force", [False, True])
+def test_an_acl_of_a_file_comes_back_with_what_the_run_changed(run: Run, act: Act, force: bool) -> None:
+    (run.tree / "x").write_bytes(b"before")
+    given(run.tree / "x", access=acl(6, 6, 4, 6, 4), note=b"kept")
+    had = attributes(run.tree / "x")
+    run.begins()
+    act(run.tree)
+    run.ends()
+    assert statuses(run.restore(force=force)) == {"x": "applied"}
+    assert (run.tree / "x").read_bytes() == b"before"
+    assert (run.tree / "x").stat().st_mode & 0o777 == 0o664
+    assert attributes(run.tree / "x") == had
+
+
+def test_a_mode_that_comes_back_takes_nothing_that_a_person_added_since(run: Run) -> None:
+    (run.tree / "x").write_bytes(b"before")
+    (run.tree / "y").write_bytes(b"before")
+    given(run.tree / "x", access=acl(6, 6, 4, 6, 4))
+    run.begins()
+    mode(0o600)(run.tree)
+    mode(0o664, "y")(run.tree)
+    run.ends()
+    given(run.tree / "x", note=b"a person's")
+    given(run.tree / "y", access=acl(6, 6, 4, 6, 4), note=b"a person's")
+    assert set(statuses(run.restore()).values()) == {"applied"}
+    assert attributes(run.tree / "x") == {ACCESS: acl(6, 6, 4, 6, 4), "user.note": b"a person's"}
+    assert attributes(run.tree / "y") == {ACCESS: acl(6, 6, 4, 4, 4), "user.note": b"a person's"}
+
+
+@pytest.mark.parametrize("since", ["edited", "mode"])
+def test_an_acl_is_not_forced_on_what_a_person_changed_since(run: Run, since: str) -> None:
+    (run.tree / "x").write_bytes(b"before")
+    given(run.tree / "x", access=acl(6, 6, 4, 6, 4))
+    run.begins()
+    both(no_acl, mode(0o600))(run.tree)
+    run.ends()
+    (written(b"mine") if since == "edited" else mode(0o640))(run.tree)
+    there = (run.tree / "x").stat()
+    assert statuses(run.restore()) == {"x": "refused"}
+    assert ((run.tree / "x").stat().st_mode, attributes(run.tree / "x")) == (there.st_mode, {})
+
+
+def refilled(tree: Path) -> None:
+    shutil.rmtree(tree / "x")
+    (tree / "x").write_bytes(b"the run's")
+
+
+@pytest.mark.parametrize(
+    "act", [lambda tree: shutil.rmtree(tree / "x"), refilled, mode(0o700)], ids=["gone", "file", "mode"]
+)
+def test_acls_and_attributes_of_a_directory_come_back(run: Run, act: Act) -> None:
+    (run.tree / "x").mkdir()
+    given(run.tree / "x", access=acl(7, 7, 5, 7, 0), default=acl(7, 6, 5, 7, 0), note=b"kept")
+    had, bits = attributes(run.tree / "x"), (run.tree / "x").stat().st_mode
+    (run.tree / "x/inner").write_bytes(b"inner")
+    inner = attributes(run.tree / "x/inner")
+    assert ACCESS in inner, "what a default ACL gave"
+    run.begins()
+    act(run.tree)
+    run.ends()
+    assert set(statuses(run.restore()).values()) == {"applied"}
+    assert ((run.tree / "x").stat().st_mode, attributes(run.tree / "x")) == (bits, had)
+    assert ((run.tree / "x/inner").read_bytes(), attributes(run.tree / "x/inner")) == (b"inner", inner)
 
 
 def test_times_alone_are_no_change_and_nothing_is_done_about_them(run: Run) -> None:

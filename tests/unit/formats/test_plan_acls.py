@@ -9,8 +9,8 @@ import pytest
 from docket.errors import InvalidDocumentError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.plan import ABSENT, Address, MakeDirectory, WriteFile, Xattr, decode_plan, plan_of
-from docket.formats.tree.xattrs import acl_mode
+from docket.formats.tree.plan import ABSENT, Address, MakeDirectory, SetMode, WriteFile, Xattr, decode_plan, plan_of
+from docket.formats.tree.xattrs import acl_mode, named_acl, named_xattrs
 
 ROOT = (1, 2)
 ACCESS, DEFAULT = b"system.posix_acl_access", b"system.posix_acl_default"
@@ -90,3 +90,34 @@ def test_what_no_plan_gives(kind, mode, xattrs):
     with pytest.raises(InvalidDocumentError) as caught:
         plan_of([step_of(kind, mode, *xattrs)], ROOT)
     assert caught.value.reason == Reason.WRONG_VALUE
+
+
+def test_a_mode_has_an_acl_beside_it_or_says_nothing_of_one():
+    step = SetMode(path=RelPath(b"a"), precondition=ABSENT, mode=0o640, acl=acl(*MINIMAL))
+    plan = plan_of([step], ROOT)
+    assert plan.document.split(b"\n")[1].startswith(b'{"acl":"AgAAAAEABgAHAAAABAAEAAcAAAAgAAAABwAAAA==","mode":416,')
+    assert decode_plan(plan.document) == plan
+    assert b'"acl"' not in plan_of([SetMode(path=RelPath(b"a"), precondition=ABSENT, mode=0o640)], ROOT).document
+
+
+@pytest.mark.parametrize(
+    ("mode", "value"), [(0o644, acl(*MINIMAL)), (0o640, b""), (0o640, acl(*MINIMAL)[:-1])], ids=["other", "none", "cut"]
+)
+def test_a_mode_with_an_acl_that_is_none_or_says_another_is_refused(mode, value):
+    with pytest.raises(InvalidDocumentError) as caught:
+        plan_of([SetMode(path=RelPath(b"a"), precondition=ABSENT, mode=mode, acl=value)], ROOT)
+    assert caught.value.reason == Reason.WRONG_VALUE
+
+
+def test_what_a_step_names_of_what_a_path_had():
+    own = ((b"user.b", b"2"), (b"user.a", b"1"), (b"user.big", 20_000), (b"security.x", None), (b"trusted.y", b"z"))
+    had = ((DEFAULT, acl(*MINIMAL)), (ACCESS, acl(*NAMED)), *own)
+    plain = (Xattr(b"user.a", b"1"), Xattr(b"user.b", b"2"))
+    access, default = Xattr(ACCESS, acl(*NAMED)), Xattr(DEFAULT, acl(*MINIMAL))
+    assert named_xattrs("file", 0o4754, had) == (access, *plain)
+    assert named_xattrs("directory", 0o754, had) == (access, default, *plain)
+    assert named_xattrs("directory", 0o755, had) == (default, *plain)
+    assert named_xattrs("symlink", 0o777, had) is None
+    assert named_xattrs("file", 0o640, ((ACCESS, acl(*MINIMAL[:2])), (DEFAULT, acl(*MINIMAL)))) is None
+    assert named_acl(named_xattrs("file", 0o754, had)) == acl(*NAMED)
+    assert named_acl(plain) is named_acl(None) is None

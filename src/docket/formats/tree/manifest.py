@@ -26,14 +26,14 @@ from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address, blob_name
-from docket.formats.tree.attributes import is_acl
+from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL, Attributes, is_acl
 from docket.formats.tree.listing import MAX_MODE, Kind, target_members, tree_order
+from docket.formats.tree.not_preserved import MAX_PATHS_NAMED
 from docket.formats.tree.steps import Xattr
 from docket.formats.tree.xattrs import read_xattrs
 from docket.formats.visible import raw_of, text_members
 
 FORMAT = "docket/snapshot/v1"
-MAX_PATHS_NAMED = 10
 _NS_FORM = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 _NUMBER_FORM = re.compile(r"0|[1-9][0-9]{0,19}", re.ASCII)
 T = TypeVar("T")
@@ -55,6 +55,10 @@ class SnapshotFile:
     xattrs: tuple[Xattr, ...] = ()
     acl: bytes | None = None
 
+    def attributes(self) -> Attributes:
+        """Return its attributes and ACL by the kernel's names."""
+        return _attributes(self.xattrs, {ACCESS_ACL: self.acl})
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SnapshotDirectory:
@@ -66,6 +70,10 @@ class SnapshotDirectory:
     xattrs: tuple[Xattr, ...] = ()
     acl: bytes | None = None
     default_acl: bytes | None = None
+
+    def attributes(self) -> Attributes:
+        """Return its attributes and ACLs by the kernel's names."""
+        return _attributes(self.xattrs, {ACCESS_ACL: self.acl, DEFAULT_ACL: self.default_acl})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,6 +336,10 @@ def _acl(reader: Reader, name: str) -> bytes | None:
     if not is_acl(value):
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.{name} is not a POSIX ACL of version 2")
     return value
+
+
+def _attributes(own: Sequence[Xattr], acls: dict[bytes, bytes | None]) -> Attributes:
+    return tuple((name, value) for name, value in acls.items() if value) + tuple((at.name, at.value) for at in own)
 
 
 def _path(reader: Reader) -> RelPath:

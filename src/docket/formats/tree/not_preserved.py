@@ -9,9 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from docket.formats.canonical import JsonValue
-from docket.formats.tree.attributes import OWN_PREFIX, is_kept
+from docket.formats.tree.attributes import is_kept
 from docket.formats.tree.details import Detail, Details
 from docket.formats.tree.listing import Kind
+from docket.formats.tree.xattrs import can_be_named
 
 MAX_PATHS_NAMED = 10
 OWNER, NAMES_OUTSIDE, LINKED_SYMLINK = "owner", "names-outside", "linked-symlink"
@@ -46,5 +47,5 @@ def _losses(item: Detail, names_in_tree: int) -> Iterator[str]:
             yield shown + TOO_LARGE
         elif value is None:
             yield shown + (UNREADABLE if is_kept(name) else "")
-        elif item.kind != Kind.FILE or not name.startswith(OWN_PREFIX):
+        elif not can_be_named(item.kind, name, value):
             yield shown

@@ -50,7 +50,8 @@ from docket.formats.tree.steps import (
     WriteFile,
     Xattr,
 )
-from docket.formats.tree.xattrs import check_step_xattrs, read_xattrs, xattr_members
+from docket.formats.tree.xattrs import check_step_acl, check_step_xattrs, read_xattrs, xattr_members
+from docket.formats.visible import base64_text
 
 FORMAT = "docket/plan/v1"
 MAX_TARGET_BYTES = 4095
@@ -128,6 +129,7 @@ def encode_step(step: Step) -> bytes:
             members.update(step="symlink", **target_members(step.target))
         case SetMode():
             members.update(step="mode", mode=step.mode)
+            members.update({} if step.acl is None else {"acl": base64_text(step.acl)})
         case Link():
             members.update(step="link", to=dict(step.to.members()))
         case _:
@@ -179,7 +181,8 @@ def _symlink(reader: Reader, path: RelPath, expected: Precondition) -> Step:
 
 
 def _mode(reader: Reader, path: RelPath, expected: Precondition) -> Step:
-    return SetMode(path=path, precondition=expected, mode=reader.integer("mode"), mtime_ns=_mtime(reader))
+    acl = reader.base64("acl") if reader.has("acl") else None
+    return SetMode(path=path, precondition=expected, mode=reader.integer("mode"), mtime_ns=_mtime(reader), acl=acl)
 
 
 def _link(reader: Reader, path: RelPath, expected: Precondition) -> Step:
@@ -241,6 +244,8 @@ def _check(step: Step) -> None:
             _check_target(step.target)
         case WriteFile() | MakeDirectory():
             check_step_xattrs(step)
+        case SetMode():
+            check_step_acl(step)
         case Link():
             _check_names(step.to)
         case Remove(kind=kind) if kind not in _REMOVABLE:

@@ -100,12 +100,16 @@ class MakeSymlink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetMode:
-    """Give the file at the path another mode; a directory's is `MakeDirectory`'s."""
+    """Give the file at the path another mode; a directory's is `MakeDirectory`'s.
+
+    `acl` is the access ACL that it has with that mode; None leaves the entries of the one that it has.
+    """
 
     path: RelPath
     precondition: Precondition
     mode: int
     mtime_ns: int | None = None
+    acl: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ Rules (spec/plan.md, Steps; spec/snapshot.md, Manifest):
 2. Only names of the `user.` namespace stand in a document, and in a plan POSIX ACLs by the kernel's names: no
    attribute of another gives or takes powers by it.
 3. A plan's ACL says the permissions that the mode beside it says: setting one never widens the other.
+4. What a path had is named by a step, from a manifest and from a pass alike, if a step may name it (`named_xattrs`).
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from docket.formats.canonical import JsonValue
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES
-from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL, is_acl
-from docket.formats.tree.steps import MakeDirectory, WriteFile, Xattr
+from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL, Attributes, is_acl
+from docket.formats.tree.listing import Kind
+from docket.formats.tree.steps import MakeDirectory, SetMode, WriteFile, Xattr
 from docket.formats.visible import base64_text
 
 MAX_XATTR_VALUE_BYTES = 65_536
 _NAMESPACE = b"user."
 _ACL_HEAD_BYTES = 4
 _ACL_ENTRY = struct.Struct("<HHI")
+_ACLS: dict[str, tuple[bytes, ...]] = {Kind.FILE: (ACCESS_ACL,), Kind.DIRECTORY: (ACCESS_ACL, DEFAULT_ACL)}
 _OWNER, _USER, _GROUP_OWNER, _GROUP, _MASK, _OTHER = 0x01, 0x02, 0x04, 0x08, 0x10, 0x20
 
 
@@ -66,9 +69,41 @@ def check_step_xattrs(step: WriteFile | MakeDirectory) -> None:
             raise InvalidDocumentError(Reason.WRONG_VALUE, f"the default ACL of {where} is not a whole one")
 
 
+def check_step_acl(step: SetMode) -> None:
+    """Refuse an ACL that is none, or says other permissions than the mode of its step."""
+    if step.acl is not None and not (is_acl(step.acl) and acl_mode(step.acl) == step.mode):
+        detail = f"the ACL of {step.path} is none, or says another mode than {step.mode:o}"
+        raise InvalidDocumentError(Reason.WRONG_VALUE, detail)
+
+
 def step_acls(step: WriteFile | MakeDirectory) -> tuple[bytes, ...]:
     """Return the ACLs that the path of a step may have: a directory, its default one too."""
-    return (ACCESS_ACL, DEFAULT_ACL) if isinstance(step, MakeDirectory) else (ACCESS_ACL,)
+    return _ACLS[Kind.DIRECTORY if isinstance(step, MakeDirectory) else Kind.FILE]
+
+
+def can_be_named(kind: str, name: bytes, value: bytes) -> bool:
+    """Whether a step may give an attribute with this value to a path of this kind, if its mode agrees."""
+    if name in _ACLS.get(kind, ()):
+        return is_acl(value) and acl_mode(value) is not None
+    return kind in _ACLS and _is_plain(Xattr(name, value))
+
+
+def named_xattrs(kind: str, mode: int, attributes: Attributes) -> tuple[Xattr, ...] | None:
+    """Return what a step names of the attributes that a path of this kind and mode had, None where it is nothing.
+
+    An ACL that says another mode is left out: it was read at another moment, or nobody's.
+    """
+    found = [
+        Xattr(name, value)
+        for name, value in sorted(attributes, key=lambda item: item[0])
+        if isinstance(value, bytes) and can_be_named(kind, name, value)
+    ]
+    return tuple(item for item in found if item.name != ACCESS_ACL or acl_mode(item.value) == mode & 0o777) or None
+
+
+def named_acl(xattrs: Sequence[Xattr] | None) -> bytes | None:
+    """Return the access ACL among attributes, None where there is none."""
+    return next((item.value for item in xattrs or () if item.name == ACCESS_ACL), None)
 
 
 def acl_mode(value: bytes) -> int | None:

@@ -46,6 +46,7 @@ from docket.formats.tree.steps import (
     Step,
     WriteFile,
 )
+from docket.formats.tree.xattrs import named_acl, named_xattrs
 from docket.rules.selectors import Selector
 from docket.rules.tree.git_metadata import GitMetadata
 
@@ -230,8 +231,11 @@ class _Decision:
         match entry:
             case SnapshotDirectory():
                 mode = entry.mode & MAX_DIRECTORY_MODE
-                made = MakeDirectory(path=path, precondition=expected, mode=mode, mtime_ns=entry.mtime_ns)
-                return _stripped(Intention(path=path, verb=Verb.DIRECTORY, step=made), entry.mode, mode)
+                xattrs = named_xattrs(Kind.DIRECTORY, entry.mode, entry.attributes())
+                made = MakeDirectory(
+                    path=path, precondition=expected, mode=mode, mtime_ns=entry.mtime_ns, xattrs=xattrs
+                )
+                return _told(Intention(path=path, verb=Verb.DIRECTORY, step=made), entry, mode)
             case SnapshotSymlink():
                 link = MakeSymlink(path=path, precondition=expected, target=entry.target, mtime_ns=entry.mtime_ns)
                 return Intention(path=path, verb=Verb.SYMLINK, step=link)
@@ -240,9 +244,11 @@ class _Decision:
 
     def _file(self, entry: SnapshotFile, after: EntryState | None, expected: Precondition) -> Intention:
         path, mode = entry.path, entry.mode & MAX_FILE_MODE
+        xattrs = named_xattrs(Kind.FILE, entry.mode, entry.attributes())
         if not self._force and _is_only_mode(entry, after) and entry.link_group not in self._parted:
-            step = SetMode(path=path, precondition=expected, mode=mode, mtime_ns=entry.mtime_ns)
-            return _stripped(Intention(path=path, verb=Verb.MODE, step=step), entry.mode, mode)
+            acl = named_acl(xattrs)
+            step = SetMode(path=path, precondition=expected, mode=mode, mtime_ns=entry.mtime_ns, acl=acl)
+            return _told(Intention(path=path, verb=Verb.MODE, step=step), entry, mode)
         other = self._other_name(entry)
         if other is not None:
             return Intention(path=path, verb=Verb.LINK, step=Link(path=path, precondition=expected, to=other))
@@ -253,10 +259,10 @@ class _Decision:
             mode=mode,
             mtime_ns=entry.mtime_ns,
             sparse=entry.sparse,
-            xattrs=entry.xattrs or None,
+            xattrs=xattrs,
         )
         verb = Verb.RECREATE if after is None else Verb.WRITE
-        return _stripped(Intention(path=path, verb=verb, step=write), entry.mode, mode)
+        return _told(Intention(path=path, verb=verb, step=write), entry, mode)
 
     def _other_name(self, entry: SnapshotFile) -> RelPath | None:
         """Return the path whose file an entry was another name of; None where it becomes a file by itself."""
@@ -333,10 +339,16 @@ def _is_only_mode(entry: SnapshotFile, after: EntryState | None) -> bool:
     return after is not None and (after.size, after.sha256) == (entry.content.size, entry.content.sha256)
 
 
-def _stripped(item: Intention, wanted: int, given: int) -> Intention:
-    if wanted == given:
-        return item
-    return replace(item, detail=f"the mode is {given:o}, not {wanted:o}: such powers are never given back")
+def _told(item: Intention, entry: SnapshotFile | SnapshotDirectory, given: int) -> Intention:
+    """Return an intention with what the entry has and the step does not give, in words."""
+    told = []
+    if entry.mode != given:
+        told.append(f"the mode is {given:o}, not {entry.mode:o}: such powers are never given back")
+    kind = Kind.FILE if isinstance(entry, SnapshotFile) else Kind.DIRECTORY
+    attributes = entry.attributes()
+    if len(named_xattrs(kind, entry.mode, attributes) or ()) != len(attributes):
+        told.append("its ACL does not go with its mode, and is not given back")
+    return replace(item, detail="; ".join(told) or None)
 
 
 def _refused(path: RelPath, reason: Reason, detail: str) -> Intention:

@@ -3,7 +3,8 @@
 Rules (spec/workspace.md, Commit):
 1. What is added expects nothing at its path; what is modified, retyped or removed expects exactly what was staged.
 2. What lands is what the closing scan saw in the stage: content by digest, permission bits, link targets, the
-   modification times of files. Names of one file among what is written become names of one file.
+   modification times of files, and the attributes that a plan may name; where the stage has none, those of the
+   base stay. Names of one file among what is written become names of one file.
 3. A state that no plan can make or compare (a special file, content that was not read) refuses the whole commit.
 
 It does nothing (engines.apply), and what stands in the base now it does not know.
@@ -35,9 +36,10 @@ from docket.formats.tree.steps import (
     Step,
     WriteFile,
 )
+from docket.formats.tree.xattrs import named_acl
 from docket.formats.workspace.change_set import ChangeSet
 from docket.rules.tree.restore import state_fault
-from docket.rules.workspace.stage_plan import user_xattrs
+from docket.rules.workspace.stage_plan import xattrs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,12 @@ class _Steps:
             return Remove(path=path, precondition=expected, kind=Kind(before.kind))
         match after.kind:
             case Kind.DIRECTORY.value:
-                return MakeDirectory(path=path, precondition=expected, mode=after.mode & MAX_DIRECTORY_MODE)
+                return MakeDirectory(
+                    path=path,
+                    precondition=expected,
+                    mode=after.mode & MAX_DIRECTORY_MODE,
+                    xattrs=xattrs_of(self._details.get(path), after.mode),
+                )
             case Kind.SYMLINK.value:
                 return MakeSymlink(path=path, precondition=expected, target=target_of(after))
             case _:
@@ -108,8 +115,10 @@ class _Steps:
         entry, detail = self._files.get(path), self._details.get(path)
         mtime_ns = None if entry is None else entry.mtime_ns
         mode = after.mode & MAX_FILE_MODE
+        xattrs = xattrs_of(detail, after.mode)
         if before is not None and (before.kind, before.sha256) == (Kind.FILE.value, after.sha256):
-            return SetMode(path=path, precondition=expected, mode=mode, mtime_ns=mtime_ns)
+            acl = named_acl(xattrs)
+            return SetMode(path=path, precondition=expected, mode=mode, mtime_ns=mtime_ns, acl=acl)
         if detail is not None and detail.identity is not None:
             first = self._first.setdefault(detail.identity, path)
             if first != path:
@@ -122,5 +131,5 @@ class _Steps:
             mode=mode,
             mtime_ns=mtime_ns,
             sparse=detail is not None and detail.allocated_bytes is not None,
-            xattrs=user_xattrs(detail) or None,
+            xattrs=xattrs,
         )

@@ -3,7 +3,8 @@
 Rules:
 1. Each step expects nothing at its path. Names of one file within what is staged become names of one file again.
 2. Modification times are the base's; a file's permission bits too, without the powers a plan does not give.
-3. What a plan cannot give back is named: powers (setuid, setgid, sticky), attributes outside `user.`, owners.
+3. Attributes of files and directories are the base's, as far as a plan may name them.
+4. What a plan cannot give back is named: powers (setuid, setgid, sticky), attributes of other namespaces, owners.
 
 It does nothing; engines.transaction applies it in disposable mode.
 """
@@ -29,10 +30,7 @@ from docket.formats.tree.steps import (
     WriteFile,
     Xattr,
 )
-
-_USER = b"user."
-MAX_XATTR_NAME_BYTES = 255
-MAX_XATTR_VALUE_BYTES = 64 * 1024
+from docket.formats.tree.xattrs import can_be_named, named_xattrs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +59,9 @@ def not_kept(staged: Listing) -> tuple[NotKept, ...]:
     return tuple(found)
 
 
-def user_xattrs(detail: Detail | None) -> tuple[Xattr, ...]:
-    """Return the attributes of a path that a plan can give."""
-    if detail is None or detail.kind != "file":
-        return ()
-    fitting = ((name, value) for name, value in detail.xattrs if isinstance(value, bytes) and _fits(name, value))
-    return tuple(Xattr(name, value) for name, value in sorted(fitting))
+def xattrs_of(detail: Detail | None, mode: int) -> tuple[Xattr, ...] | None:
+    """Return the attributes of a path with this mode that a plan can give, None where there are none."""
+    return None if detail is None else named_xattrs(detail.kind, mode, detail.xattrs)
 
 
 class _Steps:
@@ -88,6 +83,7 @@ class _Steps:
                         precondition=ABSENT,
                         mode=entry.mode & MAX_DIRECTORY_MODE,
                         mtime_ns=next(self._directory_times, None),
+                        xattrs=xattrs_of(self._details.get(entry.path), entry.mode),
                     )
                 case _:
                     yield MakeSymlink(
@@ -110,7 +106,7 @@ class _Steps:
             mode=entry.mode & MAX_FILE_MODE,
             mtime_ns=entry.mtime_ns,
             sparse=detail is not None and detail.allocated_bytes is not None,
-            xattrs=user_xattrs(detail) or None,
+            xattrs=xattrs_of(detail, entry.mode),
         )
 
 
@@ -120,13 +116,8 @@ def _highest(entry: FileEntry | DirectoryEntry) -> int:
 
 def _foreign(detail: Detail) -> Iterator[bytes]:
     for name, value in detail.xattrs:
-        if detail.kind != "file" or not isinstance(value, bytes) or not _fits(name, value):
+        if not isinstance(value, bytes) or not can_be_named(detail.kind, name, value):
             yield name
-
-
-def _fits(name: bytes, value: bytes) -> bool:
-    short = len(_USER) < len(name) <= MAX_XATTR_NAME_BYTES and len(value) <= MAX_XATTR_VALUE_BYTES
-    return short and name.startswith(_USER) and b"\0" not in name
 
 
 def _times(packed: bytes) -> Iterator[int]:

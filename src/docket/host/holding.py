@@ -42,8 +42,12 @@ def hold(folder: int, name: str, *, exclusive: bool, wait_seconds: float) -> Hol
     deadline = time.monotonic() + wait_seconds
     while True:
         descriptor = _opened(folder, name, exclusive=exclusive)
-        if descriptor < 0 or _taken(descriptor, folder, name, exclusive=exclusive):
-            return Holding(descriptor)
+        try:
+            if descriptor < 0 or _taken(descriptor, folder, name, exclusive=exclusive):
+                return Holding(descriptor)
+        except OSError:
+            os.close(descriptor)
+            raise
         os.close(descriptor)
         if time.monotonic() >= deadline:
             return None

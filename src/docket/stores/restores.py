@@ -79,7 +79,14 @@ def begin_restore(layout: Layout, restore_id: str, *, disk: Disk = SYSTEM_DISK) 
         state = undo.enter_context(disk.folder(layout.state, create=True))
         restores = undo.enter_context(state.folder(RESTORES, create=True))
         restores.make_private()
-        return RestoreDraft(restores.folder(restore_id, create=True))
+        folder = restores.folder(restore_id, create=True)
+        try:
+            return RestoreDraft(folder)
+        except DocketError:  # nothing was displaced into it yet
+            folder.close()
+            with suppress(DocketError):
+                restores.remove_folder(restore_id)
+            raise
 
 
 def open_restore(path: Path, *, disk: Disk = SYSTEM_DISK) -> tuple[RestoreRecord, BlobFolder]:

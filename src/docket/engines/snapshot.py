@@ -15,11 +15,13 @@ What is watched is the run's surface; the limits and the surface are written int
 from __future__ import annotations
 
 import re
+import struct
 from binascii import unhexlify
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
@@ -37,6 +39,8 @@ from docket.stores.layout import Layout
 from docket.stores.snapshots import SnapshotDraft, begin_snapshot, remove_snapshot, snapshot_path
 
 HEAVIEST = 3
+_PIECE_BYTES = 1024 * 1024
+_DIGEST = struct.Struct("32s")
 RESERVE_BYTES = 64 * 1024 * 1024
 _FILE = re.compile(rb'"sha256":"([0-9a-f]{64})","size":([0-9]+)\}\n')
 _PLACED = re.compile(r'"path(?:_b64)?":"(.*)","sha256":"[0-9a-f]{64}","size":([0-9]+)\}', re.DOTALL)
@@ -198,9 +202,17 @@ def _beyond(measured: _Measured, limits: SnapshotLimits) -> Iterator[Omission]:
 
 
 def _measure(listing: Listing, limits: SnapshotLimits) -> _Measured:
-    rows = [(unhexlify(digest), int(size)) for digest, size in _FILE.findall(listing.document)]
-    kept = [row for row in rows if row[1] <= limits.max_file_bytes]
-    bytes_watched = sum(size for _, size in kept)
+    contents, files, beyond, bytes_watched = dict[bytes, int](), 0, 0, 0
+    for piece in _pieces(listing.document):
+        found = _FILE.findall(piece)
+        sizes = [int(size) for _, size in found]
+        digests = _DIGEST.iter_unpack(unhexlify(b"".join([digest for digest, _ in found])))
+        kept: Iterable[tuple[bytes, int]] = zip(chain.from_iterable(digests), sizes, strict=True)
+        if sizes and max(sizes) > limits.max_file_bytes:
+            kept = [row for row in kept if row[1] <= limits.max_file_bytes]
+            sizes = [size for _, size in kept]
+        contents.update(kept)
+        files, beyond, bytes_watched = files + len(sizes), beyond + len(found) - len(sizes), bytes_watched + sum(sizes)
     seen = set[tuple[int, int]]()
     for item in listing.details.paths:
         if item.identity is not None and item.kind == Kind.FILE and item.size <= limits.max_file_bytes:
@@ -209,11 +221,20 @@ def _measure(listing: Listing, limits: SnapshotLimits) -> _Measured:
             seen.add(item.identity)
     return _Measured(
         listing=listing,
-        contents=dict(kept),
-        files=len(kept),
+        contents=contents,
+        files=files,
         bytes_watched=bytes_watched,
-        beyond=len(rows) - len(kept),
+        beyond=beyond,
     )
+
+
+def _pieces(document: bytes) -> Iterator[bytes]:
+    """Yield a listing's lines, some at a time: what is made of them need not all be held at once."""
+    start = 0
+    while start < len(document):
+        end = document.find(b"\n", start + _PIECE_BYTES) + 1 or len(document)
+        yield document[start:end]
+        start = end
 
 
 def _refusal(request: SnapshotRequest, measured: _Measured) -> SnapshotRefused | None:

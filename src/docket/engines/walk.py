@@ -38,7 +38,7 @@ from docket.formats.tree.listing import (
 from docket.formats.tree.surface import LeftOut
 from docket.host import tree
 from docket.host.attributes import attributes_at, attributes_open
-from docket.host.tree import DIGEST_BYTES, FileReader, Row, Status, Unread, pack_key
+from docket.host.tree import BLOCK_BYTES, DIGEST_BYTES, FileReader, Row, Status, Unread, pack_key
 from docket.stores.statcache import is_settled, marked_entry
 
 MAX_ATTEMPTS = 4
@@ -206,7 +206,13 @@ class Walk:
             known = read
         else:
             found.met.append(key)
-        if self._details:
+        # What almost no file has is looked for here, so that almost none costs a call; `seen_beside` says what counts.
+        if self._details and (
+            len(known) > DIGEST_BYTES
+            or status.st_nlink > 1
+            or status.st_uid != self._request.reader
+            or status.st_blocks * BLOCK_BYTES < size
+        ):
             attributes = attributes_known(frame.descriptor, row, known[DIGEST_BYTES:])
             if attributes is None:
                 return _STALE

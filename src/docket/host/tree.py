@@ -43,7 +43,7 @@ _WHOLE_BYTES = 256 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_BLOCK_BYTES = 512
+BLOCK_BYTES = 512
 _CLOCK_REALTIME_COARSE = 5  # linux/time.h; the time module has no name for it
 # What os.fsencode does, without its checks: a listing does it for each name.
 _ENCODING, _ERRORS = sys.getfilesystemencoding(), sys.getfilesystemencodeerrors()
@@ -106,7 +106,7 @@ def identity_of(status: Status) -> tuple[int, int]:
 
 def allocated_bytes(status: Status) -> int:
     """Return how many bytes a file takes on its disk, holes left aside."""
-    return status.st_blocks * _BLOCK_BYTES
+    return status.st_blocks * BLOCK_BYTES
 
 
 def open_root(path: bytes) -> int:

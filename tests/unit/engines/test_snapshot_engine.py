@@ -9,6 +9,7 @@ import stat
 import subprocess
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -452,3 +453,12 @@ def test_contents_are_cloned_into_an_open_file_where_that_pays(lab, tmp_path):
         assert not snapshot.contents.clone_into(Address(Address.of(contents["packed"]).sha256, 99_999), file.fileno())
     snapshot.close()
     assert not done["small"]
+
+
+def test_a_long_listing_is_measured_in_pieces(lab, monkeypatch):
+    monkeypatch.setattr("docket.engines.snapshot._PIECE_BYTES", 1)
+    for name, data in (("a", b"one"), ("b", b"one"), ("c", b"three"), ("large", b"x" * 10)):
+        write(lab, name, data)
+    taken = lab.take(ONE, replace(LIMITS, max_file_bytes=9))
+    assert (taken.files, taken.bytes_watched, taken.bytes_stored) == (3, 11, 8)
+    assert [item.path.raw for item in taken.not_covered] == [b"large"]

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, encode, spelled, utf8
 from docket.formats.reason import Reason
-from docket.formats.tree.address import blob_name
 from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL, OWN_PREFIX, is_acl
 from docket.formats.tree.details import Detail, Details
 from docket.formats.tree.listing import Listing, Omission, path_member
@@ -24,10 +23,11 @@ from docket.formats.tree.manifest import ManifestHead
 from docket.formats.tree.not_preserved import not_preserved
 from docket.formats.visible import base64_text
 
-_TEXT = r'"(?:[^"\\]|\\.)*"'
+_TEXT = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _PATH, _TARGET = rf'("path(?:_b64)?":{_TEXT})', rf'("target(?:_b64)?":{_TEXT})'
 _FILE = re.compile(
-    rf'\{{"kind":"file","mode":([0-9]+),{_PATH},"sha256":"([0-9a-f]{{64}})","size":([0-9]+)\}}', re.DOTALL
+    rf'\{{"kind":"file","mode":([0-9]+),{_PATH},"sha256":"([0-9a-f]{{2}})([0-9a-f]{{62}})","size":([0-9]+)\}}',
+    re.DOTALL,
 )
 _DIRECTORY = re.compile(rf'\{{"kind":"directory","mode":([0-9]+),{_PATH}\}}', re.DOTALL)
 _SYMLINK = re.compile(rf'\{{"kind":"symlink",{_PATH},{_TARGET}\}}', re.DOTALL)
@@ -37,6 +37,7 @@ _OMISSION = re.compile(
 _TOO_LARGE = "it is larger than the snapshot takes"
 _DEPTH = 2
 _WAITING_ITEMS = 1024
+_NO_EXTRAS = "", "", ""
 _ACLS = {ACCESS_ACL: "acl", DEFAULT_ACL: "default_acl"}
 
 
@@ -105,32 +106,36 @@ def _lists(
     times = (
         _numbers(listing.mtimes), _numbers(listing.details.directory_mtimes), _numbers(listing.details.symlink_mtimes)
     )  # fmt: skip
+    of_file, limit, entry = _FILE.fullmatch, head.limits.max_file_bytes, found.entries.append
     for line in listing.texts():
-        if file := _FILE.fullmatch(line):
-            mode, member, digest, size = file.groups()
-            mtime_ns = next(times[0])
-            if int(size) > head.limits.max_file_bytes:
-                found.not_covered.append(_beyond(mode, member, digest, size))
+        if file := of_file(line):
+            mode, member, first, rest, size = file.groups()
+            (mtime_ns,) = next(times[0])
+            if int(size) > limit:
+                found.not_covered.append(_beyond(mode, member, first + rest, size))
                 continue
-            acls, before, after = _extras(details.get(member), groups)
-            found.entries.append(
-                f'{{{acls}"blob":"{blob_name(digest)}",{before}"mode":{mode},"mtime_ns":"{mtime_ns}",{member},'
-                f'"sha256":"{digest}","size":{size}{after}}}'
+            acls, before, after = _extras(details[member], groups) if member in details else _NO_EXTRAS
+            # The blob's name is `formats.tree.address.blob_name` of the digest.
+            entry(
+                f'{{{acls}"blob":"{first}/{rest}",{before}"mode":{mode},"mtime_ns":"{mtime_ns}",{member},'
+                f'"sha256":"{first}{rest}","size":{size}{after}}}'
             )
         elif directory := _DIRECTORY.fullmatch(line):
             mode, member = directory.groups()
-            acls, _, after = _extras(details.get(member), groups)
-            found.directories.append(f'{{{acls}"mode":{mode},"mtime_ns":"{next(times[1])}",{member}{after}}}')
+            (mtime_ns,) = next(times[1])
+            acls, _, after = _extras(details[member], groups) if member in details else _NO_EXTRAS
+            found.directories.append(f'{{{acls}"mode":{mode},"mtime_ns":"{mtime_ns}",{member}{after}}}')
         elif symlink := _SYMLINK.fullmatch(line):
             member, target = symlink.groups()
-            found.symlinks.append(f'{{"mtime_ns":"{next(times[2])}",{member},{target}}}')
+            (mtime_ns,) = next(times[2])
+            found.symlinks.append(f'{{"mtime_ns":"{mtime_ns}",{member},{target}}}')
         else:
             found.not_covered.append(_omitted(line, omissions))
     return found
 
 
-def _numbers(packed: bytes) -> Iterator[int]:
-    return (number for (number,) in struct.iter_unpack("<q", packed))
+def _numbers(packed: bytes) -> Iterator[tuple[int]]:
+    return struct.iter_unpack("<q", packed)
 
 
 def _groups(details: Details) -> dict[tuple[int, int], int]:
@@ -140,10 +145,8 @@ def _groups(details: Details) -> dict[tuple[int, int], int]:
     return {identity: number for number, identity in enumerate(dict.fromkeys(shared), start=1)}
 
 
-def _extras(detail: Detail | None, groups: Mapping[tuple[int, int], int]) -> tuple[str, str, str]:
+def _extras(detail: Detail, groups: Mapping[tuple[int, int], int]) -> tuple[str, str, str]:
     """Return the optional members of an entry: those in front, those right before `mode`, those at the end."""
-    if detail is None:
-        return "", "", ""
     group = None if detail.identity is None else groups.get(detail.identity)
     before = "" if group is None else f'"link_group":{group},'
     after = "" if detail.allocated_bytes is None else ',"sparse":true'

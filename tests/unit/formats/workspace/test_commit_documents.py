@@ -1,0 +1,140 @@
+"""The journal of a commit and the record of a later one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from docket.errors import InvalidDocumentError
+from docket.formats.digest import Digest
+from docket.formats.ledger.tree_events import OmittedPath
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.workspace.commit_record import CommitRecord, decode_commit, encode_commit
+from docket.formats.workspace.journal import (
+    Journal,
+    JournalHeader,
+    Mark,
+    decode_journal,
+    encode_header,
+    encode_mark,
+)
+from docket.formats.workspace.scope import NOT_TRANSACTIONAL, BackendName
+from docket.formats.workspace.state import Base, ChangeCounts
+
+BASE = Base.of(b"/work/caf\xe9", (1, 2))
+HEADER = JournalHeader(base=BASE, plan_sha256=Digest("ab" * 32), steps=3)
+FIRST, PREPARED, APPLIED = encode_header(HEADER), encode_mark(Mark.PREPARED), encode_mark(Mark.APPLIED)
+REFUSED = CommitRecord(
+    transaction="00112233aabb",
+    base=BASE,
+    backend=BackendName.OVERLAY,
+    was="closed",
+    committed=False,
+    at="2026-10-01T12:00:00.000Z",
+    base_sha256=Digest("ab" * 32),
+    diff_sha256=Digest("cd" * 32),
+    changes=ChangeCounts(added=1),
+    approval="none",
+    applied=0,
+    already=0,
+    reason="base-drift",
+    detail="a changed",
+    refusals=(OmittedPath(path=RelPath(b"caf\xe9"), reason="changed-since", detail="x"),),
+)
+LANDED = replace(
+    REFUSED,
+    committed=True,
+    applied=1,
+    reason=None,
+    detail=None,
+    refusals=(),
+    of_diff_sha256=Digest("ef" * 32),
+    plan_sha256=Digest("01" * 32),
+    session_id="0123456789ab",
+    docket_number="DKT-20261001-00C0DE",
+    successor="aaaaaaaaaaaa",
+)
+
+
+@pytest.mark.parametrize(
+    ("document", "marks"),
+    [
+        (FIRST, ()),
+        (FIRST + PREPARED, (Mark.PREPARED,)),
+        (FIRST + PREPARED + APPLIED, (Mark.PREPARED, Mark.APPLIED)),
+        (FIRST + PREPARED + APPLIED[:-1], (Mark.PREPARED,)),
+        (FIRST + PREPARED[:10], ()),
+    ],
+)
+def test_a_journal_says_how_far_the_commit_surely_came(document: bytes, marks: tuple[Mark, ...]) -> None:
+    assert decode_journal(document) == Journal(header=HEADER, marks=marks)
+
+
+@pytest.mark.parametrize("document", [b"", FIRST[:-1], FIRST[:5]])
+def test_a_journal_whose_header_is_torn_never_began(document: bytes) -> None:
+    assert decode_journal(document) is None
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"{}\n", Reason.MISSING_MEMBER),
+        (PREPARED, Reason.MISSING_MEMBER),
+        (FIRST.replace(b'"steps":3', b'"steps":4'), Reason.BROKEN_CHAIN),
+        (FIRST.replace(b'"length":', b'"length":1'), Reason.BROKEN_CHAIN),
+        (FIRST + APPLIED, Reason.WRONG_VALUE),
+        (FIRST + PREPARED + PREPARED, Reason.WRONG_VALUE),
+        (FIRST + FIRST, Reason.MISSING_MEMBER),
+    ],
+)
+def test_anything_else_is_no_journal(document: bytes, reason: Reason) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        decode_journal(document)
+    assert caught.value.reason == reason
+
+
+def test_a_journal_of_another_form() -> None:
+    other = json.loads(FIRST)["record"] | {"format": "docket/workspace-journal/v2"}
+    import hashlib
+
+    body = json.dumps(other, sort_keys=True, separators=(",", ":")).encode()
+    line = {"length": len(body), "record": other, "sha256": hashlib.sha256(body).hexdigest()}
+    document = json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n"
+    with pytest.raises(InvalidDocumentError) as caught:
+        decode_journal(document)
+    assert caught.value.reason == Reason.UNKNOWN_FORMAT
+
+
+@pytest.mark.parametrize("record", [REFUSED, LANDED])
+def test_a_record_is_read_back(record: CommitRecord) -> None:
+    document = encode_commit(record)
+    assert decode_commit(document) == record
+    assert json.loads(document)["not_transactional"] == list(NOT_TRANSACTIONAL)
+
+
+def edited(**changes: object) -> bytes:
+    members = {**json.loads(encode_commit(LANDED)), **changes}
+    return json.dumps({name: value for name, value in members.items() if value is not ...}, indent=2).encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("document", "reason"),
+    [
+        (b"[]\n", Reason.UNKNOWN_FORMAT),
+        (edited(format="docket/workspace-commit/v2"), Reason.UNKNOWN_FORMAT),
+        (edited(not_transactional=list(NOT_TRANSACTIONAL[:-1])), Reason.WRONG_VALUE),
+        (edited(not_transactional=...), Reason.WRONG_VALUE),
+        (edited(at="now"), Reason.NOT_AN_INSTANT),
+        (edited(transaction="../x"), Reason.WRONG_VALUE),
+        (edited(successor="../x"), Reason.WRONG_VALUE),
+        (edited(more=1), Reason.UNKNOWN_MEMBER),
+        (encode_commit(LANDED).replace(b"  ", b" "), Reason.NOT_CANONICAL),
+    ],
+)
+def test_no_other_record_is_read(document: bytes, reason: Reason) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        decode_commit(document)
+    assert caught.value.reason == reason

@@ -97,10 +97,11 @@ def plain(path: str) -> list[str]:
 def served_as_billed(path: str, provider: str) -> bool:
     """Whether some server serves a path as a billed endpoint: by the whole of it, its end, or its beginning."""
     billed = [one.lower() for one in (*BILLED, *ALSO_BILLED.get(provider, ()))]
-    if path.endswith(DOCUMENTED) and not any(mark in path for mark in "%;#\\"):
+    bare = path.partition("?")[0]  # a query is no part of a path to any server (RFC 3986, 3.4)
+    if bare.rstrip("/").endswith(DOCUMENTED) and not any(mark in bare for mark in "%;#\\"):
         # By the beginning alone these would be billed, and are not.
-        return any(read.endswith(one) for read in plain(path) for one in billed)
-    return any(read.endswith(one) or read.startswith(one + "/") for read in plain(path) for one in billed)
+        return any(read.endswith(one) for read in plain(bare) for one in billed)
+    return any(read.endswith(one) or read.startswith(one + "/") for read in plain(bare) for one in billed)
 
 
 def spellings() -> st.SearchStrategy[str]:
@@ -125,6 +126,8 @@ def escaped(path: str, places: list[int]) -> str:
 @example(path="/v1/files/images/generations", places=[], upper=False)
 @example(path="/v1/organizations/v1/images/generations", places=[], upper=False)
 @example(path="/v1/messages/cancel", places=[], upper=False)
+@example(path="/v1/messages/count_tokens?", places=[], upper=False)
+@example(path="/v1/messages/count_tokens/", places=[], upper=False)
 @example(path="/v1/conversations", places=[], upper=False)
 @example(path="/v1beta/models/m:generateContent/models/m:countTokens", places=[], upper=False)
 @example(path="/v1/images/generations/models/m:countTokens", places=[], upper=False)

@@ -289,7 +289,7 @@ def test_evidence_in_one_folder(lab):
 
 
 def test_what_is_not_there_cannot_be_recovered(lab):
-    assert lab.docket("recover").stdout == "nothing to recover: no run stands here\n"
+    assert lab.docket("recover").stdout == "nothing to recover: there is no run here\n"
     assert not lab.state.exists()
     done = lab.docket("recover", "DKT-20260131-0A1B2C")
     assert done.exit_code == 75, done.said

@@ -2,7 +2,8 @@
 
 Rules:
 1. Nothing is changed.
-2. What is foreseen is what `engines.apply` would find, except for what happens in between.
+2. What is foreseen is what `engines.apply` would find, except for what happens in between, and for contents that are
+   there and damaged: whether they are whole only reading them tells, which a diff does.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from docket.formats.tree.plan import (
 )
 from docket.host.looking import open_file
 from docket.host.reaching import Refusal
+from docket.stores.content import missing
 
 MAX_COMPARED_BYTES = 1024 * 1024
 _NO_WAY = (Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason.IS_A_SYMLINK)
@@ -85,7 +87,8 @@ def present_content(tree: ConfinedTree, path: RelPath, max_bytes: int) -> bytes 
 class Compared:
     """What a path holds now and would hold: states, None for nothing, and the contents of files and links.
 
-    `too_large`: a side is too large to be shown, and neither is given.
+    `too_large`: a side is too large to be shown, and neither is given. `problem` says why the content that would come
+    cannot be had.
     """
 
     path: RelPath
@@ -94,6 +97,7 @@ class Compared:
     before: bytes | None
     after: bytes | None
     too_large: bool = False
+    problem: str | None = None
 
 
 def compare_contents(
@@ -116,8 +120,23 @@ def compare_contents(
                 )
                 continue
             before = _content_before(tree, item, max_bytes)
-            after = _content_after(makers.get(item.step.to) if isinstance(item.step, Link) else item.step, contents)
-            yield Compared(path=item.step.path, was=item.was, now=now, before=before, after=after)
+            maker = makers.get(item.step.to) if isinstance(item.step, Link) else item.step
+            try:
+                after, problem = _content_after(maker, contents), None
+            except DocketError as error:
+                after, problem = None, error.detail
+            yield Compared(path=item.step.path, was=item.was, now=now, before=before, after=after, problem=problem)
+
+
+def with_contents(found: Iterable[Foreseen], contents: ContentReader) -> Iterator[Foreseen]:
+    """Yield what is foreseen, a step that lacks its content as one that would fail; no content is read."""
+    for item in found:
+        if item.outcome is None and isinstance(item.step, WriteFile) and not contents.has(item.step.content):
+            detail = f"the content of {item.step.path} cannot be had: {missing(item.step.content).detail}"
+            lacking = _outcome(item.step, StepStatus.FAILED, Reason.CONTENT_MISSING, detail)
+            yield replace(lacking, was=item.was)
+        else:
+            yield item
 
 
 class StatesAfter:
@@ -162,11 +181,8 @@ def _content_before(tree: ConfinedTree, item: Foreseen, max_bytes: int) -> bytes
 def _content_after(step: Step | None, contents: ContentReader) -> bytes | None:
     match step:
         case WriteFile(content=address):
-            try:
-                with contents.open(address) as stream:
-                    return b"".join(stream)
-            except DocketError:  # the restore itself says which content is not to be had
-                return None
+            with contents.open(address) as stream:
+                return b"".join(stream)
         case MakeSymlink():
             return step.target
         case _:

@@ -146,7 +146,7 @@ def _chosen(request: RecoverRequest, world: RecoverWorld, found: Traces) -> tupl
         named = [one for one, head in heads.items() if head is not None and head.docket_number == wanted.upper()]
         if not named:
             detail = f"no run {wanted} stands in {request.layout.state}"
-            raise UnavailableError(Reason.NOT_FOUND, detail, hint="docket recover --dry-run lists what there is")
+            raise UnavailableError(Reason.NOT_FOUND, detail, hint="docket runs lists them")
         return tuple(named)
     began = {one: "" if head is None else head.began_at for one, head in heads.items()}
     return tuple(sorted(found.sessions, key=lambda one: (began[one], one)))

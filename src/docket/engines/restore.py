@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.apply import ContentReader, Leftover, LeftoverState, Options, apply, open_tree, sweep
-from docket.engines.foresee import Foreseen, StatesAfter, foresee
+from docket.engines.foresee import Foreseen, StatesAfter, foresee, with_contents
 from docket.engines.restore_documents import read_documents
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.digest import Digest, digest_of
@@ -247,7 +247,7 @@ def proposal_of(sources: Sources, target: Target, world: RestoreWorld | None = N
         steps = [item.step for item in sources.intentions if item.step is not None]
         plan = plan_of(steps, tree.identity)
         looked = None if world is None else world.told("looking at", len(plan))
-        foreseen = {item.step.path: item for item in foresee(plan, tree, looked)}
+        foreseen = {item.step.path: item for item in with_contents(foresee(plan, tree, looked), sources.contents)}
     return Proposal(
         origin=sources.origin,
         root=target.root,

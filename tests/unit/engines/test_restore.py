@@ -350,3 +350,31 @@ def test_what_is_compared_is_what_stands_there_and_what_would(tmp_path: Path) ->
     }
     assert compared(5)[b"a"] == (None, None, True)
     assert compared(8)[b"n"] == (None, None, True)
+
+
+def test_a_content_that_is_not_kept_any_more_is_foreseen_as_a_failure(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.put("a", "other")
+    sources = lab.sources([change_of("file", "other", "a")], lab.entry("file", "a"))
+    lab.contents.kept.clear()
+    proposal = proposal_of(sources, lab.target())
+    restored = carry_out(proposal, WORLD)
+    outcome = proposal.foreseen[RelPath(b"a")].outcome
+    assert outcome is not None
+    assert (outcome.status, outcome.reason) == (StepStatus.FAILED, Reason.CONTENT_MISSING)
+    assert [(item.status, item.reason, item.detail) for item in restored.record.paths] == [
+        (StepStatus.FAILED, str(Reason.CONTENT_MISSING), outcome.detail)
+    ]
+
+
+def test_a_diff_says_why_a_content_cannot_be_read(tmp_path: Path) -> None:
+    lab = Lab(tmp_path)
+    lab.put("a", "other")
+    sources = lab.sources([change_of("file", "other", "a")], lab.entry("file", "a"))
+    lab.contents.kept[Address.of(b"before")] = b"BEFORE"
+    proposal = proposal_of(sources, lab.target())
+    (compared,) = compare_contents(proposal.plan, proposal.root, lab.contents)
+    assert proposal.foreseen[RelPath(b"a")].outcome is None
+    assert compared.after is None
+    assert compared.problem is not None
+    assert compared.problem.endswith("is damaged: it has another digest")

@@ -15,7 +15,7 @@ from docket.surfaces.render.shell_words import shell_line
 from tree_lab import file_state
 
 
-def shown(was: EntryState | None, now: EntryState | None, before: bytes | None, after: bytes | None, **more: bool):
+def shown(was: EntryState | None, now: EntryState | None, before: bytes | None, after: bytes | None, **more: object):
     return list(diff_of(Compared(path=RelPath(b"x"), was=was, now=now, before=before, after=after, **more)))[1:]
 
 
@@ -29,6 +29,8 @@ def test_each_kind_of_difference_has_its_form() -> None:
     assert shown(None, one, None, b"1\n") == ["new file mode 100644", "--- /dev/null", "+++ b/x", "@@ -0,0 +1 @@", "+1"]
     assert shown(file_state(b"a\0"), one, b"a\0", b"1\n") == ["Binary files differ: 2 bytes and 2 bytes"]
     assert shown(one, None, None, None, too_large=True)[-1] == "Contents not shown: 2 bytes and nothing"
+    assert shown(one, two, b"1\n", None, problem="it is damaged")[-1] == "Contents not shown: it is damaged"
+    assert shown(file_state(b"\0"), one, b"\0", b"1\n") == ["Binary files differ: 1 byte and 2 bytes"]
     assert shown(symlink_state(b"t"), one, b"t", b"1\n")[0] == "old mode 120000"
     assert "-caf\udce9" in shown(one, two, b"caf\xe9\n", b"2")
 

@@ -12,6 +12,7 @@ from docket.stores.layout import Layout
 from docket.stores.ledger_reader import LOCK_SUFFIX
 from docket.stores.receipts import DOCKET_NUMBER, SESSION_ID, ledger_beside
 from docket.stores.run_search import RunFound, live_runs, newest_run, run_of_number, run_of_session
+from docket.surfaces.cli.project import runs_above
 
 _NO_RUN = "docket run -- <agent> begins one"
 
@@ -21,8 +22,9 @@ def locate_run(layout: Layout, ref: str | None) -> RunFound:
     if ref is None:
         found = next(iter(live_runs(layout)), None) or newest_run(layout)
         if found is None:
-            detail = f"no run stands in {layout.docket_dir} or the state folder"
-            raise UnavailableError(Reason.NOT_FOUND, detail, hint=_NO_RUN)
+            detail = f"there is no run in {layout.docket_dir} or the state folder"
+            above = runs_above(None) if layout.is_split else None
+            raise UnavailableError(Reason.NOT_FOUND, detail, hint=above or _NO_RUN)
         return found
     named = run_of_number(layout, ref.upper()) if DOCKET_NUMBER.fullmatch(ref.upper()) else None
     if named is None and SESSION_ID.fullmatch(ref):

@@ -7,10 +7,10 @@ import shlex
 from contextlib import suppress
 from pathlib import Path
 
-from docket.errors import DocketError, RefusedBeforeStartError, UsageError
+from docket.errors import DocketError, RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.rules.tree.watch import root_refusal
-from docket.stores.layout import Layout, resolve_layout
+from docket.stores.layout import RUNS, Layout, resolve_layout
 from docket.stores.receipts import find_receipt
 from docket.stores.unfinished import newest_lacks_receipt, unfinished
 from docket.surfaces.cli import console
@@ -23,7 +23,30 @@ def layout_at(root: Path, docket_dir: Path | None) -> Layout:
 
 def locate_receipt(ref: str | None, docket_dir: Path | None) -> Path:
     """Return the receipt a person means: a path, a docket number, or the project's newest."""
-    return find_receipt(layout_at(current_folder(), docket_dir), ref)
+    try:
+        return find_receipt(layout_at(current_folder(), docket_dir), ref)
+    except UnavailableError as error:
+        hint = runs_above(docket_dir) or ("docket runs lists them" if ref is not None else error.hint)
+        raise UnavailableError(error.reason, error.detail, hint=hint) from error
+
+
+def runs_above(docket_dir: Path | None) -> str | None:
+    """Return where to go, for a person in a folder of a project: the nearest folder above that runs were made in.
+
+    None where there is none, where this folder has runs of its own, or where the person named where evidence stands.
+    """
+    here = current_folder()
+    if docket_dir is not None or _has_runs(here):
+        return None
+    above = next((folder for folder in here.parents if _has_runs(folder)), None)
+    return None if above is None else console.plain(f"runs were made in a folder above: cd {shlex.quote(str(above))}")
+
+
+def _has_runs(folder: Path) -> bool:
+    with suppress(DocketError, OSError):
+        layout = layout_at(folder, None)
+        return any((place / RUNS).is_dir() for place in (layout.state, layout.docket_dir))
+    return False
 
 
 def warn_of_unfinished(layout: Layout) -> None:

@@ -14,8 +14,10 @@ from docket.engines.restore import Proposal, Restored, check_idle
 from docket.engines.restore_documents import INSIST, worth
 from docket.errors import UnavailableError
 from docket.formats.run.verdict import Word
+from docket.formats.tree.steps import WriteFile
 from docket.stores.layout import Layout
 from docket.surfaces.cli import console, exits
+from docket.surfaces.render import figures
 from docket.surfaces.render import restore_plan as render
 from docket.surfaces.render.content_diff import diff_of
 from docket.surfaces.render.shell_words import shell_line
@@ -93,15 +95,19 @@ def show(asked: RestoreArguments, proposal: Proposal, layout: Layout) -> int:
         return code
     head(asked, proposal)
     _print(render.proposed_lines(proposal))
-    if asked.diff:
-        _show_diff(proposal)
+    unreadable = _show_diff(proposal) if asked.diff else 0
     console.result(f"plan {proposal.shown_sha256}")
     console.result(f"{render.sentence(counts, done=False)}; nothing was changed")
     try:
         check_idle(layout)
     except UnavailableError as error:
         console.warn(console.plain(error.detail))
-    if counts["refused"] and not asked.force:
+    if unreadable:
+        code = exits.FAILED
+        console.warn(f"{figures.plural(unreadable, 'content')} cannot be read: that part of the plan would fail")
+    elif not asked.diff and asked.redo is None and _writes(proposal):
+        console.say("kept contents are there; only reading them tells whether they are whole: docket snapshots verify")
+    if counts["refused"] > counts["failed"] and not asked.force:
         console.say("what is refused stays as it is; --force restores over it and keeps what it displaces")
     if counts["restored"]:
         command = asked.command(proposal.origin.docket_number, "--plan", proposal.shown_sha256)
@@ -149,7 +155,15 @@ def _print(lines: Iterable[render.Line]) -> None:
         console.result(f"{shown} {console.plain(line.path)}{detail}")
 
 
-def _show_diff(proposal: Proposal) -> None:
+def _writes(proposal: Proposal) -> bool:
+    return any(isinstance(found.step, WriteFile) and found.outcome is None for found in proposal.foreseen.values())
+
+
+def _show_diff(proposal: Proposal) -> int:
+    """Print the contents as a diff and return how many of those that would come cannot be read."""
+    unreadable = 0
     for compared in compare_contents(proposal.plan, proposal.root, proposal.contents):
+        unreadable += compared.problem is not None
         for line in diff_of(compared):
             console.result("\t".join(console.plain(part) for part in line.split("\t")))
+    return unreadable

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from docket.engines.foresee import Compared
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.tree.listing import Kind
+from docket.surfaces.render.figures import plural
 
 _NOTHING = "/dev/null"
 _LINK_MODE = "120000"
@@ -26,6 +27,9 @@ def diff_of(compared: Compared) -> Iterator[str]:
     name, was, now = str(compared.path), _as_file(compared.was), _as_file(compared.now)
     yield f"diff --git a/{name} b/{name}"
     yield from _head(was, now)
+    if compared.problem is not None:
+        yield f"Contents not shown: {compared.problem}"
+        return
     if compared.too_large:
         yield f"Contents not shown: {_bytes(was)} and {_bytes(now)}"
         return
@@ -72,4 +76,4 @@ def _mode(state: EntryState) -> str:
 
 
 def _bytes(state: EntryState | None) -> str:
-    return "nothing" if state is None else f"{state.size or 0:,} bytes"
+    return "nothing" if state is None else plural(state.size or 0, "byte")

@@ -52,8 +52,8 @@ def snapshot(document: JsonObject) -> str:
     files, stored, shared = (figures.count(document, "ops", "snapshot", name) for name in _KEPT)
     missing = figures.count(document, "ops", "snapshot", "not_covered_count")
     left = f", {figures.plural(missing, 'path')} not covered" if missing else ""
-    known = f", {shared:,} more known already" if shared else ""
-    return f"{figures.plural(files, 'file')} kept, {stored:,} bytes stored{known}{left}"
+    known = f" ({shared:,} of them shared with earlier snapshots)" if shared else ""
+    return f"{figures.plural(files, 'file')} kept, {figures.plural(stored, 'byte')} stored{known}{left}"
 
 
 def rollback(document: JsonObject) -> str:
@@ -80,7 +80,7 @@ def _kept(document: JsonObject) -> str:
     kept, missing = figures.count(document, "responses", "kept"), figures.count(document, "responses", "not_kept")
     begun = figures.count(document, "responses", "truncated")
     extra = [f"{begun:,} to the policy's size"] * bool(begun) + [f"{missing:,} could not be kept"] * bool(missing)
-    size = f"{figures.count(document, 'responses', 'kept_bytes'):,} bytes"
+    size = figures.plural(figures.count(document, "responses", "kept_bytes"), "byte")
     return ", ".join([f"{figures.plural(kept, 'response')} ({size})", *extra])
 
 

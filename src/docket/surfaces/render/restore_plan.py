@@ -18,9 +18,11 @@ from docket.formats.tree.restore_record import RestoredPath, state_members
 from docket.formats.tree.steps import Link, MakeDirectory, MakeSymlink, Remove, SetMode, Step, StepStatus, WriteFile
 from docket.formats.visible import text_members, visible
 from docket.rules.tree.restore import Intention, Verb
+from docket.surfaces.render.figures import plural
 
 COUNTS = ("restored", "already", "refused", "kept", "not_covered", "not_selected")
 _REFUSED = frozenset((StepStatus.REFUSED, StepStatus.FAILED))
+_FAILED = frozenset((StepStatus.FAILED, StepStatus.SKIPPED))
 _DONE = {
     Verb.WRITE: "written", Verb.RECREATE: "recreated", Verb.REMOVE: "removed", Verb.MODE: "mode set",
     Verb.SYMLINK: "linked", Verb.DIRECTORY: "made", Verb.LINK: "linked",
@@ -50,16 +52,23 @@ def done_lines(proposal: Proposal, restored: Restored) -> Iterator[Line]:
 
 
 def proposed_counts(proposal: Proposal) -> Counter[str]:
-    """Return how many paths would be restored, are already, would be refused, stay, and are not covered."""
-    return Counter(
-        _class_of(item.verb, proposal.status(item), has_step=item.step is not None) for item in proposal.intentions
-    )
+    """Return how many paths would be restored, are already, would be refused, stay, and are not covered.
+
+    Those that would fail are among the refused, and counted as `failed` too.
+    """
+    tally: Counter[str] = Counter()
+    for item in proposal.intentions:
+        status = proposal.status(item)
+        tally[_class_of(item.verb, status, has_step=item.step is not None)] += 1
+        tally["failed"] += status is StepStatus.FAILED
+    return tally
 
 
 def done_counts(restored: Restored) -> Counter[str]:
     """Return the same figures of what was done."""
     tally: Counter[str] = Counter()
     for item in restored.record.paths:
+        tally["failed"] += item.status in _FAILED
         if item.status is StepStatus.SKIPPED:
             tally["refused"] += 1
         else:
@@ -73,7 +82,9 @@ def sentence(counts: Counter[str], *, done: bool) -> str:
     told = [f"{counts['restored']:,} {verb}"]
     names = {"already": "as they were already", "refused": "refused", "kept": "kept as they are",
              "not_covered": "not in the snapshot", "not_selected": "not selected"}  # fmt: skip
-    told += [f"{counts[name]:,} {words}" for name, words in names.items() if counts[name]]
+    shown = {**counts, "refused": counts["refused"] - counts["failed"]}
+    told += [f"{shown[name]:,} {words}" for name, words in names.items() if shown.get(name)]
+    told += [f"{counts['failed']:,} {'failed' if done else 'would fail'}"] * bool(counts["failed"])
     return ", ".join(told)
 
 
@@ -197,7 +208,7 @@ def _class_of(verb: Verb, status: StepStatus | None, *, has_step: bool) -> str:
 def _told(step: Step, was: EntryState | None) -> str:
     match step:
         case WriteFile():
-            return f"{step.content.size:,} bytes, mode {step.mode:o}{_over(was, step)}"
+            return f"{plural(step.content.size, 'byte')}, mode {step.mode:o}{_over(was, step)}"
         case MakeDirectory():
             return f"mode {step.mode:o}{_over(was, step)}"
         case SetMode():
@@ -215,7 +226,7 @@ def _over(was: EntryState | None, step: Step) -> str:
     if was is None:
         return ""
     if isinstance(step, WriteFile) and was.kind == Kind.FILE.value:
-        return f", over {was.size or 0:,} bytes" + ("" if was.mode == step.mode else f", mode {was.mode:o}")
+        return f", over {plural(was.size or 0, 'byte')}" + ("" if was.mode == step.mode else f", mode {was.mode:o}")
     if isinstance(step, MakeDirectory) and was.kind == Kind.DIRECTORY.value:
         return f", over mode {was.mode:o}"
     return f", over {_state(was)}"
@@ -224,7 +235,7 @@ def _over(was: EntryState | None, step: Step) -> str:
 def _state(state: EntryState) -> str:
     match state.kind:
         case Kind.FILE.value:
-            return f"a file of {state.size or 0:,} bytes"
+            return f"a file of {plural(state.size or 0, 'byte')}"
         case Kind.SYMLINK.value:
             return f"a link to {visible(target_of(state))}"
         case _:

@@ -13,7 +13,7 @@ from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import killed_like
-from docket.surfaces.cli.project import current_folder, layout_at
+from docket.surfaces.cli.project import current_folder, layout_at, runs_above
 
 _COLOURS = {State.RECOVERED: "green", State.DAMAGED: "red", State.UNAVAILABLE: "red"}
 _WIDTH = 15
@@ -49,6 +49,9 @@ def recover(session: str | None, *, every: bool, dry_run: bool, as_json: bool, d
         console.result(console.as_json(_members(recovery, dry_run=dry_run)))
     else:
         _tell(recovery, dry_run=dry_run)
+        above = None if recovery.outcomes else runs_above(docket_dir)
+        if above is not None:
+            console.say(above)
     return _exit_code(recovery, named=session is not None)
 
 
@@ -101,7 +104,7 @@ def _tell(recovery: Recovery, *, dry_run: bool) -> None:
 
 def _all_well(runs: int) -> str:
     if runs == 0:
-        return "no run stands here"
+        return "there is no run here"
     return "1 run with its receipt" if runs == 1 else f"{runs:,} runs, each with its receipt"
 
 

@@ -41,8 +41,8 @@ from docket.surfaces.cli.restoring import RestoreArguments, head, show, tell
 
 @click.command()
 @click.argument("receipt", required=False, shell_complete=receipts_like)
-@click.option("--apply", is_flag=True, help="Do it. Without this the plan is shown and nothing is changed.")
-@click.option("--plan", metavar="DIGEST", help="Do exactly the plan that was shown with this digest, or nothing.")
+@click.option("--apply", is_flag=True, help="Do it. Without this or --plan the plan is shown and nothing changes.")
+@click.option("--plan", metavar="DIGEST", help="Apply exactly the plan that was shown with this digest, or nothing.")
 @click.option("--path", "paths", multiple=True, metavar="PATH",
               help="Only this path, and what is below it; literally. May be repeated.")  # fmt: skip
 @click.option("--glob", "globs", multiple=True, metavar="PATTERN",

@@ -25,7 +25,7 @@ from docket.stores.layout import Layout
 from docket.stores.projects import projects
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import recipes_like
-from docket.surfaces.cli.project import current_folder, layout_at
+from docket.surfaces.cli.project import current_folder, layout_at, runs_above
 from docket.surfaces.render import run_list
 
 _AGO = re.compile(r"([1-9][0-9]{0,5})([mhdw])", re.ASCII)
@@ -75,6 +75,8 @@ def runs(**options: Any) -> int:  # noqa: ANN401 - click hands options over by n
         _as_json(rows, totals)
     else:
         _as_lines(rows, totals)
+        if not totals.runs and not options["every"]:
+            console.say(runs_above(options["docket_dir"]) or "docket runs --all lists those of every project")
     return exits.FAILED if totals.ends.get(End.DAMAGED) else exits.OK
 
 

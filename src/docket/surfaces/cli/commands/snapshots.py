@@ -23,7 +23,7 @@ from docket.stores.snapshots import (
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import snapshots_like
 from docket.surfaces.cli.progress import PathProgress
-from docket.surfaces.cli.project import current_folder, layout_at
+from docket.surfaces.cli.project import current_folder, layout_at, runs_above
 from docket.surfaces.render.figures import plural
 
 _STATE_WIDTH = 12
@@ -78,11 +78,14 @@ def list_snapshots(*, as_json: bool, docket_dir: Path | None) -> int:
         return exits.OK
     for item, size in zip(found, sizes, strict=True):
         console.result(f"{item.session_id}  {item.state:<{_STATE_WIDTH}} {_written(item)}  {size:>15,} bytes")
-    console.result(f"{plural(len(found), 'snapshot')}, {total:,} bytes in all" if found else "no snapshot is kept here")
+    if found:
+        console.result(f"{plural(len(found), 'snapshot')}, {total:,} bytes in all")
+    else:
+        _tell_of_none(docket_dir)
     return exits.OK
 
 
-@snapshots.command()
+@snapshots.command(short_help="Read what is kept: do snapshots still restore?")
 @click.argument("session", required=False, shell_complete=snapshots_like)
 @_as_json
 @_docket_dir
@@ -108,11 +111,11 @@ def verify(session: str | None, *, as_json: bool, docket_dir: Path | None) -> in
         for one in told:
             _tell_check(one)
         if not told:
-            console.result("no snapshot is kept here")
+            _tell_of_none(docket_dir)
     return exits.OK if all(one["restores"] for one in told) else exits.FAILED
 
 
-@snapshots.command()
+@snapshots.command(short_help="Remove snapshots, and what is left of broken ones.")
 @click.option("--keep-last", type=click.IntRange(min=0), metavar="N", help="Keep the newest N and no other.")
 @click.option("--keep-days", type=click.IntRange(min=0), metavar="N", help="Keep none that is older than N days.")
 @click.option("--max-bytes", type=click.IntRange(min=0), metavar="N", help="Remove the oldest until N bytes suffice.")
@@ -132,6 +135,7 @@ def prune(*, dry_run: bool, as_json: bool, docket_dir: Path | None, **kept: int 
     """
     request = PruneRequest(layout=_layout(docket_dir), rule=KeepRule(**kept), now_ns=time.time_ns(), dry_run=dry_run)
     done, restores = prune_snapshots(request, PruneWorld()), prune_restores(request, PruneWorld())
+    kept_by_rule = any(limit is not None for limit in kept.values())
     problems, freed_bytes = [*done.problems, *restores.problems], done.freed_bytes + restores.freed_bytes
     if as_json:
         members = {
@@ -148,8 +152,16 @@ def prune(*, dry_run: bool, as_json: bool, docket_dir: Path | None, **kept: int 
             console.warn(console.plain(problem))
         if done.postponed:
             console.warn("a snapshot is being taken or read: what nothing names any more goes with a later prune")
-        console.result(f"{plural(len(done.removed), 'snapshot')}, {freed_bytes:,} bytes")
+        freed = "would be freed" if dry_run else "freed"
+        console.result(f"{plural(len(done.removed), 'snapshot')}, {plural(freed_bytes, 'byte')} {freed}")
+        if not kept_by_rule:
+            console.say("whole snapshots go only with --keep-last, --keep-days or --max-bytes")
     return exits.UNAVAILABLE if problems else exits.OK
+
+
+def _tell_of_none(docket_dir: Path | None) -> None:
+    console.result("no snapshot is kept here")
+    console.say(runs_above(docket_dir) or "docket run --snapshot keeps one")
 
 
 def _layout(docket_dir: Path | None) -> Layout:
@@ -212,8 +224,18 @@ def _check(item: SnapshotFolder, intact: set[Address], progress: PathProgress) -
 
 def _tell_check(one: dict[str, object]) -> None:
     word = "restores" if one["restores"] else "DAMAGED"
-    detail = one.get("detail") or f"{one.get('files'):,} files, {one.get('contents'):,} contents read"
+    detail = one.get("detail") or _read(one)
     console.result(f"{one['session_id']}  {word:<{_STATE_WIDTH}} {console.plain(str(detail))}")
     paths = one.get("damaged_paths")
-    for path in paths[:_DAMAGED_SHOWN] if isinstance(paths, list) else ():
-        console.result(f"  damaged: {console.plain(path)}")
+    names = paths if isinstance(paths, list) else []
+    for path in names[:_DAMAGED_SHOWN]:
+        console.result(f"  does not restore: {console.plain(path)}")
+    if len(names) > _DAMAGED_SHOWN:
+        console.result(f"  and {len(names) - _DAMAGED_SHOWN:,} more: --json names all of them")
+
+
+def _read(one: dict[str, object]) -> str:
+    files, contents, damaged = (one[name] for name in ("files", "contents", "damaged"))
+    if not damaged or not isinstance(damaged, list):
+        return f"{files:,} files, {contents:,} contents read"
+    return f"{files:,} files, {len(damaged):,} of {contents:,} contents damaged or missing"

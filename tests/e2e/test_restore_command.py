@@ -175,7 +175,7 @@ def test_a_diff_shows_contents(tmp_path: Path) -> None:
     ran(lab, "echo aa > a; printf '\\0' > b; printf '\\033[31m' > n")
     shown = lab.docket("restore", "--diff")
     assert "diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1 +1 @@\n-aa\n+a\n" in shown.stdout
-    assert "Binary files differ: 1 bytes and 2 bytes\n" in shown.stdout
+    assert "Binary files differ: 1 byte and 2 bytes\n" in shown.stdout
     assert "-\\x1b[31m\n\\ No newline at end of file\n" in shown.stdout
 
 

@@ -248,7 +248,8 @@ def _protected(hits: tuple[RelPath, ...]) -> RefusedError:
     paths = tuple(
         RefusedPath(path=path, reason=Reason.PROTECTED_PATH, detail="it lands only with an approval") for path in hits
     )
-    return RefusedError(Reason.PROTECTED_PATH, f"{_named(paths)} lands only with an approval", paths)
+    lands = "lands" if len(paths) == 1 else "land"
+    return RefusedError(Reason.PROTECTED_PATH, f"{_named(paths)} {lands} only with an approval", paths)
 
 
 def _drifted(outcome: Outcome) -> RefusedPath:

@@ -102,7 +102,7 @@ def discard_later(transaction_id: str, world: TransactionWorld) -> TransactionSt
     with world.transactions.lock(transaction_id, wait_seconds=LOCK_PATIENCE_SECONDS):
         state = world.transactions.load(transaction_id)
         standing = standing_of(state)
-        if standing in (Standing.OPEN, Standing.COMMITTING, Standing.INTERRUPTED_COMMIT):
+        if standing not in (Standing.CLOSED, Standing.REFUSED, Standing.DISCARDED, Standing.INTERRUPTED):
             raise _cannot(state, standing, "discarded")
         return discard_transaction(state, world, (Reason.SETTLE_DISCARD, "a person discarded it"))
 
@@ -141,6 +141,7 @@ def _cannot(state: TransactionState, standing: Standing, what: str) -> Unavailab
         Standing.INTERRUPTED: f"docket tx discard {state.id} keeps its stage, which may then be landed",
         Standing.INTERRUPTED_COMMIT: "its commit was cut short: the tree must be recovered first",
         Standing.OPEN: "its run is still going on",
+        Standing.COMMITTED: "it is over: docket tx show tells what it changed",
     }
     return UnavailableError(
         Reason.NOT_CLOSED, f"{state.id} is {standing}, and cannot be {what}", hint=hints.get(standing)

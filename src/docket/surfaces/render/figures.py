@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.workspace.scope import Settled
 
 ALL_PATHS = "the ledger names every one (fs.change)"
 
@@ -129,9 +130,15 @@ def files(document: JsonObject) -> str:
         for kind in ("added", "modified", "removed", "retyped")
         if count(document, "files", kind)
     ]
-    line = f"{'at least ' * has_gap}{plural(changed, 'path')} changed ({', '.join(kinds)})"
+    where = " in a stage that did not land" if is_left_on_a_stage(document) else ""
+    line = f"{'at least ' * has_gap}{plural(changed, 'path')} changed{where} ({', '.join(kinds)})"
     violations = count(document, "files", "violations")
     return line + (f", {plural(violations, 'policy violation')}" if violations else "")
+
+
+def is_left_on_a_stage(document: JsonObject) -> bool:
+    """Return whether the agent worked on a stage whose changes are not in the tree, and could still be landed."""
+    return part(document, "workspace", "outcome") in (Settled.REFUSED, Settled.DISCARDED, Settled.LEFT_FOR_REVIEW)
 
 
 def gap(document: JsonObject) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject
+from docket.formats.reason import Reason
+from docket.formats.workspace.scope import Settled
 from docket.surfaces.render import figures
 
 _KEPT = ("files", "bytes_stored", "bytes_shared")
@@ -26,6 +28,7 @@ def lines(document: JsonObject) -> Iterator[tuple[str, str]]:
         ("Pace", _pace(document)),
         ("Breaker", _breakers(document)),
         ("Snapshot", snapshot(document)),
+        ("Stage", stage(document)),
         ("Rollback", rollback(document)),
         ("Drill", _drill(document)),
         ("Tools", _tools(document)),
@@ -54,6 +57,30 @@ def snapshot(document: JsonObject) -> str:
     left = f", {figures.plural(missing, 'path')} not covered" if missing else ""
     known = f" ({shared:,} of them shared with earlier snapshots)" if shared else ""
     return f"{figures.plural(files, 'file')} kept, {figures.plural(stored, 'byte')} stored{known}{left}"
+
+
+def stage(document: JsonObject) -> str:
+    """Return what became of the stage that the agent worked on, empty where it worked on the tree itself."""
+    outcome, name = (figures.part(document, "workspace", member) for member in ("outcome", "transaction"))
+    if name is None or outcome is None:
+        return ""
+    if outcome == Settled.COMMITTED:
+        return f"transaction {name} landed"
+    detail = figures.part(document, "workspace", "detail")
+    return f"transaction {name} did not land ({outcome}{f': {detail}' if detail else ''})"
+
+
+def landing(document: JsonObject) -> str:
+    """Return how a person looks at a stage that did not land, and lands it; empty where nothing changed on it."""
+    if not figures.count(document, "files", "changed"):
+        return ""
+    name, reason, shown = (
+        figures.text(document, "workspace", member) for member in ("transaction", "reason", "diff_sha256")
+    )
+    words = f" --approve {shown}" if reason == Reason.PROTECTED_PATH else ""
+    if figures.part(document, "workspace", "outcome") == Settled.DISCARDED:
+        words += " --from-discarded"
+    return f"; docket tx diff {name} shows what it would change, docket tx commit{words} {name} lands it"
 
 
 def rollback(document: JsonObject) -> str:

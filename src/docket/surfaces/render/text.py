@@ -26,12 +26,14 @@ def summary(document: JsonObject) -> tuple[str, ...]:
     ]
     cache, refused = operations.cache(document), figures.count(document, "network", "tunnels_denied")
     lines += [f"cache: {cache}"] * bool(cache)
+    is_staged = figures.is_left_on_a_stage(document)
     kept, back = operations.snapshot(document), operations.rollback(document)
     undo = f"; undo the run with docket restore {figures.text(document, 'docket_number')}"
     is_left = bool(figures.count(document, "files", "changed")) and figures.part(document, "ops", "rollback") is None
     is_undoable = is_left and figures.part(document, "ops", "snapshot", "taken") is True
     lines += [f"snapshot: {kept}{undo if is_undoable else ''}"] * bool(kept)
     lines += [f"rollback: {back}"] * bool(back)
+    lines += [f"stage: {operations.stage(document)}{operations.landing(document)}"] * is_staged
     lines += [f"network: {figures.proxied(document)} (docket watch --lines names them)"] * bool(refused)
     return tuple(lines)
 

@@ -27,15 +27,17 @@ from docket.rules.workspace.protected import protected_hits
 from docket.stores.workspace.transactions import Damaged, Transactions
 from docket.stores.workspace.tree_contents import TreeContents
 from docket.surfaces.cli import console, exits
-from docket.surfaces.cli.project import layout_at
+from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.cli.transactions import transaction_world
 from docket.surfaces.render import content_diff
 from docket.surfaces.render import transactions as render
+from docket.surfaces.render.figures import plural
 
 if TYPE_CHECKING:
     from docket.engines.transaction.world import TransactionWorld
 
 DEFAULT_DAYS = 30
+_OPENS_ONE = "docket run --workspace-tx opens one"
 
 
 def _as_json(function: click.decorators.FC) -> click.decorators.FC:
@@ -59,7 +61,9 @@ def _only(function: click.decorators.FC) -> click.decorators.FC:
 def tx() -> None:
     """Review, land or discard the work of runs with --workspace-tx.
 
-    ID may be the beginning of one; without it, the newest transaction is meant. list, show and diff change nothing.
+    A transaction is what such a run left on its stage, a copy of the tree: to land one is to make its changes in the
+    tree. ID may be the beginning of one; without it, the newest transaction of this tree is meant. list, show and diff
+    change nothing.
 
     \b
     Examples:
@@ -74,13 +78,14 @@ def tx() -> None:
 @tx.command("list")
 @_as_json
 def list_(*, as_json: bool) -> int:
-    """List transactions, the oldest first."""
+    """List the transactions of all trees, the oldest first."""
     found = Transactions.of(os.environ).every()
     if as_json:
         console.result(console.as_json([_row(item) for item in found]))
         return exits.OK
     if not found:
-        console.say("there is no transaction")
+        console.result("there is no transaction")
+        console.say(_OPENS_ONE)
     for item in found:
         console.result(
             console.plain(_damaged(item) if isinstance(item, Damaged) else render.row(item, standing_of(item)))
@@ -115,7 +120,10 @@ def show(transaction: str | None, *, as_json: bool) -> int:
 @click.option("-p", "--patch", is_flag=True, help="Print the contents as a unified diff.")
 @_as_json
 def diff(transaction: str | None, *, only: tuple[str, ...], stat: bool, patch: bool, as_json: bool) -> int:
-    """Show what a transaction would change, and the digest of exactly that."""
+    """Show what a transaction would change.
+
+    The digest at the end names exactly that, for docket tx commit --approve.
+    """
     state = _state(transaction)
     with looked_at(state, _world(state)) as closed:
         whole = closed.found.change_set
@@ -171,7 +179,10 @@ def commit(
 @tx.command()
 @_id
 def discard(transaction: str | None) -> int:
-    """Say that a transaction does not land; its stage stays until docket tx gc clears it away."""
+    """Say that a transaction does not land.
+
+    Its stage stays until docket tx gc clears it away; until then docket tx commit --from-discarded lands it.
+    """
     state = _state(transaction)
     discard_later(state.id, _world(state))
     console.result(f"{state.id} is discarded")
@@ -183,10 +194,16 @@ def discard(transaction: str | None) -> int:
               help="Keep what changed within so many days.")  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Name them, and remove nothing.")
 def gc(*, days: int, dry_run: bool) -> int:
-    """Clear away transactions that are over: landed, refused or discarded, and not touched for some days."""
+    """Clear away transactions that are over.
+
+    They have landed, were refused or discarded, and did not change for some days. What did not land is lost with them.
+    """
     store = Transactions.of(os.environ)
     before = (datetime.now(UTC) - timedelta(days=days)).strftime("%Y-%m-%dT%H:%M:%S.999Z")
-    for state in clearable(store, before):
+    found = clearable(store, before)
+    if not found:
+        console.result(f"no transaction is over and older than {plural(days, 'day')}")
+    for state in found:
         if not dry_run:
             clear(state, store)
         word = "would be removed" if dry_run else "removed"
@@ -197,12 +214,7 @@ def gc(*, days: int, dry_run: bool) -> int:
 def _state(wanted: str | None) -> TransactionState:
     found = Transactions.of(os.environ).every()
     if wanted is None:
-        states = [item for item in found if not isinstance(item, Damaged)]
-        if not states:
-            raise UnavailableError(
-                Reason.NOT_FOUND, "there is no transaction", hint="docket run --workspace-tx opens one"
-            )
-        return states[-1]
+        return _newest_here([item for item in found if not isinstance(item, Damaged)])
     named = [item for item in found if item.id.startswith(wanted)]
     if len(named) != 1:
         what = "no transaction is" if not named else f"{len(named)} transactions are"
@@ -210,6 +222,17 @@ def _state(wanted: str | None) -> TransactionState:
     if isinstance(named[0], Damaged):
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"{named[0].path} cannot be read: {named[0].detail}")
     return named[0]
+
+
+def _newest_here(found: list[TransactionState]) -> TransactionState:
+    """Return the newest of the tree that a person stands in: nobody lands work in another tree without naming it."""
+    here = current_folder().resolve()
+    trees = {os.fsencode(folder) for folder in (here, *here.parents)}
+    states = [item for item in found if item.base.path in trees]
+    if not states:
+        hint = "docket tx list names those of other trees" if found else _OPENS_ONE
+        raise UnavailableError(Reason.NOT_FOUND, f"there is no transaction of {here}", hint=hint)
+    return states[-1]
 
 
 def _world(state: TransactionState) -> TransactionWorld:

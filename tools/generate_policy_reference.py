@@ -126,6 +126,7 @@ IN_THE_TREE = {
     "workspace.backend": "never",
     "workspace.settle": "`review`, `discard`",
     "workspace.exclude": "never",
+    "workspace.share": "never",
     "workspace.protect": "more, without `!`",
 }
 

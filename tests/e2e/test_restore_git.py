@@ -149,11 +149,12 @@ def test_gits_own_files_come_back_where_they_are_named(repo: GitLab) -> None:
 
 def test_of_a_removed_repository_the_objects_are_told_to_be_lost(repo: GitLab) -> None:
     repo.ran("rm -rf .git; echo agent > a")
-    found = repo.restored("--path", ".git")
+    found = repo.restored("--path", ".git", code=1)
     assert found[".git/HEAD"] == ("recreate", "applied")
     assert found[".git/objects"] == ("not-covered", None)
     shown = repo.lab.docket("restore", "--path", ".git")
-    assert ".git/objects" in shown.stdout, shown.said
+    assert (shown.exit_code, ".git/objects" in shown.stdout) == (1, True), shown.said
+    assert shown.stdout.splitlines()[-1] == "1 path would NOT be back as before the run: 1 not in the snapshot"
 
 
 def test_what_gc_prunes_no_restore_needs(repo: GitLab) -> None:

@@ -112,7 +112,10 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """What a restore would do to the tree at `root`: the plan, and what is foreseen of each path's step."""
+    """What a restore would do to the tree at `root`: the plan, and what is foreseen of each path's step.
+
+    `changes_known`: the record holds all that the run changed.
+    """
 
     origin: Origin
     root: bytes
@@ -123,6 +126,7 @@ class Proposal:
     contents: ContentReader
     force: bool
     remarks: tuple[str, ...] = ()
+    changes_known: bool = True
 
     def status(self, item: Intention) -> StepStatus | None:
         """Return what is foreseen of a path, None where it would be done or nothing is to be."""
@@ -171,6 +175,7 @@ class Sources:
     intentions: tuple[Intention, ...]
     contents: ContentReader
     remarks: tuple[str, ...] = ()
+    changes_known: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,6 +220,7 @@ def propose(request: RestoreRequest, world: RestoreWorld, stack: ExitStack) -> P
         intentions=intentions(manifest, documents.changes, request.selection, force=request.force),
         contents=snapshot.contents,
         remarks=documents.remarks,
+        changes_known=documents.changes_known,
     )
     return proposal_of(sources, target, world)
 
@@ -258,6 +264,7 @@ def proposal_of(sources: Sources, target: Target, world: RestoreWorld | None = N
         contents=sources.contents,
         force=target.force,
         remarks=sources.remarks,
+        changes_known=sources.changes_known,
     )
 
 

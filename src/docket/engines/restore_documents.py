@@ -21,7 +21,7 @@ from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, object_at
 from docket.formats.digest import Digest
 from docket.formats.ledger.lines import TornTail
-from docket.formats.ledger.session_events import EvidenceGap, SessionStart
+from docket.formats.ledger.session_events import EvidenceGap, SessionEnd, SessionStart
 from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Phase
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
@@ -38,7 +38,10 @@ _UNUSABLE = (Word.FAILED, Word.UNREADABLE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Documents:
-    """What receipt and ledger say of a run that kept a snapshot; `remarks` are what a person should know of them."""
+    """What receipt and ledger say of a run that kept a snapshot; `remarks` are what a person should know of them.
+
+    `changes_known`: the ledger ends as a run ends, and nothing is missing in it.
+    """
 
     receipt: JsonObject
     verdict: Verdict
@@ -46,6 +49,7 @@ class Documents:
     manifest_sha256: Digest | None
     changes: Sequence[FsChange]
     remarks: tuple[str, ...]
+    changes_known: bool
 
     def check_usable(self, manifest: Manifest | None, *, insists: bool) -> None:
         """Refuse a record that fails verification; InvalidDocumentError names each check, and who says what."""
@@ -140,6 +144,7 @@ def read_documents(receipt: bytes, ledger_path: Path, disk: Disk) -> Documents:
         manifest_sha256=said.passes[Phase.CONTENTS].manifest_sha256,
         changes=said.changes,
         remarks=tuple(said.remarks),
+        changes_known=said.has_end and not said.has_gap,
     )
 
 
@@ -165,6 +170,7 @@ class _Said:
         self.passes: dict[Phase, FsSnapshot] = {}
         self.changes: list[FsChange] = []
         self.remarks: list[str] = []
+        self.has_end = self.has_gap = False
 
 
 def _ledger(path: Path, disk: Disk) -> _Said:
@@ -181,7 +187,10 @@ def _ledger(path: Path, disk: Disk) -> _Said:
                 said.passes[payload.phase] = payload
             case FsChange():
                 said.changes.append(payload)
+            case SessionEnd():
+                said.has_end = True
             case EvidenceGap():
+                said.has_gap = True
                 said.remarks.append("the ledger has a gap: changes of the run may be missing in it")
             case _:
                 pass

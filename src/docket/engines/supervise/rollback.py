@@ -132,5 +132,6 @@ def _sentence(event: RollbackApplied | RollbackRefused) -> str:
     if isinstance(event, RollbackRefused):
         return f"the tree was not put back: {event.detail}"
     missing = event.refused + event.not_covered
-    rest = f"; {missing:,} could not be" if missing else ""
-    return f"the tree was put back as it was before the run: {event.restored:,} paths{rest}"
+    if missing:
+        return f"the tree was put back IN PART: {event.restored:,} paths; {missing:,} could not be"
+    return f"the tree was put back as it was before the run: {event.restored:,} paths"

@@ -48,7 +48,7 @@ from docket.formats.tree.steps import (
 )
 from docket.formats.tree.xattrs import named_acl, named_xattrs
 from docket.rules.selectors import Selector
-from docket.rules.tree.git_metadata import GitMetadata
+from docket.rules.tree.git_metadata import GitMetadata, owner_of
 
 _ORDINARY = (Kind.FILE.value, Kind.DIRECTORY.value, Kind.SYMLINK.value)
 
@@ -71,7 +71,10 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intention:
-    """What is to happen to one path: a step, or none and why; `folder` is the git folder that it is kept with."""
+    """What is to happen to one path: a step, or none and why; `folder` is the git folder that it is kept with.
+
+    `warning` is what a person must know of what stays there.
+    """
 
     path: RelPath
     verb: Verb
@@ -79,6 +82,7 @@ class Intention:
     reason: Reason | None = None
     detail: str | None = None
     folder: RelPath | None = None
+    warning: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +201,20 @@ class _Decision:
         if any(_is_at_or_below(path, evidence) for evidence in self._evidence):
             return _refused(path, Reason.NOT_OURS, "docket's own evidence is never restored")
         if not self._takes(change) and path not in self._needed:
-            return Intention(path=path, verb=Verb.SKIP, reason=Reason.NOT_SELECTED)
+            return Intention(
+                path=path, verb=Verb.SKIP, reason=Reason.NOT_SELECTED, warning=self._git.program_at(change)
+            )
         folder = self._git.folder_of(path)
         if folder is not None and not self._selection.names(path, self._git):
-            detail = "git's own files stay as they are; select them by --path to restore them too"
-            whole = RelPath(folder) if folder else None
-            return Intention(path=path, verb=Verb.KEEP, reason=Reason.GIT_METADATA, detail=detail, folder=whole)
+            detail = f"{owner_of(folder)} own files stay as they are; select them by --path to restore them too"
+            return Intention(
+                path=path,
+                verb=Verb.KEEP,
+                reason=Reason.GIT_METADATA,
+                detail=detail,
+                folder=RelPath(folder) if folder else None,
+                warning=self._git.program_at(change),
+            )
         return self._created(change) if change.before is None else self._stood(change, change.before)
 
     def _created(self, change: FsChange) -> Intention:

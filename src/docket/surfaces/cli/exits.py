@@ -36,7 +36,7 @@ __all__ = [
 
 MEANINGS: tuple[tuple[str, str], ...] = (
     ("0", "ok"),
-    ("1", "not verified, a document that cannot be read, or a restore with a path that was refused or failed"),
+    ("1", "not verified, a document that cannot be read, or a restore that leaves a path not put back"),
     ("2", "usage: the command line does not make sense"),
     ("42", "a cap stopped the run"),
     ("43", "refused before the agent started: the policy, a typo in it, the budget, the recipe"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,7 @@ def head(asked: RestoreArguments, proposal: Proposal) -> None:
 def show(asked: RestoreArguments, proposal: Proposal, layout: Layout) -> int:
     """Show the plan and return the exit code; `layout` is the project's whose tree it is."""
     counts = render.proposed_counts(proposal)
-    code = exits.FAILED if counts["refused"] else exits.OK
+    code = _code(counts, proposal)
     if asked.as_json:
         command = asked.command(proposal.origin.docket_number, "--plan", proposal.shown_sha256)
         console.result(console.as_json({**render.proposed_members(proposal), "command": command}))
@@ -98,6 +99,7 @@ def show(asked: RestoreArguments, proposal: Proposal, layout: Layout) -> int:
     unreadable = _show_diff(proposal) if asked.diff else 0
     console.result(f"plan {proposal.shown_sha256}")
     console.result(f"{render.sentence(counts, done=False)}; nothing was changed")
+    _tell_rest(counts, proposal, done=False)
     try:
         check_idle(layout)
     except UnavailableError as error:
@@ -120,7 +122,7 @@ def tell(asked: RestoreArguments, proposal: Proposal, restored: Restored) -> int
     counts = render.done_counts(restored)
     for leftover in restored.leftovers:
         console.warn(console.plain(leftover[:_MAX_REMARK]))
-    code = exits.FAILED if counts["refused"] else exits.OK
+    code = _code(counts, proposal)
     if restored.problem is not None:
         code = exits.UNAVAILABLE
         console.warn(console.plain(f"{restored.problem}; what was displaced is kept in {restored.record_path.parent}"))
@@ -134,9 +136,30 @@ def tell(asked: RestoreArguments, proposal: Proposal, restored: Restored) -> int
     console.result(render.sentence(counts, done=True))
     if restored.problem is None:
         console.result(console.plain(f"record {restored.record_path}"))
+    _tell_rest(counts, proposal, done=True)
     if is_redoable:
         console.say(f"to put back what stood there before: {console.plain(redo)}")
     return code
+
+
+def _code(counts: Counter[str], proposal: Proposal) -> int:
+    """Return the exit code: what git keeps of itself, and what was not selected, is left by intent."""
+    is_whole = not counts["refused"] and not counts["not_covered"] and proposal.changes_known
+    return exits.OK if is_whole else exits.FAILED
+
+
+def _tell_rest(counts: Counter[str], proposal: Proposal, *, done: bool) -> None:
+    """Say what a restore does not bring back, and what of it a person must look at."""
+    for warning in render.warnings(proposal):
+        console.warn(console.plain(warning))
+    if not proposal.changes_known:
+        console.warn(
+            "the record does not hold all that the run changed: what is missing in it is NOT back; "
+            f"docket snapshots show {proposal.origin.session_id} --diff compares the tree with the snapshot"
+        )
+    sentence = render.not_back(counts, done=done)
+    if sentence is not None:
+        console.result(sentence)
 
 
 def _redo(asked: RestoreArguments, proposal: Proposal, restored: Restored) -> Iterator[str]:

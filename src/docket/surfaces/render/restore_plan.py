@@ -54,13 +54,15 @@ def done_lines(proposal: Proposal, restored: Restored) -> Iterator[Line]:
 def proposed_counts(proposal: Proposal) -> Counter[str]:
     """Return how many paths would be restored, are already, would be refused, stay, and are not covered.
 
-    Those that would fail are among the refused, and counted as `failed` too.
+    Those that would fail are among the refused, and counted as `failed` too; of those that stay, `stay` are not as
+    they were before the run.
     """
     tally: Counter[str] = Counter()
     for item in proposal.intentions:
         status = proposal.status(item)
         tally[_class_of(item.verb, status, has_step=item.step is not None)] += 1
         tally["failed"] += status is StepStatus.FAILED
+        tally["stay"] += item.verb is Verb.KEEP and item.reason is not None
     return tally
 
 
@@ -69,6 +71,7 @@ def done_counts(restored: Restored) -> Counter[str]:
     tally: Counter[str] = Counter()
     for item in restored.record.paths:
         tally["failed"] += item.status in _FAILED
+        tally["stay"] += item.verb == Verb.KEEP and item.status is None
         if item.status is StepStatus.SKIPPED:
             tally["refused"] += 1
         else:
@@ -86,6 +89,24 @@ def sentence(counts: Counter[str], *, done: bool) -> str:
     told += [f"{shown[name]:,} {words}" for name, words in names.items() if shown.get(name)]
     told += [f"{counts['failed']:,} {'failed' if done else 'would fail'}"] * bool(counts["failed"])
     return ", ".join(told)
+
+
+def not_back(counts: Counter[str], *, done: bool) -> str | None:
+    """Return a sentence that says how many of the selected paths are not as they were before; None where none is."""
+    classes = {"refused": "refused", "failed": "failed" if done else "would fail",
+               "not_covered": "not in the snapshot", "stay": "left as they are"}  # fmt: skip
+    shown = {**counts, "refused": counts["refused"] - counts["failed"]}
+    told = [f"{shown[name]:,} {words}" for name, words in classes.items() if shown.get(name)]
+    if not told:
+        return None
+    total = counts["refused"] + counts["not_covered"] + counts["stay"]
+    verb = f"{'is' if total == 1 else 'are'} NOT" if done else "would NOT be"
+    return f"{plural(total, 'path')} {verb} back as before the run: {', '.join(told)}"
+
+
+def warnings(proposal: Proposal) -> Iterator[str]:
+    """Yield what a person must know of what the run left and a restore leaves too."""
+    return (item.warning for item in proposal.intentions if item.warning is not None)
 
 
 def proposed_members(proposal: Proposal) -> dict[str, JsonValue]:
@@ -126,6 +147,8 @@ def _origin(proposal: Proposal) -> dict[str, JsonValue]:
         "verdict": None if verdict is None else str(verdict.word),
         "failures": [] if verdict is None else list(verdict.failures),
         "remarks": list(proposal.remarks),
+        "warnings": list(warnings(proposal)),
+        "changes_known": proposal.changes_known,
     }
 
 
@@ -167,6 +190,7 @@ def _proposed(proposal: Proposal) -> Iterator[tuple[RelPath, Line]]:
 def _folded(lines: Iterable[tuple[RelPath, Line]], intentions: Iterable[Intention]) -> Iterator[Line]:
     """Yield the lines, those of git's own files as one for each folder of git's."""
     folders = {item.path: item.folder for item in intentions if item.folder is not None}
+    words = {item.folder: item.detail for item in intentions if item.folder is not None}
     sizes = Counter(folders.values())
     told: set[RelPath] = set()
     for path, line in lines:
@@ -175,8 +199,7 @@ def _folded(lines: Iterable[tuple[RelPath, Line]], intentions: Iterable[Intentio
             yield line
         elif folder not in told:
             told.add(folder)
-            detail = f"{sizes[folder]:,} of git's own files stay as they are; select them by --path to restore them too"
-            yield Line(word=line.word, path=str(folder), detail=detail)
+            yield Line(word=line.word, path=str(folder), detail=f"{sizes[folder]:,} of {words[folder]}")
 
 
 def _since(reason: str | Reason | None, detail: str) -> str:
@@ -248,8 +271,10 @@ __all__ = [
     "done_counts",
     "done_lines",
     "done_members",
+    "not_back",
     "proposed_counts",
     "proposed_lines",
     "proposed_members",
     "sentence",
+    "warnings",
 ]

@@ -70,8 +70,8 @@ def restore(**options: object) -> int:
     The run's record is verified first, and one that fails is not used. While a run is live in the tree nothing is
     changed.
 
-    Exit code 0 if every path is, or could be, put back; 1 if one is refused or failed, or a document is damaged; 2 for
-    a wrong command line; 75 if something is not to be had.
+    Exit code 0 if every path is, or could be, put back; 1 if one is refused, failed or not in the snapshot, the record
+    has a gap, or a document is damaged; 2 for a wrong command line; 75 if something is not to be had.
 
     \b
     Examples:

@@ -27,7 +27,7 @@ from docket.formats.reason import Reason
 from docket.formats.tree.plan import Outcome, Plan
 from docket.host.confined import ConfinedTree
 from docket.host.disk import reported
-from docket.host.leftovers import Leftover, LeftoverState, leftover_names
+from docket.host.leftovers import Leftover, LeftoverState, interrupted, leftover_names
 from docket.host.leftovers import sweep as _sweep
 from docket.host.reaching import Refusal
 from docket.stores.content import ContentReader
@@ -50,7 +50,8 @@ def apply(
     if plan.root != tree.identity:
         detail = "the plan was made for another directory than the one that stands at the root's path"
         return tuple(Refusal(Reason.ROOT_REPLACED, detail).outcome(step.path) for step in plan.steps)
-    tree.begin(plan, keeps=options.keep is not None)
+    journal = None if options.journal is None else options.journal.note
+    tree.begin(plan, keeps=options.keep is not None, journal=journal)
     work = Work(plan, content, tree, options)
     outcomes = all_or_nothing(work) if options.mode is Mode.ALL_OR_NOTHING else path_by_path(work)
     try:
@@ -62,10 +63,10 @@ def apply(
     return outcomes
 
 
-def sweep(tree: ConfinedTree) -> tuple[Leftover, ...]:
+def sweep(tree: ConfinedTree, owned: str | None = None) -> tuple[Leftover, ...]:
     """Clear away what dead applies left in the tree (host.leftovers); UnavailableError where that cannot be."""
     with reported("clear up", os.fsdecode(tree.path)):
-        return _sweep(tree)
+        return _sweep(tree, owned)
 
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "Mode",
     "Options",
     "apply",
+    "interrupted",
     "leftover_names",
     "open_tree",
     "sweep",

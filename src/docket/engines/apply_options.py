@@ -9,6 +9,7 @@ from typing import BinaryIO, Protocol
 
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.relpath import RelPath
+from docket.formats.workspace.journal import JournalStep, StagingIdentity
 
 
 class Mode(Enum):
@@ -19,10 +20,18 @@ class Mode(Enum):
 
 
 class Journal(Protocol):
-    """What makes an all-or-nothing apply recoverable; each returns when it is durable."""
+    """What makes an all-or-nothing apply recoverable; each returns when it is durable.
 
-    def prepared(self) -> None:
-        """Everything is built; from now on paths change."""
+    `note` says whose it is, to whoever finds what the apply left.
+    """
+
+    @property
+    def note(self) -> bytes:
+        """The transaction and the folder that has the journal."""
+        ...
+
+    def prepared(self, steps: tuple[JournalStep, ...], staging: StagingIdentity, /) -> None:
+        """Everything is built, these steps and in that directory; from now on paths change."""
         ...
 
     def applied(self) -> None:

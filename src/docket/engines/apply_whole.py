@@ -2,16 +2,20 @@
 
 Rules:
 1. Contents are durable before the journal is told that everything is built, names before it is told that all is done.
-2. The first step that cannot be done ends it: what was done is put back, the last first.
-3. In a tree that need not outlast anything nothing is built ahead: steps are done in their order, and put back alike.
+2. Links are built with all the rest, of what is built already: putting in place is nothing but exchanges.
+3. The first step that cannot be done ends it: what was done is put back, the last first.
+4. In a tree that need not outlast anything nothing is built ahead: steps are done in their order, and put back alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from docket.engines.apply_work import Work
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.plan import Link, MakeDirectory, Outcome, Remove, StepStatus
+from docket.formats.tree.plan import Link, MakeDirectory, Outcome, Remove, StepStatus, WriteFile
+from docket.formats.workspace.journal import JournalStep, Standing
 from docket.host.looking import Found
 from docket.host.placing import Built, Placed
 
@@ -40,7 +44,7 @@ def _placed(work: Work) -> list[Placed] | None:
     if len(hardened) < len(built):
         work.give_up(hardened, [])
         return None
-    broken = work.marked(lambda journal: journal.prepared())
+    broken = work.marked(lambda journal: journal.prepared(journal_steps(built), work.tree.staging()))
     if broken is not None:
         work.give_up(built, [], broken)
         return None
@@ -69,16 +73,16 @@ def _built_all(work: Work) -> list[Built] | None:
     built: list[Built] = []
     made: set[RelPath] = set()
     emptied = {step.path.parent for step in work.plan.steps if isinstance(step, Remove)}
-    for number, step in enumerate(work.plan.steps):
-        if isinstance(step, Link):  # what it is to be a name of may not stand there yet
-            continue
+    files: dict[RelPath, Built] = {}
+    for number, step in enumerate(work.plan.steps):  # links come last in a plan
+        source = files.get(step.to) if isinstance(step, Link) else None
         seen: Outcome | Found | None = None
         if not any(above in made for above in step.path.above()):
-            seen = work.tree.examine(step)
+            seen = work.tree.examine(step, anew=source is not None)
         if isinstance(step, MakeDirectory) and not (isinstance(seen, Found) and seen.is_directory):
             made.add(step.path)
         if isinstance(seen, Outcome) and seen.reason is Reason.NOT_EMPTY and step.path in emptied:
-            seen = None
+            seen = work.tree.stands(step)
         if isinstance(seen, Outcome):
             seen = work.or_gone(step, seen)
             work.note(number, seen)
@@ -86,11 +90,13 @@ def _built_all(work: Work) -> list[Built] | None:
                 continue
             work.give_up(built, [])
             return None
-        item = work.build(number, seen)
+        item = work.build(number, seen, source)
         if item is None:
             work.give_up(built, [])
             return None
         built.append(item)
+        if isinstance(step, WriteFile) and item.inode:
+            files[step.path] = item
     return built
 
 
@@ -103,15 +109,6 @@ def _placed_all(work: Work, built: list[Built]) -> list[Placed] | None:
         elif _is_undone(work, item.number):
             work.give_up(built[index + 1 :], placed)
             return None
-    for number, step in enumerate(work.plan.steps):
-        if isinstance(step, Link):
-            ready = work.ready(number)
-            linked = None if ready is None else work.land(ready)
-            if linked is not None:
-                placed.append(linked)
-            elif _is_undone(work, number):
-                work.give_up([], placed)
-                return None
     return placed if _finished(work, placed) else None
 
 
@@ -122,3 +119,23 @@ def _finished(work: Work, placed: list[Placed]) -> bool:
             work.give_up([], placed)
             return False
     return True
+
+
+def journal_steps(built: Iterable[Built]) -> tuple[JournalStep, ...]:
+    """Return what was built as a journal tells it."""
+    return tuple(
+        JournalStep(number=item.number, step=item.step, inode=item.inode, before=_standing(item.seen)) for item in built
+    )
+
+
+def _standing(seen: Found | None) -> Standing | None:
+    if seen is None:
+        return None
+    status = seen.status
+    return Standing(
+        state=seen.state,
+        device=status.st_dev,
+        inode=status.st_ino,
+        mtime_ns=status.st_mtime_ns,
+        xattrs=tuple(sorted(seen.xattrs, key=lambda item: item.name)),
+    )

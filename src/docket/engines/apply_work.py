@@ -67,10 +67,13 @@ class Work:
             return None
         return self.build(number, seen)
 
-    def build(self, number: int, seen: Found | None) -> Built | None:
-        """Build a step over what was seen; None, with its outcome, where that does not succeed."""
+    def build(self, number: int, seen: Found | None, source: Built | None = None) -> Built | None:
+        """Build a step over what was seen; None, with its outcome, where that does not succeed.
+
+        `source` is the file, built and not yet in place, that a `Link` is to be a name of.
+        """
         step = self.plan.steps[number]
-        built = self.tree.build(number, step, self._stored(step), seen)
+        built = self.tree.build(number, step, self._stored(step), seen, source)
         if isinstance(built, Outcome):
             self.note(number, built)
             return None
@@ -135,6 +138,8 @@ class Work:
             mark(self._journal)
         except DocketError as error:
             return unable(error, "the journal cannot be written")
+        except OSError as error:
+            return Refusal(Reason.WRITE_FAILED, f"the journal cannot be written: {error.strerror}", failed=True)
         return None
 
     def or_gone(self, step: Step, outcome: Outcome) -> Outcome:

@@ -94,6 +94,7 @@ class Reason(StrEnum):
     NESTED = "nested"
     LEADS_INTO_BASE = "leads-into-base"
     INTERRUPTED_APPLY = "interrupted-apply"
+    NOT_AUTHENTIC = "not-authentic"
     SETTLE_REVIEW = "settle-review"
     SETTLE_DISCARD = "settle-discard"
     RUN_BREACHED = "run-breached"

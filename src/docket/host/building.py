@@ -44,8 +44,13 @@ class Builder:
         self._stage = stage
         self.notes: dict[RelPath, bytes] = {}
 
-    def build(self, number: int, step: Step, content: Content | None, found: Found | None) -> Built | Refusal:
-        """Build for a step over what was found at its path. May raise OSError, and DocketError of the content."""
+    def build(
+        self, number: int, step: Step, content: Content | None, found: Found | None, source: Built | None = None
+    ) -> Built | Refusal:
+        """Build for a step over what was found at its path. May raise OSError, and DocketError of the content.
+
+        `source` is the file, built and not yet in place, that a `Link` is to be a name of.
+        """
         if isinstance(step, SetMode | Remove) or (found is not None and _stays(step, found)):
             return Built(number=number, step=step, staged=b"%d.0" % number, seen=found)
         name, staging = new_name(number), self._stage().descriptor
@@ -66,7 +71,11 @@ class Builder:
                 if step.mtime_ns is not None:
                     self._calls.set_mtime((staging, name), step.mtime_ns)
             case Link():
-                refused = self._linked((staging, name), step)
+                refused = None
+                if source is None:
+                    refused = self._linked((staging, name), step)
+                else:
+                    self._calls.link((staging, source.staged), (staging, name))
                 if refused is not None:
                     return refused
             case _:

@@ -25,15 +25,17 @@ from docket.formats.reason import Reason
 from docket.formats.tree.plan import Plan, RootIdentity
 from docket.formats.tree.steps import MakeDirectory, Outcome, Remove, Step, StepStatus
 from docket.formats.visible import visible
+from docket.formats.workspace.journal import StagingIdentity
 from docket.host.building import Builder
 from docket.host.direct import DirectMaker
 from docket.host.examining import Examiner
 from docket.host.filling import Content
 from docket.host.finishing import Finished, Finisher
-from docket.host.looking import Found
+from docket.host.looking import Found, look
 from docket.host.placing import Built, Placed, Placer
 from docket.host.reaching import Reached, Refusal, Ways, failure, unable
-from docket.host.staging import Staging
+from docket.host.resuming import adopt, even_out, reopen
+from docket.host.staging import JOURNAL, KEPT, PLAN, Staging
 from docket.host.syncing import Syncing
 from docket.host.tree import file_key, identity_of, open_root, root_identity, status_at
 from docket.host.tree_calls import SYSTEM_CALLS, TreeCalls
@@ -60,15 +62,44 @@ class ConfinedTree:
         self._direct = DirectMaker(self.ways, calls)
         self._staging: Staging | None = None
         self._placer: Placer | None = None
-        self._document, self._keeps = b"", False
+        self._files: dict[bytes, bytes] = {}
         self._exchanges = True
         self.trouble: str | None = None
 
-    def begin(self, plan: Plan, *, keeps: bool) -> None:
-        """Say whose steps follow, and whether what they displace is promised to somebody."""
-        self._document, self._keeps = plan.document, keeps
-        timed = {step.path for step in plan.steps if isinstance(step, MakeDirectory) and step.mtime_ns is not None}
-        holders = {step.path.parent for step in plan.steps} if timed else set()
+    def begin(self, plan: Plan, *, keeps: bool, journal: bytes | None = None) -> None:
+        """Say whose steps follow, and whether what they displace is promised to somebody.
+
+        `journal` says whose journal tells of them, where one does: nobody else clears up what they leave.
+        """
+        self._files = {PLAN: plan.document, **({KEPT: b""} if keeps else {})}
+        if journal is not None:
+            self._files[JOURNAL] = journal
+        self._expect(plan.steps)
+
+    def resume(self, staging: StagingIdentity, steps: Sequence[Step], *, looks: bool = False) -> Refusal | None:
+        """Go on where an apply of these steps died, with the directory that it left; a refusal says why not.
+
+        `looks`: nothing is to be changed. May raise OSError.
+        """
+        self._files = {JOURNAL: b""}
+        if not looks:
+            self._expect(steps)
+        opened = reopen(self.descriptor, staging, self.calls, durable=self.durable)
+        if isinstance(opened, Refusal):
+            return opened
+        self._staging = opened
+        if not looks:
+            even_out(opened, self.ways, self.calls, steps)
+            self.adopt()
+        return None
+
+    def adopt(self) -> None:
+        """Take over, as this apply's own, the directories that were opened up before. May raise OSError."""
+        self._builder.notes.update(adopt(self._stage(), self.ways))
+
+    def _expect(self, steps: Sequence[Step]) -> None:
+        timed = {step.path for step in steps if isinstance(step, MakeDirectory) and step.mtime_ns is not None}
+        holders = {step.path.parent for step in steps} if timed else set()
         self._examiner.passed = frozenset(path for path in timed if path in holders)
         self.ways.begin(lambda path, mode: self._stage().note_opened(path, mode), self._forget_note)
 
@@ -77,18 +108,25 @@ class ConfinedTree:
         """False once it showed that names cannot be exchanged here (host.placing, rule 5)."""
         return self._exchanges and (self._placer is None or self._placer.exchanges)
 
-    def examine(self, step: Step) -> Outcome | Found | None:
-        """Return what stands at the step's path if the step can be done, else its outcome."""
-        examined = self._guarded(step, "look at", lambda reached: self._examiner.examine(step, reached))
+    def examine(self, step: Step, *, anew: bool = False) -> Outcome | Found | None:
+        """Return what stands at the step's path if the step can be done, else its outcome (host.examining)."""
+        examined = self._guarded(step, "look at", lambda reached: self._examiner.examine(step, reached, anew=anew))
         if isinstance(step, Remove) and isinstance(examined, Refusal) and examined.reason in _NOTHING_BELOW:
             return Outcome(path=step.path, status=StepStatus.ALREADY)
         return examined.outcome(step.path) if isinstance(examined, Refusal) else examined
 
-    def build(self, number: int, step: Step, content: Content | None, found: Found | None) -> Built | Outcome:
-        """Make what the step puts in place, beside it; `found` is what stands there."""
+    def stands(self, step: Step) -> Found | None:
+        """Return what stands at the step's path, None for nothing, or where it cannot be told."""
+        found = self._guarded(step, "look at", lambda reached: look(*reached.place, self.ways.own_mode))
+        return found if isinstance(found, Found) else None
+
+    def build(
+        self, number: int, step: Step, content: Content | None, found: Found | None, source: Built | None = None
+    ) -> Built | Outcome:
+        """Make what the step puts in place, beside it; `found` is what stands there (host.building)."""
         built: Built | Refusal
         try:
-            built = self._builder.build(number, step, content, found)
+            built = self._builder.build(number, step, content, found, source)
         except OSError as error:
             built = failure(error, "write", step.path)
         except DocketError as error:
@@ -159,6 +197,17 @@ class ConfinedTree:
         with suppress(OSError):
             self._place_maker().discard(built)
 
+    def staging(self) -> StagingIdentity:
+        """Return the directory in which things stand aside, made now if there is none. May raise OSError."""
+        stage = self._stage()
+        device, inode = identity_of(os.fstat(stage.descriptor))
+        return StagingIdentity(name=os.fsdecode(stage.name), device=device, inode=inode)
+
+    @property
+    def aside(self) -> Staging | None:
+        """What stands aside, None where nothing does."""
+        return self._staging
+
     def sync(self) -> None:
         """Return when every name changed so far would survive a power cut. May raise OSError."""
         if self.durable:
@@ -224,14 +273,13 @@ class ConfinedTree:
             self.ways.open_root()
         # Opening the root may have noted it, and so have made the staging directory already.
         if self._staging is None:
-            self._staging = Staging.create(
-                self.descriptor, self._document, self.calls, durable=self.durable, keeps=self._keeps
-            )
+            self._staging = Staging.create(self.descriptor, self._files, self.calls, durable=self.durable)
         return self._staging
 
     def _place_maker(self) -> Placer:
         if self._placer is None:
             self._placer = Placer(self.ways, self._stage(), self.calls, self.touch)
+            self._placer.aside = JOURNAL in self._files
         return self._placer
 
     def _guarded(self, step: Step, action: str, work: Callable[[Reached], T | Refusal]) -> T | Refusal:

@@ -41,8 +41,11 @@ class Examiner:
         self._device = device
         self.passed: frozenset[RelPath] = frozenset()
 
-    def examine(self, step: Step, reached: Reached) -> Outcome | Refusal | Found | None:
-        """Return what stands at the path if the step can be done there, else why not or that nothing is left to do."""
+    def examine(self, step: Step, reached: Reached, *, anew: bool = False) -> Outcome | Refusal | Found | None:
+        """Return what stands at the path if the step can be done there, else why not or that nothing is left to do.
+
+        `anew`: the file that a `Link` is to be a name of is about to be replaced, so there is always something to do.
+        """
         if self._ways.is_mount(step.path):
             return Refusal(Reason.OTHER_FILE_SYSTEM, "it is a mount point")
         found = look(*reached.place, self._ways.own_mode)
@@ -53,7 +56,7 @@ class Examiner:
         if found is not None and _needs_attributes(step, found):
             found = replace(found, xattrs=attributes(*reached.place))
         refused = unmet(step, found)
-        if self._is_done(step, found, otherwise=refused is not None):
+        if not anew and self._is_done(step, found, otherwise=refused is not None):
             return Outcome(path=step.path, status=StepStatus.ALREADY)
         return refused or self._obstacle(step, reached, found) or found
 

@@ -4,6 +4,7 @@ Rules:
 1. Only an unlocked staging directory of this user, with a plan that can be read, is touched; anything else is told.
 2. What an apply had only built is removed. What it displaced is removed if it is what its plan expected there, and
    was promised to nobody; else it is put back, if the path still holds what took its place.
+   Where a journal belongs to it, recovery alone says what becomes of it: only that of the plan `owned` is cleared.
 3. A directory that was opened to its owner gets its mode back, if it still has the one it was given for the moment.
 4. What can be neither removed nor put back stays, and the leftover says so.
 
@@ -27,7 +28,7 @@ from docket.formats.visible import visible
 from docket.host.confined import ConfinedTree
 from docket.host.looking import Found, has_entries, look, unmet
 from docket.host.reaching import STAGING_PREFIX, Refusal
-from docket.host.staging import KEPT, NEW_SUFFIX, OPENED_PREFIX, PLAN, Staging
+from docket.host.staging import JOURNAL, KEPT, NEW_SUFFIX, OPENED_PREFIX, OWN_FILES, PLAN, Staging
 from docket.host.tree_calls import open_inside, open_name
 
 _ITEM = re.compile(rb"(0|[1-9][0-9]{0,9})\.(0|[1-9][0-9]{0,19})(\.aside)?")
@@ -36,17 +37,21 @@ _NOTE = re.compile(rb"([0-7]{1,4}) (.*)", re.DOTALL)
 
 
 class LeftoverState(StrEnum):
-    """What became of a leftover; `foreign` is what merely has such a name."""
+    """What became of a leftover; `foreign` is what merely has such a name, `interrupted` a commit's."""
 
     REMOVED = "removed"
     KEPT = "kept"
     IN_USE = "in-use"
     FOREIGN = "foreign"
+    INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftover:
-    """A staging directory that was found. `plan` is the digest of its plan, `detail` why something in it was kept."""
+    """A staging directory that was found. `plan` is the digest of its plan, `detail` why something in it was kept.
+
+    Of an interrupted commit, `detail` says whose it is: the transaction and the folder that has its journal.
+    """
 
     name: bytes
     state: LeftoverState
@@ -60,12 +65,30 @@ def leftover_names(tree: ConfinedTree) -> tuple[bytes, ...]:
     return tuple(sorted(name for name in names if name.startswith(STAGING_PREFIX)))
 
 
-def sweep(tree: ConfinedTree) -> tuple[Leftover, ...]:
-    """Clear away what dead applies left in the tree; may be killed and run again. May raise OSError."""
-    return tuple(_swept(tree, name) for name in leftover_names(tree))
+def sweep(tree: ConfinedTree, owned: str | None = None) -> tuple[Leftover, ...]:
+    """Clear away what dead applies left in the tree; may be killed and run again. May raise OSError.
+
+    `owned` is the digest of a journal's plan of which nothing was put in place yet.
+    """
+    return tuple(_swept(tree, name, owned) for name in leftover_names(tree))
 
 
-def _swept(tree: ConfinedTree, name: bytes) -> Leftover:
+def interrupted(tree: ConfinedTree) -> tuple[Leftover, ...]:
+    """Return the leftovers of commits, live ones' too, and change nothing."""
+    found = []
+    for name in leftover_names(tree):
+        with suppress(OSError):
+            descriptor = open_inside(tree.descriptor, name)
+            staging = Staging(tree.descriptor, descriptor, name, tree.calls, durable=False)
+            try:
+                detail = visible(staging.read(JOURNAL))
+                found.append(Leftover(name=name, state=LeftoverState.INTERRUPTED, detail=detail))
+            finally:
+                staging.close()
+    return tuple(found)
+
+
+def _swept(tree: ConfinedTree, name: bytes, owned: str | None) -> Leftover:
     staging = Staging.open(tree.descriptor, name, tree.calls, durable=tree.durable)
     if staging is None:
         held = _is_held(tree.descriptor, name)
@@ -76,6 +99,9 @@ def _swept(tree: ConfinedTree, name: bytes) -> Leftover:
         if isinstance(plan, str):
             return Leftover(name=name, state=LeftoverState.KEPT, detail=plan)
         digest = None if plan is None else plan.digest
+        if plan is not None and digest != owned and JOURNAL in staging.names():
+            detail = visible(staging.read(JOURNAL))
+            return Leftover(name=name, state=LeftoverState.INTERRUPTED, plan=digest, detail=detail)
         tree.ways.begin(staging.note_opened, staging.drop)
         kept = _Sweep(tree, staging, plan, root).run() if plan is not None else []
         tree.ways.close_below()
@@ -127,7 +153,7 @@ def _plan(staging: Staging) -> Plan | str | None:
     try:
         return decode_plan(staging.read(PLAN))
     except (OSError, InvalidDocumentError) as error:
-        if names <= {PLAN}:  # it died while the plan was written, before the first step
+        if names <= OWN_FILES:  # it died while the plan was written, before the first step
             return None
         return f"its plan cannot be read: {error.detail if isinstance(error, DocketError) else error.strerror}"
 

@@ -8,7 +8,8 @@ Rules:
    staging directory, and the refusal names it.
 3. Afterwards the directory must still be the one the path leads to; if it was moved meanwhile, everything is undone
    through the descriptor that is held.
-4. An empty directory is removed where it stands (rmdir can lose nothing) and made again if it must come back.
+4. An empty directory is removed where it stands (rmdir can lose nothing) and made again if it must come back. Where a
+   journal is kept (`aside`), it is renamed away like a file, so that the very directory can come back.
 5. Where a system or a file system has no exchange, a taken name is replaced by a plain rename, after the old file
    got a second name: what another program puts there by a rename in between the two calls is lost. `exchanges` tells.
 """
@@ -90,12 +91,13 @@ class Placer:
         self._calls = calls
         self._touch = touch
         self.exchanges = True
+        self.aside = False
 
     def place(self, built: Built, reached: Reached, found: Found | None) -> Placed | Refusal:
         """Do a step at a reached name where `found` stood a moment ago."""
         self._touch(reached)
         match built.step:
-            case Remove() if found is not None and found.is_directory:
+            case Remove() if found is not None and found.is_directory and not self.aside:
                 self._calls.remove_directory(*reached.place)
                 self._ways.settle_mode(found.status)
                 placed = Placed(built=built, deed=Deed.DIRECTORY_REMOVED, before=found)
@@ -310,6 +312,10 @@ class Placer:
                 self._calls.chmod(descriptor, step.mode)
             if step.mtime_ns is not None:
                 self._calls.set_mtime(reached.place, step.mtime_ns)
+        except OSError:
+            with suppress(OSError):
+                self._set_mode(reached.place, placed)
+            raise
         finally:
             os.close(descriptor)
         return self._verified(placed, reached)

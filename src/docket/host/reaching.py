@@ -207,6 +207,18 @@ class Ways:
             os.close(opened.descriptor)
             self._forget(opened.note)
 
+    def adopt(self, descriptor: int, mode: int, note: bytes) -> bool:
+        """Take over a directory that somebody opened up and noted, if it has the mode for the moment still.
+
+        May raise OSError.
+        """
+        status = os.fstat(descriptor)
+        identity = identity_of(status)
+        if not stat.S_ISDIR(status.st_mode) or stat.S_IMODE(status.st_mode) != mode | _ALL or identity in self._opened:
+            return False
+        self._opened[identity] = _Opened(os.dup(descriptor), mode, note)
+        return True
+
     def open_root(self) -> None:
         """Open the root itself to its owner, so that things can be made in it. May raise OSError."""
         self._open_up(self._root, b"", _CHANGE)

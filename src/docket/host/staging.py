@@ -7,8 +7,8 @@ Rules:
 3. `<step>.new` is being made and has never been anywhere else. `<step>.<inode>` is what the step puts in place while
    it has that inode; with any other inode it is what was displaced. `opened.<n>.<random>` names a directory whose
    mode is wider for its owner for the moment, and the mode it must get. `kept` says that what was displaced is
-   promised to somebody.
-4. It is removed only when it is empty but for the plan.
+   promised to somebody, `journal` that a commit's journal tells what is done with it, and whose that is.
+4. It is removed only when it is empty but for these.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ import fcntl
 import os
 import secrets
 import stat
+from collections.abc import Mapping
 from contextlib import suppress
 
 from docket.host.attribute_setting import shed_inherited
 from docket.host.reaching import STAGING_PREFIX
 from docket.host.tree_calls import TreeCalls, open_inside, open_name
 
-PLAN, KEPT = b"plan", b"kept"
+PLAN, KEPT, JOURNAL = b"plan", b"kept", b"journal"
+OWN_FILES = frozenset((PLAN, KEPT, JOURNAL))
 OPENED_PREFIX = b"opened."
 NEW_SUFFIX = b".new"
 MAX_PLAN_BYTES = 1024**3
@@ -35,10 +37,10 @@ _CHUNK_BYTES = 1024 * 1024
 class Staging:
     """An open and locked staging directory."""
 
-    __slots__ = ("_calls", "_notes", "_root", "descriptor", "durable", "name")
+    __slots__ = ("_calls", "_notes", "descriptor", "durable", "name", "root")
 
     def __init__(self, root: int, descriptor: int, name: bytes, calls: TreeCalls, *, durable: bool) -> None:
-        self._root = root
+        self.root = root
         self._calls = calls
         self.durable = durable
         self._notes = 0
@@ -46,14 +48,14 @@ class Staging:
         self.name = name
 
     @classmethod
-    def create(cls, root: int, document: bytes, calls: TreeCalls, *, durable: bool, keeps: bool) -> Staging:
-        """Make one that holds the plan's document. May raise OSError."""
+    def create(cls, root: int, files: Mapping[bytes, bytes], calls: TreeCalls, *, durable: bool) -> Staging:
+        """Make one that holds these files of its own, the plan's document among them. May raise OSError."""
         for _ in range(_ATTEMPTS):
             name = STAGING_PREFIX + secrets.token_hex(8).encode()
             calls.make_directory(root, name)
             made = cls._locked(root, name, calls, durable=durable)
             if made is not None:
-                made._begin(document, keeps=keeps)
+                made._begin(files)
                 return made
         raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
@@ -99,14 +101,13 @@ class Staging:
             return error.errno not in (errno.EWOULDBLOCK, errno.EACCES)  # a file system without locks has one user
         return True
 
-    def _begin(self, document: bytes, *, keeps: bool) -> None:
+    def _begin(self, files: Mapping[bytes, bytes]) -> None:
         try:
-            self._write(PLAN, document)
-            if keeps:
-                self._write(KEPT, b"")
+            for name, data in files.items():
+                self._write(name, data)
             self.sync()
             if self.durable:
-                self._calls.sync(self._root)
+                self._calls.sync(self.root)
         except BaseException as error:
             try:
                 if isinstance(error, OSError):
@@ -173,12 +174,12 @@ class Staging:
 
     def remove(self) -> bool:
         """Remove the directory; False where something that is not docket's to remove still stands in it."""
-        if not set(self.names()) <= {PLAN, KEPT}:
+        if not set(self.names()) <= OWN_FILES:
             return False
-        self.drop(KEPT)
-        self.drop(PLAN)
+        for name in (KEPT, JOURNAL, PLAN):
+            self.drop(name)
         try:
-            self._calls.remove_directory(self._root, self.name)
+            self._calls.remove_directory(self.root, self.name)
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
                 return False

@@ -17,7 +17,7 @@ from docket.host.staging import PLAN
 from docket.host.tree import Row, Status
 
 _NAME = re.compile(re.escape(STAGING_PREFIX) + rb"[0-9a-f]{16}")
-_INSIDE = re.compile(rb"plan|kept|opened\.[0-9]+\.[0-9a-f]{8}|[0-9]+\.(?:new|[0-9]+(?:\.aside)?)")
+_INSIDE = re.compile(rb"plan|kept|journal|opened\.[0-9]+\.[0-9a-f]{8}|[0-9]+\.(?:new|[0-9]+(?:\.aside)?)")
 
 
 def is_staging(name: bytes, status: Status, rows: Iterable[Row]) -> bool:

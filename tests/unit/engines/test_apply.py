@@ -383,7 +383,9 @@ class Marks:
         self.made = []
         self._prepared = prepared
 
-    def prepared(self):
+    note = b"the test's"
+
+    def prepared(self, steps, staging):
         self.made.append("prepared")
         self._prepared()
 

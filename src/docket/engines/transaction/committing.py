@@ -120,7 +120,7 @@ def commit_transaction(request: CommitRequest, world: TransactionWorld) -> Commi
             applied=work.count(StepStatus.APPLIED),
             already=work.count(StepStatus.ALREADY),
             protected=len(hits),
-            remarks=tuple(f"{item.path}: {item.detail}" for item in work.outcomes if item.detail),
+            remarks=(*(f"{item.path}: {item.detail}" for item in work.outcomes if item.detail), *work.remarks),
         )
     work.refuse(reason, detail)
     return CommitRefused(
@@ -135,6 +135,9 @@ class _Commit:
         self.state = closed.state
         self.outcomes: tuple[Outcome, ...] = ()
         self.plan_sha256 = closed.digest
+        self.remarks: tuple[str, ...] = ()
+        self._journal: JournalFile | None = None
+        self._trouble: str | None = None
 
     def run(self, hits: tuple[RelPath, ...], given: Approval) -> None:
         """Go through the order of a commit; RefusedError or DocketError, with nothing applied."""
@@ -147,13 +150,28 @@ class _Commit:
             self._check_inodes(plan)
             self._check_room(plan)
             self._apply(plan, tree, held)
-        self.state = replace(moved(self.state, Move.COMMIT, self._world), reason=None, detail=None)
-        self._world.transactions.save(self.state)
+        self._landed()
 
     def refuse(self, reason: Reason, detail: str) -> None:
-        """Write down that nothing was applied."""
+        """Write down that nothing was applied; where not all could be put back, recovery says how it ended."""
+        if self._trouble is not None:
+            return
         self.state = replace(moved(self.state, Move.REFUSE, self._world), reason=str(reason), detail=detail)
         self._world.transactions.save(self.state)
+        if self._journal is not None:
+            self._journal.remove()
+
+    def _landed(self) -> None:
+        """Write down that it landed. What cannot be written or cleared now, recovery finds: the paths are durable."""
+        self.state = replace(moved(self.state, Move.COMMIT, self._world), reason=None, detail=None)
+        try:
+            self._world.transactions.save(self.state)
+            if self._trouble is None and self._journal is not None:
+                self._journal.remove()
+        except DocketError as error:
+            self._trouble = error.detail
+        if self._trouble is not None:
+            self.remarks += (f"{self._trouble}: docket tx recover {self.state.id} ends it",)
 
     def count(self, status: StepStatus) -> int:
         """How many steps ended so."""
@@ -165,7 +183,7 @@ class _Commit:
         if tree.identity != self.state.base.identity or lock.identity != tree.identity:
             raise RefusedError(Reason.ROOT_REPLACED, f"{self._base} is not the directory that was staged")
         if leftover_names(tree):
-            detail = f"an apply that was interrupted, or is under way, has left something in {self._base}"
+            detail = f"a change that was interrupted has left something in {self._base}: docket tx recover ends it"
             raise RefusedError(Reason.INTERRUPTED_APPLY, detail)
         return tree
 
@@ -220,21 +238,21 @@ class _Commit:
         written = {step.path for step in plan.steps if isinstance(step, WriteFile)}
         entries = (entry for entry in self._closed.listing.entries if entry.path in written)
         contents = held.enter_context(TreeContents(os.fsencode(stage.root), entries))
-        folder = self._world.transactions.path(self.state.id)
-        journal = JournalFile.begin(folder, plan, self.state.base)
         self.state = replace(moved(self.state, Move.BEGIN, self._world), plan_sha256=plan.digest)
         self._world.transactions.save(self.state)
-        options = Options(mode=Mode.ALL_OR_NOTHING, journal=journal, keep=_Promised())
+        folder = self._world.transactions.path(self.state.id)
+        self._journal = JournalFile.begin(folder, plan, self.state)
+        options = Options(mode=Mode.ALL_OR_NOTHING, journal=self._journal, keep=_Promised())
         self.outcomes = apply(plan, contents, tree, options)
+        self._trouble = tree.trouble
         undone = tuple(_drifted(item) for item in self.outcomes if item.status in _UNDONE)
         if undone:
             reason = undone[0].reason
             drifted = reason in (Reason.CHANGED_SINCE, Reason.NOT_EMPTY, Reason.MOVED_WHILE_WRITTEN)
-            journal.remove()
-            raise RefusedError(
-                Reason.BASE_DRIFT if drifted else reason, f"{_named(undone)}: {undone[0].detail}", undone
-            )
-        journal.remove()
+            detail = f"{_named(undone)}: {undone[0].detail}"
+            if self._trouble is not None:
+                detail = f"{detail}; {self._trouble}: docket tx recover {self.state.id} ends it"
+            raise RefusedError(Reason.BASE_DRIFT if drifted else reason, detail, undone)
 
 
 class _Promised:

@@ -139,7 +139,7 @@ def _check_standing(state: TransactionState, request: LaterCommit) -> None:
 def _cannot(state: TransactionState, standing: Standing, what: str) -> UnavailableError:
     hints = {
         Standing.INTERRUPTED: f"docket tx discard {state.id} keeps its stage, which may then be landed",
-        Standing.INTERRUPTED_COMMIT: "its commit was cut short: the tree must be recovered first",
+        Standing.INTERRUPTED_COMMIT: f"its commit was cut short: docket tx recover {state.id} ends it",
         Standing.OPEN: "its run is still going on",
         Standing.COMMITTED: "it is over: docket tx show tells what it changed",
     }

@@ -76,7 +76,9 @@ def standing_refusal(base: Path, world: TransactionWorld) -> Refusal | None:
                 continue
             if state.base.identity == identity or state.base.path == os.fsencode(base):
                 detail = f"the commit of {state.id} to {visible(state.base.path)} is under way or was interrupted"
-                return Refusal(reason=Reason.INTERRUPTED_APPLY, detail=detail, hint="see docket tx show " + state.id)
+                return Refusal(
+                    reason=Reason.INTERRUPTED_APPLY, detail=detail, hint=f"docket tx recover {state.id} ends it"
+                )
     try:
         with DirectoryLock.acquire(base, wait_seconds=LOCK_PATIENCE_SECONDS), open_tree(os.fsencode(base)) as tree:
             names = leftover_names(tree)
@@ -87,7 +89,7 @@ def standing_refusal(base: Path, world: TransactionWorld) -> Refusal | None:
     if not names:
         return None
     detail = f"{base} holds {visible(names[0])}, which something that was changing the tree has left"
-    return Refusal(reason=Reason.INTERRUPTED_APPLY, detail=detail, hint="docket tx list names an interrupted commit")
+    return Refusal(reason=Reason.INTERRUPTED_APPLY, detail=detail, hint="docket tx recover, in that tree, ends it")
 
 
 def choose(request: OpenRequest, world: TransactionWorld) -> tuple[Backend, View] | Refusal:

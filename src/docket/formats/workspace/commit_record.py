@@ -29,7 +29,8 @@ FORMAT = "docket/workspace-commit/v1"
 class CommitRecord:
     """One commit: of a whole change set, or of a part of `of_diff_sha256` where only some paths were chosen.
 
-    `was` is the transaction's status before; `successor` holds what was not chosen.
+    `was` is the transaction's status before; `successor` holds what was not chosen. `recovery` says in which direction
+    a commit that was interrupted was ended: `forward`, `back`, or `none` where nothing of it had begun.
     """
 
     transaction: str
@@ -52,6 +53,7 @@ class CommitRecord:
     detail: str | None = None
     refusals: tuple[OmittedPath, ...] = ()
     successor: str | None = None
+    recovery: str | None = None
 
 
 def encode_commit(record: CommitRecord) -> bytes:

@@ -1,4 +1,4 @@
-"""The journal of a commit and the record of a later one."""
+"""The record of a commit made after its run, and of the recovery of one."""
 
 from __future__ import annotations
 
@@ -13,20 +13,10 @@ from docket.formats.ledger.tree_events import OmittedPath
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.commit_record import CommitRecord, decode_commit, encode_commit
-from docket.formats.workspace.journal import (
-    Journal,
-    JournalHeader,
-    Mark,
-    decode_journal,
-    encode_header,
-    encode_mark,
-)
 from docket.formats.workspace.scope import NOT_TRANSACTIONAL, BackendName
 from docket.formats.workspace.state import Base, ChangeCounts
 
 BASE = Base.of(b"/work/caf\xe9", (1, 2))
-HEADER = JournalHeader(base=BASE, plan_sha256=Digest("ab" * 32), steps=3)
-FIRST, PREPARED, APPLIED = encode_header(HEADER), encode_mark(Mark.PREPARED), encode_mark(Mark.APPLIED)
 REFUSED = CommitRecord(
     transaction="00112233aabb",
     base=BASE,
@@ -57,58 +47,10 @@ LANDED = replace(
     docket_number="DKT-20261001-00C0DE",
     successor="aaaaaaaaaaaa",
 )
+RECOVERED = replace(REFUSED, was="interrupted-commit", approval="not-recorded", recovery="back")
 
 
-@pytest.mark.parametrize(
-    ("document", "marks"),
-    [
-        (FIRST, ()),
-        (FIRST + PREPARED, (Mark.PREPARED,)),
-        (FIRST + PREPARED + APPLIED, (Mark.PREPARED, Mark.APPLIED)),
-        (FIRST + PREPARED + APPLIED[:-1], (Mark.PREPARED,)),
-        (FIRST + PREPARED[:10], ()),
-    ],
-)
-def test_a_journal_says_how_far_the_commit_surely_came(document: bytes, marks: tuple[Mark, ...]) -> None:
-    assert decode_journal(document) == Journal(header=HEADER, marks=marks)
-
-
-@pytest.mark.parametrize("document", [b"", FIRST[:-1], FIRST[:5]])
-def test_a_journal_whose_header_is_torn_never_began(document: bytes) -> None:
-    assert decode_journal(document) is None
-
-
-@pytest.mark.parametrize(
-    ("document", "reason"),
-    [
-        (b"{}\n", Reason.MISSING_MEMBER),
-        (PREPARED, Reason.MISSING_MEMBER),
-        (FIRST.replace(b'"steps":3', b'"steps":4'), Reason.BROKEN_CHAIN),
-        (FIRST.replace(b'"length":', b'"length":1'), Reason.BROKEN_CHAIN),
-        (FIRST + APPLIED, Reason.WRONG_VALUE),
-        (FIRST + PREPARED + PREPARED, Reason.WRONG_VALUE),
-        (FIRST + FIRST, Reason.MISSING_MEMBER),
-    ],
-)
-def test_anything_else_is_no_journal(document: bytes, reason: Reason) -> None:
-    with pytest.raises(InvalidDocumentError) as caught:
-        decode_journal(document)
-    assert caught.value.reason == reason
-
-
-def test_a_journal_of_another_form() -> None:
-    other = json.loads(FIRST)["record"] | {"format": "docket/workspace-journal/v2"}
-    import hashlib
-
-    body = json.dumps(other, sort_keys=True, separators=(",", ":")).encode()
-    line = {"length": len(body), "record": other, "sha256": hashlib.sha256(body).hexdigest()}
-    document = json.dumps(line, sort_keys=True, separators=(",", ":")).encode() + b"\n"
-    with pytest.raises(InvalidDocumentError) as caught:
-        decode_journal(document)
-    assert caught.value.reason == Reason.UNKNOWN_FORMAT
-
-
-@pytest.mark.parametrize("record", [REFUSED, LANDED])
+@pytest.mark.parametrize("record", [REFUSED, LANDED, RECOVERED])
 def test_a_record_is_read_back(record: CommitRecord) -> None:
     document = encode_commit(record)
     assert decode_commit(document) == record

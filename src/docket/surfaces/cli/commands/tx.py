@@ -27,6 +27,7 @@ from docket.rules.workspace.protected import protected_hits
 from docket.stores.workspace.transactions import Damaged, Transactions
 from docket.stores.workspace.tree_contents import TreeContents
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.commands.tx_recover import recover
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.cli.transactions import transaction_world
 from docket.surfaces.render import content_diff
@@ -209,6 +210,9 @@ def gc(*, days: int, dry_run: bool) -> int:
         word = "would be removed" if dry_run else "removed"
         console.result(console.plain(f"{word}  {render.row(state, standing_of(state))}"))
     return exits.OK
+
+
+tx.add_command(recover)
 
 
 def _state(wanted: str | None) -> TransactionState:

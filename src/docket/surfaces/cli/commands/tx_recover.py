@@ -1,0 +1,121 @@
+"""`docket tx recover`: commits that were interrupted, ended."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from docket.engines.apply import LeftoverState
+from docket.engines.apply_recovery import Asked, Direction
+from docket.engines.transaction.recovering import (
+    Recovered,
+    clear_leftovers,
+    interrupted_commits,
+    recover_transaction,
+)
+from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.workspace.state import TransactionState
+from docket.stores.workspace.transactions import Transactions
+from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.project import current_folder, layout_at
+from docket.surfaces.cli.transactions import transaction_world
+from docket.surfaces.render import recoveries
+
+
+@click.command()
+@click.argument("transaction", required=False, metavar="[ID]")
+@click.option("--all", "every", is_flag=True, help="Every interrupted commit, of all trees.")
+@click.option("--back", "direction", flag_value=Direction.BACK.value, help="To the tree as it was.")
+@click.option("--forward", "direction", flag_value=Direction.FORWARD.value, help="To the tree as it was to be.")
+@click.option("--keep-theirs", multiple=True, metavar="PATH",
+              help="Leave this path as somebody else left it. May be repeated.")  # fmt: skip
+@click.option("--force", is_flag=True, help="Overwrite what others wrote since; it is kept beside the record.")
+@click.option("--dry-run", is_flag=True, help="Say where each path stands, and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def recover(  # noqa: PLR0913 - each is an option
+    transaction: str | None,
+    *,
+    every: bool,
+    direction: str | None,
+    keep_theirs: tuple[str, ...],
+    force: bool,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """End a commit that was interrupted: the whole of it, or nothing.
+
+    Each path is looked at. Where nobody else came, the commit is finished if all that it needs is at hand, else put
+    back. Where somebody did, nothing is done until --keep-theirs or --force says what becomes of it. Without ID, those
+    of this tree are meant, and what an interrupted restore left in it.
+
+    Exit code 0 if nothing is left to be recovered, 1 if something stands in the way.
+    """
+    if every and transaction is not None:
+        raise UsageError(Reason.USAGE, "--all and an ID do not go together")
+    asked = Asked(
+        direction=None if direction is None else Direction(direction),
+        theirs=frozenset(_path(path) for path in keep_theirs),
+        force=force,
+        dry_run=dry_run,
+    )
+    found = _chosen(transaction, every=every)
+    done = [_recovered(state, asked) for state in found]
+    if as_json:
+        console.result(console.as_json([recoveries.members(item) for item in done]))
+    for item in () if as_json else done:
+        for line in recoveries.recovery_lines(item, dry_run=dry_run):
+            console.result(console.plain(line))
+    over = all(item.is_over or (dry_run and _may(item)) for item in done)
+    if transaction is None and not every:
+        over = _cleared(dry_run=dry_run, quiet=as_json, told=bool(done)) and over
+    return exits.OK if over else exits.FAILED
+
+
+def _chosen(wanted: str | None, *, every: bool) -> tuple[TransactionState, ...]:
+    store = Transactions.of(os.environ)
+    found = interrupted_commits(store)
+    if every:
+        return found
+    if wanted is not None:
+        named = tuple(state for state in found if state.id.startswith(wanted))
+        if len(named) != 1:
+            detail = f"no interrupted commit is called {wanted!r}" if not named else f"{wanted!r} is not the only one"
+            raise UsageError(Reason.NOT_FOUND, detail, hint="docket tx list names them")
+        return named
+    here = os.fsencode(_tree())
+    return tuple(state for state in found if state.base.path == here)
+
+
+def _tree() -> Path:
+    """Return the tree that a person stands in: the nearest of a transaction, else the current folder."""
+    here = current_folder().resolve()
+    bases = {state.base.path for state in interrupted_commits(Transactions.of(os.environ))}
+    return next((folder for folder in (here, *here.parents) if os.fsencode(folder) in bases), here)
+
+
+def _recovered(state: TransactionState, asked: Asked) -> Recovered:
+    return recover_transaction(state.id, asked, transaction_world(layout_at(Path(os.fsdecode(state.base.path)), None)))
+
+
+def _cleared(*, dry_run: bool, quiet: bool, told: bool) -> bool:
+    left = clear_leftovers(_tree(), dry_run=dry_run)
+    for item in left:
+        console.say(console.plain(recoveries.leftover_line(item)))
+    if not left and not told and not quiet:
+        console.result("nothing in this tree was interrupted")
+    return not any(item.state in (LeftoverState.INTERRUPTED, LeftoverState.KEPT) for item in left)
+
+
+def _may(item: Recovered) -> bool:
+    return item.ended is None or not item.ended.blocked
+
+
+def _path(text: str) -> RelPath:
+    try:
+        return RelPath.parse(os.fsencode(text.removesuffix("/")))
+    except InvalidDocumentError as error:
+        raise UsageError(Reason.USAGE, f"--keep-theirs: {error.detail}; paths are told from the tree's root") from error

@@ -1,0 +1,140 @@
+"""Commits and recoveries that die at each call that changes something: the tree ends as it was or as planned."""
+
+from __future__ import annotations
+
+import errno
+
+import pytest
+
+from commit_lab import Commits, told
+from docket.engines.apply_recovery import Direction
+from docket.errors import UnavailableError
+from docket.formats.workspace.state import Status
+from tree_lab import CountedCalls, Died, dies_at, fails_at
+
+
+@pytest.fixture
+def sides(tmp_path):
+    """The two sides of the plan, and how many calls lie between them."""
+    model = Commits(tmp_path / "model")
+    before = told(model.tree)
+    calls = CountedCalls()
+    model.commit(calls)
+    assert model.status() is Status.COMMITTED
+    assert not (model.folder / "journal").exists()
+    return before, told(model.tree), len(calls.log)
+
+
+def dead(place, at) -> Commits:
+    commits = Commits(place)
+    with pytest.raises(Died):
+        commits.commit(CountedCalls(dies_at(at)))
+    return commits
+
+
+def check_over(commits: Commits, sides) -> None:
+    """The tree is on one side, as the state says, and nothing is left to be recovered."""
+    status = commits.status()
+    assert told(commits.tree) == sides[status is Status.COMMITTED], status
+    assert status in (Status.COMMITTED, Status.REFUSED)
+    assert not (commits.folder / "journal").exists()
+    with pytest.raises(UnavailableError):
+        commits.recover()
+
+
+def test_death_at_every_call_then_recovery(tmp_path, sides):
+    ends = set()
+    for at in range(sides[2]):
+        commits = dead(tmp_path / str(at), at)
+        done = commits.recover()
+        assert done.is_over, done
+        check_over(commits, sides)
+        ends.add(commits.status())
+    assert ends == {Status.COMMITTED, Status.REFUSED}
+
+
+@pytest.mark.parametrize("direction", ["back", "forward"])
+def test_death_at_every_call_then_the_direction_asked_for(tmp_path, sides, direction):
+    reached = 0
+    for at in range(0, sides[2], 3):
+        commits = dead(tmp_path / str(at), at)
+        done = commits.recover(direction=Direction(direction))
+        if not done.is_over:  # what that direction needs is gone
+            assert done.ended.blocked
+            assert commits.recover().is_over
+        check_over(commits, sides)
+        reached += commits.status() is (Status.COMMITTED if direction == "forward" else Status.REFUSED)
+    assert reached > 10
+
+
+def sweep_recovery(place, sides, at, step: int) -> int:
+    """Let the recovery of one death die at each call, and recover from that; return how many deaths there were."""
+    count = 0
+    while True:
+        commits = dead(place / f"{at}-{count}", at)
+        try:
+            commits.recover(CountedCalls(dies_at(count)))
+        except Died:
+            assert commits.recover().is_over
+            check_over(commits, sides)
+        else:
+            check_over(commits, sides)
+            return count
+        count += step
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_death_of_the_recovery_too(tmp_path, sides, part):
+    deaths = [sweep_recovery(tmp_path, sides, at, 5) for at in range(10 * part + 3, sides[2], 40)]
+    assert sum(deaths) > 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_death_of_the_recovery_at_every_call(tmp_path, sides, part):
+    deaths = [sweep_recovery(tmp_path, sides, at, 1) for at in range(part, sides[2], 8)]
+    assert sum(deaths) > 100
+
+
+@pytest.mark.slow
+def test_a_recovery_that_dies_again_and_again(tmp_path, sides):
+    for at in range(0, sides[2], 7):
+        commits = dead(tmp_path / str(at), at)
+        for count in range(60):
+            try:
+                commits.recover(CountedCalls(dies_at(count)))
+            except Died:
+                continue
+            break
+        check_over(commits, sides)
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_failure_at_every_call_of_the_commit(tmp_path, sides, code):
+    ends = set()
+    for at in range(sides[2]):
+        commits = Commits(tmp_path / str(at))
+        commits.commit(CountedCalls(fails_at(at, code)))
+        if (commits.folder / "journal").exists():
+            assert commits.recover().is_over
+        ends.add(commits.status())
+        check_over(commits, sides)
+    assert ends == {Status.COMMITTED, Status.REFUSED}
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+@pytest.mark.parametrize("at", [30, 75, 95, 110])
+def test_a_failure_at_every_call_of_the_recovery(tmp_path, sides, code, at):
+    count = 0
+    while True:
+        commits = dead(tmp_path / str(count), at)
+        calls = CountedCalls(fails_at(count, code))
+        try:
+            over = commits.recover(calls).is_over
+        except UnavailableError:
+            over = False
+        assert over or commits.recover().is_over
+        check_over(commits, sides)
+        if len(calls.log) <= count:
+            break
+        count += 2

@@ -134,7 +134,11 @@ def read_documents(receipt: bytes, ledger_path: Path, disk: Disk) -> Documents:
         raise UnavailableError(Reason.NOT_FOUND, detail, hint="docket run --snapshot keeps one")
     if Phase.AFTER not in said.passes:
         detail = f"the run {start.docket_number} was cut short: its ledger does not tell what it changed"
-        raise UnavailableError(Reason.NOT_RECORDED, detail)
+        hint = (
+            f"docket snapshots show {start.docket_number} --diff tells how the tree differs from its snapshot, and "
+            "docket snapshots extract takes single files out of it"
+        )
+        raise UnavailableError(Reason.NOT_RECORDED, detail, hint=hint)
     if verdict.word is Word.INCOMPLETE:
         said.remarks.append("the record itself says that it is not whole: nothing is known about what is missing")
     return Documents(

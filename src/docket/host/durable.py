@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -50,6 +50,16 @@ def publish_public(path: Path, data: bytes, *, overwrite: bool) -> None:
 def publish_copy(folder: Folder, name: str, source: StoredFile, *, overwrite: bool = True) -> None:
     """Make the whole content of `source` the durable content of `name`, in flat memory."""
     _publish(folder, name, lambda target: copy_range(source, target, 0), overwrite=overwrite)
+
+
+def publish_chunks(folder: Folder, name: str, pieces: Iterable[bytes]) -> None:
+    """Make the bytes that are yielded the durable content of the free name `name`, in flat memory."""
+
+    def write(target: StoredFile) -> None:
+        for piece in pieces:
+            target.append(piece)
+
+    _publish(folder, name, write, overwrite=False)
 
 
 def copy_range(source: StoredFile, target: StoredFile, start: int) -> None:

@@ -21,6 +21,7 @@ from docket.stores.snapshots import (
     snapshot_path,
 )
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.commands.snapshot_contents import extract_one, show
 from docket.surfaces.cli.completing import snapshots_like
 from docket.surfaces.cli.progress import PathProgress
 from docket.surfaces.cli.project import current_folder, layout_at, runs_above
@@ -157,6 +158,10 @@ def prune(*, dry_run: bool, as_json: bool, docket_dir: Path | None, **kept: int 
         if not kept_by_rule:
             console.say("whole snapshots go only with --keep-last, --keep-days or --max-bytes")
     return exits.UNAVAILABLE if problems else exits.OK
+
+
+snapshots.add_command(show)
+snapshots.add_command(extract_one)
 
 
 def _tell_of_none(docket_dir: Path | None) -> None:

@@ -23,7 +23,7 @@ def kept(path: bytes) -> SnapshotFile:
 
 
 def file(path: bytes, address: Address = OLD, mode: int = 0o644) -> FileEntry:
-    return FileEntry(path=p(path), mode=mode, size=address.size, sha256=address.sha256)
+    return FileEntry(path=p(path), mode=mode, mtime_ns=7, size=address.size, sha256=address.sha256)
 
 
 def manifest(*files: SnapshotFile, not_covered: tuple[NotCovered, ...] = ()) -> Manifest:

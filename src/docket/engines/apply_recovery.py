@@ -96,7 +96,10 @@ def recover(journal: Journal, plan: Plan, tree: ConfinedTree, asked: Asked, hear
         (tree.ways.abandon if asked.dry_run else tree.ways.close_below)()
         return Ended(seen=seen, direction=None if blocked else direction, blocked=blocked)
     work = _Recovery(seen, tree, asked, observer, hears)
-    failed = work.forward() if direction is Direction.FORWARD else work.back()
+    failed: tuple[Outcome, ...] = ()
+    applied = direction is Direction.FORWARD and has_landed(seen, journal)
+    if refused is None and not applied:  # else the tree is at that end, and only what stands aside is to go
+        failed = work.forward() if direction is Direction.FORWARD else work.back()
     if not failed:
         tree.sync()
         if direction is Direction.FORWARD and not journal.applied:
@@ -111,7 +114,7 @@ def recover(journal: Journal, plan: Plan, tree: ConfinedTree, asked: Asked, hear
 def choose(seen: Sequence[Seen], journal: Journal, asked: Asked) -> tuple[Direction, tuple[Outcome, ...]]:
     """Return in which direction to go, and what stands in the way of it."""
     settled = [item for item in seen if item.side is not Side.FOREIGN]
-    applied = journal.applied and not any(item.side is Side.PRE for item in settled)
+    applied = has_landed(seen, journal)
     intact = all(item.intact for item in settled if item.side is Side.PRE)
     direction = asked.direction or (Direction.FORWARD if applied or intact else Direction.BACK)
     blocked = []
@@ -120,6 +123,11 @@ def choose(seen: Sequence[Seen], journal: Journal, asked: Asked) -> tuple[Direct
         if why is not None:
             blocked.append(why.outcome(item.path))
     return direction, tuple(blocked)
+
+
+def has_landed(seen: Sequence[Seen], journal: Journal) -> bool:
+    """Whether every path was as planned: the mark says so, and nothing shows that it was all put back after it."""
+    return journal.applied and not any(item.side is Side.PRE for item in seen)
 
 
 def _obstacle(item: Seen, direction: Direction, asked: Asked) -> Refusal | None:

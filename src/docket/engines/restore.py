@@ -291,6 +291,9 @@ def carry_out(proposal: Proposal, world: RestoreWorld) -> Restored:
         left = sweep(tree)
         if any(item.state is LeftoverState.IN_USE for item in left):
             raise UnavailableError(Reason.LOCKED, f"something else is restoring {visible(proposal.root)} now")
+        if any(item.state is LeftoverState.INTERRUPTED for item in left):
+            detail = f"a commit to {visible(proposal.root)} was interrupted: nothing is restored over it"
+            raise UnavailableError(Reason.INTERRUPTED_APPLY, detail, hint="docket tx recover, in that tree, ends it")
         draft = begin_restore(proposal.layout, world.ids.session_id(), disk=world.disk)
         stack.callback(draft.close)
         told = world.told("restoring", len(proposal.plan))

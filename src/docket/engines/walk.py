@@ -53,7 +53,7 @@ _STALE = Unread(Reason.VANISHED, "")
 _OTHER = LeftOut(Reason.OTHER_FILE_SYSTEM, "another file system, or a mount point")
 _OWN_PREFIX = b".docket-"
 _STAGING = LeftOut(
-    Reason.EXCLUDED, "docket's own: changes under way here, or cut short; the next restore of this tree sees to them"
+    Reason.EXCLUDED, "docket's own: changes under way here, or cut short; docket tx recover, in this tree, sees to them"
 )
 _TOO_LONG = LeftOut(Reason.NAME_TOO_LONG, f"paths below it can be longer than {MAX_PATH_BYTES} bytes")
 

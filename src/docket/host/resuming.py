@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -24,7 +23,7 @@ from docket.host.staging import OPENED_PREFIX, Staging
 from docket.host.tree import identity_of
 from docket.host.tree_calls import TreeCalls, open_name
 
-_ASIDE = re.compile(rb"((0|[1-9][0-9]{0,9})\.(0|[1-9][0-9]{0,19}))\.aside")
+_STAGED = re.compile(rb"((0|[1-9][0-9]{0,9})\.(?:0|[1-9][0-9]{0,19}))(\.aside)?")
 _NOTE = re.compile(rb"([0-7]{1,4}) (.*)", re.DOTALL)
 
 
@@ -49,26 +48,27 @@ def even_out(staging: Staging, ways: Ways, calls: TreeCalls, steps: Sequence[Ste
     paths = dict(enumerate(step.path for step in steps))
     names = set(staging.names())
     for name in sorted(names):
-        found = _ASIDE.fullmatch(name)
+        found = _STAGED.fullmatch(name)
         if found is None or int(found[2]) not in paths:
             continue
         aside = (staging.descriptor, name)
-        if found[1] not in names:  # the new one is in place: what it displaced gets its name
+        if found[3] and found[1] not in names:  # the new one is in place: what it displaced gets its name
             calls.rename(aside, (staging.descriptor, found[1]))
             continue
         reached = ways.reach(paths[int(found[2])])
         if isinstance(reached, Refusal):
             continue
         with reached:
-            _returned(aside, reached.place, calls)
+            _returned(aside, reached.place, calls, is_aside=bool(found[3]))
 
 
-def _returned(aside: tuple[int, bytes], place: tuple[int, bytes], calls: TreeCalls) -> None:
+def _returned(aside: tuple[int, bytes], place: tuple[int, bytes], calls: TreeCalls, *, is_aside: bool) -> None:
+    """Let a thing with a name here and one at its path have that one alone; bring back what was taken aside."""
     try:
         now = os.stat(place[1], dir_fd=place[0], follow_symlinks=False)
     except FileNotFoundError:
-        with suppress(FileExistsError):
-            calls.rename_new(aside, place)
+        if is_aside:  # there is no call here that does it only where the name is free
+            calls.rename(aside, place)
         return
     if now.st_ino == os.stat(aside[1], dir_fd=aside[0], follow_symlinks=False).st_ino:
         calls.unlink(*aside)

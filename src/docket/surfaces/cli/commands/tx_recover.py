@@ -71,7 +71,7 @@ def recover(  # noqa: PLR0913 - each is an option
             console.result(console.plain(line))
     over = all(item.is_over or (dry_run and _may(item)) for item in done)
     if transaction is None and not every:
-        over = _cleared(dry_run=dry_run, quiet=as_json, told=bool(done)) and over
+        over = _cleared(found, dry_run=dry_run, quiet=as_json) and over
     return exits.OK if over else exits.FAILED
 
 
@@ -101,11 +101,13 @@ def _recovered(state: TransactionState, asked: Asked) -> Recovered:
     return recover_transaction(state.id, asked, transaction_world(layout_at(Path(os.fsdecode(state.base.path)), None)))
 
 
-def _cleared(*, dry_run: bool, quiet: bool, told: bool) -> bool:
-    left = clear_leftovers(_tree(), dry_run=dry_run)
+def _cleared(found: tuple[TransactionState, ...], *, dry_run: bool, quiet: bool) -> bool:
+    """Clear away what others than these commits left, and tell of it."""
+    own = tuple(f"{state.id} " for state in found)
+    left = [item for item in clear_leftovers(_tree(), dry_run=dry_run) if not (item.detail or "").startswith(own)]
     for item in left:
         console.say(console.plain(recoveries.leftover_line(item)))
-    if not left and not told and not quiet:
+    if not left and not found and not quiet:
         console.result("nothing in this tree was interrupted")
     return not any(item.state in (LeftoverState.INTERRUPTED, LeftoverState.KEPT) for item in left)
 

@@ -31,7 +31,9 @@ from docket.host.looking import open_file
 from docket.host.placing import Built, Deed, Placed
 from docket.host.reaching import Refusal
 from docket.host.staging import NEW_SUFFIX, Staging
+from docket.host.tree import kind_of
 
+_ORDINARY = ("file", "symlink", "directory")
 _ITEM = re.compile(rb"(0|[1-9][0-9]{0,9})\.(0|[1-9][0-9]{0,19})(\.aside)?")
 
 
@@ -236,15 +238,16 @@ class _Recovery:
         status = os.stat(name, dir_fd=staging.descriptor, follow_symlinks=False)
         own = self._observer.is_own_aside(item) and name == staged_name(item)
         goes = direction is Direction.FORWARD and name == staged_name(item) and self._observer.is_expected_aside(item)
-        if not own and not goes:
-            self._kept(staging, name, item, status)
+        if not own and not goes and not self._kept(staging, name, item, status):
+            return
         with suppress(OSError):
             if not stat.S_ISDIR(status.st_mode):
                 staging.drop(name)
             else:
                 self._tree.calls.remove_directory(staging.descriptor, name)
 
-    def _kept(self, staging: Staging, name: bytes, item: JournalStep, status: os.stat_result) -> None:
+    def _kept(self, staging: Staging, name: bytes, item: JournalStep, status: os.stat_result) -> bool:
+        """Have kept what is not docket's; say whether it may go: nothing special may."""
         if stat.S_ISLNK(status.st_mode):
             self._hears.keep(item.step.path, None, os.readlink(name, dir_fd=staging.descriptor))
         elif stat.S_ISREG(status.st_mode):
@@ -253,6 +256,7 @@ class _Recovery:
                 self._hears.keep(item.step.path, descriptor, b"")
             finally:
                 os.close(descriptor)
+        return kind_of(status.st_mode) in _ORDINARY
 
 
 def _placed(item: JournalStep, *, displaced: bool) -> Placed:

@@ -255,7 +255,7 @@ def test_a_staging_directory_of_dockets_own_is_named_and_not_entered(site, tmp_p
     staged(tmp_path, b"plan", b"kept", b"0.new", b"12.345", b"1.2.aside", b"opened.1.0011aaff")
     record = site.seen(site.start())[STAGED]
     assert omission(record) == (Reason.EXCLUDED, Kind.DIRECTORY)
-    assert "next restore" in record.detail
+    assert "docket tx recover" in record.detail
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from docket.host.locks import DirectoryLock
 from docket.rules.workspace.states import Move, Standing
 from docket.stores.workspace.journal import JournalFile, has_journal, read_journal
 from docket.stores.workspace.kept import KeptFolder
-from docket.stores.workspace.transactions import Damaged, Transactions
+from docket.stores.workspace.transactions import RECORDS, Damaged, Transactions
 
 LOCK_PATIENCE_SECONDS = 2.0
 NOT_BEGUN = "none"
@@ -141,7 +141,12 @@ class _Recovery:
             self._world.transactions.save(state)
         record = _record(state, self._was, done)
         name = f"{record.at.replace(':', '')}-{record.recovery}.json"
-        path = self._world.transactions.write_record(state.id, name, encode_commit(record))
+        path = self._folder / RECORDS / name
+        try:
+            self._world.transactions.write_record(state.id, name, encode_commit(record))
+        except UnavailableError as error:
+            if error.reason != Reason.ALREADY_EXISTS:  # the recovery before this one came that far
+                raise
         if file is not None:
             file.remove()
         return replace(done, state=state, record=path)

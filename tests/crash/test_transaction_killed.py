@@ -1,0 +1,204 @@
+"""A real docket killed at each durable step of `docket tx commit`, and of `docket tx recover`: the tree ends whole."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from run_lab import Done, RunLab, build
+from tree_lab import plain, whole
+
+# docket, which kills itself right before the nth call that makes something durable or changes a name.
+PROGRAM = """
+import os, sys
+at, told, done = int(sys.argv[1]), sys.argv[2], 0
+def counted(owner, name):
+    call = getattr(owner, name)
+    def made(*given, **named):
+        global done
+        if done == at:
+            os.kill(os.getpid(), 9)
+        done += 1
+        return call(*given, **named)
+    setattr(owner, name, made)
+from docket.host.tree_calls import TreeCalls
+for name in ("fsync", "fdatasync", "unlink", "rename", "rmdir", "mkdir"):
+    counted(os, name)
+for name in ("exchange", "rename_new", "sync_file_system", "chmod", "set_mtime"):
+    counted(TreeCalls, name)
+sys.argv = ["docket", *sys.argv[3:]]
+from docket.surfaces.cli.main import main
+code = main()
+open(told, "w").write(str(done))
+sys.exit(code)
+"""
+AGENT = """
+echo two > changed; rm -r folder; echo file > folder; rm file; mkdir -p file/below; echo in > file/below/f
+chmod 750 script; rm gone; ln -sf changed link; mkdir empty; ln changed twin; rm -r tree
+"""
+
+
+@dataclass
+class Staged:
+    """A closed transaction over a tree, and copies of both to begin anew from."""
+
+    lab: RunLab
+    before: dict
+    after: dict
+
+    def anew(self) -> None:
+        """Put tree and state back as they were when the transaction was closed; the tree's own inode stays."""
+        for item in list(self.lab.tree.iterdir()):
+            if item.is_dir() and not item.is_symlink():
+                shutil.rmtree(item)
+            else:
+                item.unlink()
+        shutil.rmtree(self.lab.state)
+        subprocess.run(["cp", "-a", f"{self.lab.root}/saved-tree/.", self.lab.tree], check=True)
+        subprocess.run(["cp", "-a", self.lab.root / "saved-state", self.lab.state], check=True)
+
+    def killed(self, at: int, *command: str) -> bool:
+        """Run a command that is killed at that step; say whether it came that far."""
+        told = self.lab.root / "count"
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(at), told, *command],
+            cwd=self.lab.tree,
+            env=self.lab.environment(),
+            capture_output=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode in (0, -signal.SIGKILL), done
+        return done.returncode != 0
+
+    def now(self) -> dict:
+        return tree_of(self.lab)
+
+    def recovered(self) -> Done:
+        return self.lab.docket("tx", "recover")
+
+    def check(self) -> str:
+        """The tree is whole, as the state says; nothing is left in it."""
+        standing = self.lab.docket("tx", "list").stdout.split()[1]
+        assert self.now() == {"committed": self.after, "refused": self.before, "closed": self.before}[standing]
+        assert not list(self.lab.tree.glob(".docket-apply-*"))
+        assert not list(self.lab.state.glob("workspace-tx/*/journal"))
+        return standing
+
+
+def tree_of(lab: RunLab) -> dict:
+    """Everything in the tree but docket's own evidence; a staging directory of docket's shows."""
+    states = plain(whole(lab.tree))
+    return {path: state for path, state in states.items() if path.split(b"/")[0] != b".docket"}
+
+
+@pytest.fixture
+def staged(tmp_path) -> Staged:
+    lab = build(Path(os.path.realpath(tmp_path)))
+    (lab.tree / "folder").mkdir()
+    (lab.tree / "tree/deep").mkdir(parents=True)
+    for name in ("changed", "folder/f", "file", "script", "gone", "tree/deep/f"):
+        (lab.tree / name).write_text("one\n")
+    (lab.tree / "link").symlink_to("gone")
+    options = ("--workspace-tx", "--workspace-tx-backend", "copy", "--workspace-tx-settle", "review")
+    done = lab.run(*options, "--", "sh", "-c", AGENT)
+    assert done.exit_code == 0, done.said
+    subprocess.run(["cp", "-a", lab.tree, lab.root / "saved-tree"], check=True)
+    subprocess.run(["cp", "-a", lab.state, lab.root / "saved-state"], check=True)
+    before = tree_of(lab)
+    assert lab.docket("tx", "commit").exit_code == 0
+    return Staged(lab, before, tree_of(lab))
+
+
+def steps(staged: Staged, *command: str) -> int:
+    """How many durable steps a command has."""
+    assert not staged.killed(10**6, *command)
+    return int((staged.lab.root / "count").read_text())
+
+
+def sweep(staged: Staged, numbers) -> set[str]:
+    ends = set()
+    for at in numbers:
+        staged.anew()
+        assert staged.killed(at, "tx", "commit"), at
+        done = staged.recovered()
+        assert done.exit_code == 0, (at, done.said)
+        ends.add(staged.check())
+    return ends
+
+
+def test_a_kill_at_some_durable_steps_of_a_commit(staged):
+    staged.anew()
+    count = steps(staged, "tx", "commit")
+    assert staged.check() == "committed"
+    assert sweep(staged, range(5, count, 9)) >= {"committed", "refused"}
+
+
+@pytest.mark.slow
+def test_a_kill_at_every_durable_step_of_a_commit(staged):
+    staged.anew()
+    assert sweep(staged, range(steps(staged, "tx", "commit"))) == {"closed", "committed", "refused"}
+
+
+def sweep_recoveries(staged: Staged, at: int, stride: int) -> int:
+    number, deaths = 0, 0
+    while True:
+        staged.anew()
+        assert staged.killed(at, "tx", "commit")
+        if not staged.killed(number, "tx", "recover"):
+            staged.check()
+            return deaths
+        done = staged.recovered()
+        assert done.exit_code == 0, (at, number, done.said)
+        staged.check()
+        number, deaths = number + stride, deaths + 1
+
+
+def test_a_kill_of_the_recovery_too(staged):
+    staged.anew()
+    count = steps(staged, "tx", "commit")
+    assert sweep_recoveries(staged, count * 3 // 5, 9) > 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fifth", range(1, 5))
+def test_a_kill_at_every_durable_step_of_the_recovery(staged, fifth):
+    staged.anew()
+    count = steps(staged, "tx", "commit")
+    assert sweep_recoveries(staged, count * fifth // 5, 1) > 5
+
+
+def test_until_it_is_recovered_nothing_begins_on_that_tree_from_any_state_folder(staged):
+    staged.anew()
+    count = steps(staged, "tx", "commit")
+    staged.anew()
+    assert staged.killed(count * 3 // 5, "tx", "commit")
+    between = staged.now()
+    assert staged.lab.docket("tx", "list").stdout.split()[1] == "interrupted-commit"
+    elsewhere = RunLab(root=staged.lab.root, variables={"DOCKET_STATE_DIR": str(staged.lab.root / "elsewhere")})
+    for lab in (staged.lab, elsewhere):
+        done = lab.run("--workspace-tx", "--workspace-tx-backend", "copy", "--", "true")
+        assert done.exit_code == 43, done.said
+        assert "docket tx recover" in done.stderr
+    done = staged.lab.docket("tx", "commit")
+    assert done.exit_code == 75
+    assert "docket tx recover" in done.stderr
+    done = elsewhere.docket("tx", "recover")
+    assert done.exit_code == 1
+    assert str(staged.lab.state) in done.stderr, "it is told which state folder has the journal"
+    assert staged.now() == between, "nothing was repaired behind anybody's back"
+    assert staged.lab.docket("tx", "recover", "--dry-run").exit_code == 0
+    assert staged.now() == between
+    done = staged.lab.docket("tx", "recover", "--json")
+    assert done.exit_code == 0, done.said
+    assert staged.check() == "committed"
+    record = next(staged.lab.state.glob("workspace-tx/*/records/*-forward.json"))
+    assert '"recovery": "forward"' in record.read_text()
+    assert staged.lab.docket("tx", "recover").stdout == "nothing in this tree was interrupted\n"

@@ -101,3 +101,10 @@ def test_signals_while_the_tree_is_put_back_take_nothing_from_it(lab: RunLab) ->
     assert standing(lab) == before
     assert lab.receipt()["ops"]["rollback"]["applied"] is True
     assert lab.verdict()["verdict"] == "consistent"
+
+
+def test_a_hook_that_was_planted_stays_and_is_called_what_it_is(lab: RunLab) -> None:
+    (lab.tree / ".git" / "hooks").mkdir(parents=True)
+    done, said = breached(lab, "echo after > a; cd .git/hooks; echo x > pre-commit; chmod +x pre-commit; sleep 60")
+    assert (said["applied"], said["restored"], said["kept"]) == (True, 1, 1)
+    assert "warning: the run added a program that git will execute: .git/hooks/pre-commit" in done.stderr

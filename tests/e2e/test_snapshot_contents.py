@@ -135,3 +135,16 @@ def test_of_a_run_that_was_killed_the_next_step_is_named(lab: RunLab) -> None:
     assert (refused.exit_code, f"docket snapshots show {run} --diff" in refused.stderr) == (75, True), refused.said
     assert "changed      a" in lab.docket("snapshots", "show", run, "--diff").stdout
     assert lab.docket("snapshots", "extract", run, "a", "-o", "-").stdout == "before\n"
+
+
+def test_what_is_pruned_while_all_are_verified_is_not_called_damaged(lab: RunLab) -> None:
+    (lab.tree / "large").unlink()
+    for turn in range(3):
+        for name in ("w", "x", "y", "z"):
+            (lab.tree / f"{name}{turn}").write_bytes(os.urandom(8_000_000))
+        assert lab.run("-q", "--snapshot", "--", "true").exit_code == 0
+    with lab.start("snapshots", "verify", "--json") as verifying:
+        assert lab.docket("snapshots", "prune", "--keep-last", "1").exit_code == 0
+        stdout, stderr = verifying.communicate(timeout=lab.seconds)
+    assert (verifying.returncode, stderr) == (0, ""), stdout
+    assert all(item["restores"] for item in json.loads(stdout)["snapshots"])

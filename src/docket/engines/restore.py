@@ -38,7 +38,7 @@ from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.ids import Ids
 from docket.host.locks import FileLock
 from docket.rules.tree.redo import redo_intentions
-from docket.rules.tree.restore import Intention, Selection, intentions
+from docket.rules.tree.restore import Intention, Selection, files_needed, intentions
 from docket.stores.layout import Layout
 from docket.stores.restores import RECORD, RESTORE_LOCK, begin_restore, open_restore
 from docket.stores.run_search import live_runs
@@ -196,7 +196,7 @@ def propose(request: RestoreRequest, world: RestoreWorld, stack: ExitStack) -> P
     """
     documents = read_documents(request.receipt, request.ledger_path, world.disk)
     try:
-        snapshot = open_snapshot(request.snapshot_path, disk=world.disk)
+        snapshot = open_snapshot(request.snapshot_path, keep=files_needed(documents.changes), disk=world.disk)
     except DocketError:
         documents.check_usable(None, insists=request.insists)
         raise

@@ -24,7 +24,8 @@ from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
-from docket.formats.tree.manifest import Manifest, SnapshotLimits, decode_manifest
+from docket.formats.tree.manifest import Manifest, SnapshotLimits
+from docket.formats.tree.manifest_scan import Keep, read_manifest
 from docket.formats.tree.marks import Named, named_contents
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
 from docket.host.durable import publish
@@ -159,8 +160,10 @@ class Snapshot:
         self.contents.close()
 
 
-def open_snapshot(path: Path, *, disk: Disk = SYSTEM_DISK) -> Snapshot:
+def open_snapshot(path: Path, *, keep: Keep | None = None, disk: Disk = SYSTEM_DISK) -> Snapshot:
     """Open the snapshot in a session's folder; until it is closed no sweep takes what it names.
+
+    With `keep`, its manifest has of the files those that are asked for, and those that tell more than a file must.
 
     UnavailableError where it is none (NOT_FOUND: no manifest) or cannot be read, or a sweep holds the pool for too long
     (LOCKED); InvalidDocumentError where its manifest is not one.
@@ -170,7 +173,7 @@ def open_snapshot(path: Path, *, disk: Disk = SYSTEM_DISK) -> Snapshot:
         if pool is not None:
             undo.enter_context(pool)
         document = _read_manifest(session)
-        manifest = _decoded(document, path / MANIFEST)
+        manifest = _decoded(document, path / MANIFEST, keep)
         own = None if session.identity(BLOBS) is None else BlobFolder(session.folder(BLOBS))
         undo.pop_all()
         return Snapshot(manifest, EitherContents(own, pool), path, sha256(document))
@@ -193,9 +196,9 @@ def _read_manifest(session: Folder) -> bytes:
         return file.read(0, size)
 
 
-def _decoded(document: bytes, path: Path) -> Manifest:
+def _decoded(document: bytes, path: Path, keep: Keep | None) -> Manifest:
     try:
-        return decode_manifest(document)
+        return read_manifest(document, keep)
     except InvalidDocumentError as error:
         detail = f"{path} is no manifest of a snapshot: {error.detail}"
         raise InvalidDocumentError(error.reason, detail, points=error.points, hint=_DAMAGED_HINT) from error

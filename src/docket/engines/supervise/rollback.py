@@ -24,7 +24,7 @@ from docket.formats.tree.changes import Difference
 from docket.formats.tree.restore_record import RestoredPath
 from docket.formats.tree.steps import StepStatus
 from docket.formats.visible import visible
-from docket.rules.tree.restore import Verb, intentions
+from docket.rules.tree.restore import Verb, files_needed, intentions
 from docket.stores.snapshots import open_snapshot, snapshot_path
 
 PATIENCE_SECONDS = 30  # for a restore that a person began before the cap was reached
@@ -61,9 +61,9 @@ def roll_back(run: OpenRun, differences: Sequence[Difference], trigger: str, *, 
 def _restored(run: OpenRun, differences: Sequence[Difference]) -> Restored:
     request, session = run.request, run.session
     with ExitStack() as stack:
-        snapshot = open_snapshot(snapshot_path(request.layout, session.session_id))
-        stack.callback(snapshot.close)
         changes = [difference.payload() for difference in differences]
+        snapshot = open_snapshot(snapshot_path(request.layout, session.session_id), keep=files_needed(changes))
+        stack.callback(snapshot.close)
         sources = Sources(
             origin=Origin(
                 session_id=session.session_id,
@@ -80,7 +80,11 @@ def _restored(run: OpenRun, differences: Sequence[Difference]) -> Restored:
             force=True,
         )
         world = RestoreWorld(clock=run.world.clock, ids=run.world.ids, patience_seconds=PATIENCE_SECONDS)
-        return carry_out(proposal_of(sources, target), world)
+        restored = carry_out(proposal_of(sources, target), world)
+    for item in sources.intentions:
+        if item.warning is not None:
+            run.world.watcher.warned(item.warning)
+    return restored
 
 
 def _told(restored: Restored, trigger: str) -> RollbackApplied | RollbackRefused:

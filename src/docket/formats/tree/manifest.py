@@ -211,7 +211,7 @@ def decode_manifest(document: bytes) -> Manifest:
         raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"a manifest has the format {FORMAT}")
     manifest = Manifest(
         head=_head(reader),
-        files=_each(reader, "entries", _file),
+        files=_each(reader, "entries", read_file),
         directories=_each(reader, "directories", _directory),
         symlinks=_each(reader, "symlinks", _symlink),
         not_covered=_each(reader, "not_covered", _not_covered),
@@ -262,7 +262,8 @@ def _head(reader: Reader) -> ManifestHead:
     return head
 
 
-def _file(reader: Reader) -> SnapshotFile:
+def read_file(reader: Reader) -> SnapshotFile:
+    """Return the file that an object of `entries` tells; InvalidDocumentError."""
     digest = reader.digest("sha256")
     if reader.text("blob") != blob_name(digest):
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.blob is not the one that its digest gives")

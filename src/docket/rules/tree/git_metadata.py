@@ -84,6 +84,11 @@ class GitMetadata:
         return any(name in pattern.encode("utf-8", "surrogateescape").split(b"/") for pattern in patterns)
 
 
+def marks_repository(raw: bytes) -> bool:
+    """Whether a path is one of those by which a folder is known to be git's own."""
+    return (b"/" + raw).endswith(_MARKS)
+
+
 def owner_of(folder: bytes) -> str:
     """Return whose a folder of version control is, as in "git's"; git has folders of any name."""
     return _OWNERS.get(folder.rpartition(b"/")[2], _OWNERS[_GIT])

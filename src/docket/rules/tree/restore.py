@@ -14,7 +14,7 @@ It does nothing (engines.apply) and reads nothing (engines.restore).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -48,7 +48,7 @@ from docket.formats.tree.steps import (
 )
 from docket.formats.tree.xattrs import named_acl, named_xattrs
 from docket.rules.selectors import Selector
-from docket.rules.tree.git_metadata import GitMetadata, owner_of
+from docket.rules.tree.git_metadata import GitMetadata, marks_repository, owner_of
 
 _ORDINARY = (Kind.FILE.value, Kind.DIRECTORY.value, Kind.SYMLINK.value)
 
@@ -119,6 +119,12 @@ def intentions(
     """
     decided = _Decision(manifest, changes, selection or Selection(), force=force).each()
     return tuple(sorted(_with_holders_kept(decided), key=lambda item: tree_order(item.path.raw)))
+
+
+def files_needed(changes: Iterable[FsChange]) -> Callable[[bytes], bool]:
+    """Return which of a manifest's files `intentions` needs, by their paths; all of a `link_group` beside them."""
+    named = frozenset(change.path.raw for change in changes)
+    return lambda raw: raw in named or marks_repository(raw)
 
 
 def state_of_kept(entry: Kept) -> EntryState:

@@ -16,6 +16,7 @@ from docket.formats.ledger.tree_events import Change, EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.changes import Difference
+from docket.formats.tree.manifest_scan import Keep
 from docket.formats.tree.restore_record import state_members
 from docket.rules.tree.restore import state_of_kept
 from docket.stores.receipts import DOCKET_NUMBER, SESSION_ID
@@ -77,7 +78,7 @@ def extract_one(session: str, path: str, *, output: str, docket_dir: Path | None
         wanted = RelPath.parse(os.fsencode(path))
     except InvalidDocumentError as error:
         raise UsageError(Reason.USAGE, f"{error.detail}; paths are told from the root of the tree") from error
-    with _opened(session, docket_dir) as snapshot:
+    with _opened(session, docket_dir, lambda raw: raw == wanted.raw) as snapshot:
         if output == _STANDARD_OUTPUT:
             with content_of(snapshot, wanted) as stream:
                 for chunk in stream:
@@ -89,7 +90,7 @@ def extract_one(session: str, path: str, *, output: str, docket_dir: Path | None
 
 
 @contextmanager
-def _opened(session: str, docket_dir: Path | None) -> Iterator[Snapshot]:
+def _opened(session: str, docket_dir: Path | None, keep: Keep | None = None) -> Iterator[Snapshot]:
     layout = layout_at(current_folder(), docket_dir)
     if DOCKET_NUMBER.fullmatch(session.upper()):
         run = run_of_number(layout, session.upper())
@@ -98,7 +99,7 @@ def _opened(session: str, docket_dir: Path | None) -> Iterator[Snapshot]:
     if not SESSION_ID.fullmatch(session) or not os.path.lexists(path):
         detail = f"no snapshot of {session} stands in {layout.state}"
         raise UsageError(Reason.NOT_FOUND, detail, hint="docket snapshots list names what is")
-    snapshot = open_snapshot(path)
+    snapshot = open_snapshot(path, keep=keep)
     try:
         yield snapshot
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from docket.formats.tree.address import Address
 from docket.rules.tree.pruning import KeepRule, held_bytes, only_here_bytes
 from docket.stores.layout import Layout
 from docket.stores.snapshots import (
+    MANIFEST,
     SnapshotFolder,
     SnapshotState,
     open_snapshot,
@@ -105,6 +107,8 @@ def verify(session: str | None, *, as_json: bool, docket_dir: Path | None) -> in
     intact, progress = set[Address](), PathProgress()
     checked = [item for item in found if session is not None or item.state is SnapshotState.COMPLETE]
     told = [_check(item, intact, progress) for item in checked]
+    if session is None:  # what somebody else pruned meanwhile is not damaged
+        told = [one for item, one in zip(checked, told, strict=True) if one["restores"] or _is_there(item)]
     progress.end()
     if as_json:
         console.result(console.as_json({"snapshots": told}))
@@ -225,6 +229,10 @@ def _check(item: SnapshotFolder, intact: set[Address], progress: PathProgress) -
         "damaged_paths": files,
     }
     return told | {"restores": not damaged} | figures
+
+
+def _is_there(item: SnapshotFolder) -> bool:
+    return os.path.lexists(item.path / MANIFEST)
 
 
 def _tell_check(one: dict[str, object]) -> None:

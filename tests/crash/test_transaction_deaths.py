@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from commit_lab import Commits, told
+from commit_lab import NEW, Commits, told
 from docket.engines.apply_recovery import Direction
 from docket.errors import UnavailableError
+from docket.formats.reason import Reason
+from docket.formats.tree.listing import Kind
+from docket.formats.tree.plan import ABSENT, MakeDirectory, Remove, WriteFile
 from docket.formats.workspace.state import Status
-from tree_lab import CountedCalls, Died, dies_at, fails_at
+from docket.stores.workspace.journal import JournalFile
+from tree_lab import (
+    CountedCalls,
+    Died,
+    as_nobody,
+    dies_at,
+    fails_at,
+    holds_directory,
+    holds_file,
+    p,
+    plan_for,
+    tree_of_nobody,
+    whole,
+    write,
+)
 
 
 @pytest.fixture
@@ -138,3 +160,83 @@ def test_a_failure_at_every_call_of_the_recovery(tmp_path, sides, code, at):
         if len(calls.log) <= count:
             break
         count += 2
+
+
+@pytest.mark.parametrize("mark", ["prepared", "applied"])
+def test_a_mark_that_stands_though_its_sync_failed(tmp_path, sides, mark):
+    """The disk said no to a mark that was written: all is put back, and who dies then ends on one side all the same."""
+    written = getattr(JournalFile, mark)
+
+    def failing(self, *given):
+        written(self, *given)
+        raise UnavailableError(Reason.WRITE_FAILED, "the disk said no")
+
+    def commit(place, rule) -> tuple[Commits, CountedCalls]:
+        commits, calls = Commits(place), CountedCalls(rule)
+        with mock.patch.object(JournalFile, mark, failing), suppress(Died):
+            commits.commit(calls)
+        return commits, calls
+
+    model, calls = commit(tmp_path / "whole", lambda number, name: None)
+    check_over(model, sides)
+    assert model.status() is Status.REFUSED
+    first = calls.log.index("exchange" if mark == "applied" else "rename")
+    ends = set()
+    for at in range(first, len(calls.log), 2):
+        commits, _ = commit(tmp_path / str(at), dies_at(at))
+        assert commits.recover().is_over
+        check_over(commits, sides)
+        ends.add(commits.status())
+    assert Status.REFUSED in ends
+
+
+def closed(tree: Path):
+    """Directories that their mode keeps closed to their owner: changed, removed, made and entered."""
+    tree.mkdir()
+    for name in ("ro", "ro/deep", "gone", "mode"):
+        os.mkdir(tree / name)
+    for name in ("ro/changed", "ro/deep/gone", "gone/in"):
+        write(tree / name, b"old")
+    for name in ("ro/deep", "ro", "gone", "mode"):
+        (tree / name).chmod(0o555)
+    return plan_for(
+        tree,
+        WriteFile(path=p("ro/changed"), precondition=holds_file(b"old"), content=NEW, mode=0o400),
+        Remove(path=p("ro/deep/gone"), precondition=holds_file(b"old"), kind=Kind.FILE),
+        Remove(path=p("gone/in"), precondition=holds_file(b"old"), kind=Kind.FILE),
+        Remove(path=p("gone"), precondition=holds_directory(0o555), kind=Kind.DIRECTORY),
+        MakeDirectory(path=p("mode"), precondition=holds_directory(0o555), mode=0o500),
+        WriteFile(path=p("mode/in"), precondition=ABSENT, content=NEW, mode=0o444),
+        MakeDirectory(path=p("made"), precondition=ABSENT, mode=0o500),
+        WriteFile(path=p("made/in"), precondition=ABSENT, content=NEW, mode=0o444),
+    )
+
+
+def sweep_closed(place: Path) -> None:
+    model = Commits(place / "model", closed)
+    before = told(model.tree)
+    calls = CountedCalls()
+    model.commit(calls)
+    sides = before, told(model.tree)
+    assert model.status() is Status.COMMITTED
+    for at in range(len(calls.log)):
+        for count in (None, 3, 11):
+            commits = Commits(place / f"{at}-{count}", closed)
+            with pytest.raises(Died):
+                commits.commit(CountedCalls(dies_at(at)))
+            if count is not None:
+                try:
+                    commits.recover(CountedCalls(dies_at(count)))
+                except Died:
+                    pass
+                else:
+                    continue
+            done = commits.recover()
+            assert done.is_over, str((at, count, [n[-30:] for n in whole(commits.tree) if n.startswith(b".")]))
+            assert told(commits.tree) == sides[commits.status() is Status.COMMITTED], (at, count)
+
+
+def test_death_at_every_call_among_directories_that_are_closed(tmp_path):
+    codecs.lookup("ascii")  # loaded late, and nobody may not read it
+    with tree_of_nobody() as place:
+        as_nobody(lambda: sweep_closed(place))

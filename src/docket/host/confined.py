@@ -82,13 +82,12 @@ class ConfinedTree:
         `looks`: nothing is to be changed. May raise OSError.
         """
         self._files = {JOURNAL: b""}
-        if not looks:
-            self._expect(steps)
         opened = reopen(self.descriptor, staging, self.calls, durable=self.durable)
         if isinstance(opened, Refusal):
             return opened
         self._staging = opened
         if not looks:
+            self._expect(steps)
             even_out(opened, self.ways, self.calls, steps)
             self.adopt()
         return None

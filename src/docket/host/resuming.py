@@ -78,11 +78,18 @@ def adopt(staging: Staging, ways: Ways) -> dict[RelPath, bytes]:
     """Take over directories that were opened up; return the notes of the others. May raise OSError."""
     left: dict[RelPath, bytes] = {}
     for name in staging.names():
-        note = _NOTE.fullmatch(staging.read(name)) if name.startswith(OPENED_PREFIX) else None
-        if note is None:
+        if not name.startswith(OPENED_PREFIX):
+            continue
+        note = _NOTE.fullmatch(staging.read(name))
+        if note is None:  # it was being written: nothing was opened by it
+            staging.drop(name)
             continue
         path, mode = RelPath(note[2]), int(note[1], 8) & 0o7777
-        if not _adopted(ways, staging, path, (mode, name)):
+        if _adopted(ways, staging, path, (mode, name)):
+            continue
+        if path in left:  # whoever went on before noted it again
+            staging.drop(name)
+        else:
             left[path] = name
     return left
 

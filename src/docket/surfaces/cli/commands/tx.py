@@ -72,6 +72,7 @@ def tx() -> None:
       docket tx diff -p
       docket tx commit --approve DIGEST
       docket tx commit --only src --from-discarded 1f2e3d4c5b6a
+      docket tx recover --dry-run
       docket tx gc --dry-run
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,14 @@ def test_other_version_controls_are_no_mix(lab: RunLab, folder: str, owner: str)
     assert [(lab.tree / path).read_text() for path in ("a", f"{folder}/dirstate")] == ["before\n", "after\n"]
     assert lab.docket("restore", "--apply", "--path", folder).exit_code == 0
     assert (lab.tree / folder / "dirstate").read_text() == "before\n"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
+def test_where_nobody_could_look_is_said(lab: RunLab) -> None:
+    (lab.tree / "closed").mkdir(mode=0o000)
+    ran(lab, "echo after > a")
+    done = lab.docket("restore", "--apply")
+    assert "is not known and not put back: closed" in done.stderr, done.said
 
 
 def test_where_the_record_lacks_changes_a_restore_is_no_success(lab: RunLab) -> None:

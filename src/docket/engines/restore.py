@@ -22,7 +22,7 @@ from pathlib import Path
 
 from docket.engines.apply import ContentReader, Leftover, LeftoverState, Options, apply, open_tree, sweep
 from docket.engines.foresee import Foreseen, StatesAfter, foresee, with_contents
-from docket.engines.restore_documents import read_documents
+from docket.engines.restore_documents import read_documents, unseen
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.digest import Digest, digest_of
 from docket.formats.ledger.tree_events import EntryState
@@ -219,7 +219,7 @@ def propose(request: RestoreRequest, world: RestoreWorld, stack: ExitStack) -> P
         ),
         intentions=intentions(manifest, documents.changes, request.selection, force=request.force),
         contents=snapshot.contents,
-        remarks=documents.remarks,
+        remarks=(*documents.remarks, *unseen(manifest)),
         changes_known=documents.changes_known,
     )
     return proposal_of(sources, target, world)

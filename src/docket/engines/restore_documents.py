@@ -26,6 +26,7 @@ from docket.formats.ledger.tree_events import FsChange, FsSnapshot, Phase
 from docket.formats.ledger.vocabulary import read_payload
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
+from docket.formats.tree.listing import Kind
 from docket.formats.tree.manifest import Manifest
 from docket.formats.visible import raw_of, visible
 from docket.host.disk import Disk
@@ -33,6 +34,8 @@ from docket.stores.ledger_reader import read_ledger
 
 INSIST = "--despite-failed-verification"
 _FAILURES_TOLD = 6
+_PLACES_TOLD = 3
+_UNSEEN = (Reason.OTHER_FILE_SYSTEM, Reason.NOT_PERMITTED, Reason.UNREADABLE)
 _UNUSABLE = (Word.FAILED, Word.UNREADABLE)
 
 
@@ -150,6 +153,15 @@ def read_documents(receipt: bytes, ledger_path: Path, disk: Disk) -> Documents:
         remarks=tuple(said.remarks),
         changes_known=said.has_end and not said.has_gap,
     )
+
+
+def unseen(manifest: Manifest) -> tuple[str, ...]:
+    """Return the remark on places that no pass looks into, where there are any: what the run did there is not known."""
+    places = [item.path for item in manifest.not_covered if item.reason in _UNSEEN and item.kind is not Kind.FILE]
+    if not places:
+        return ()
+    named = ", ".join(map(str, places[:_PLACES_TOLD])) + (", …" if len(places) > _PLACES_TOLD else "")
+    return (f"docket could not look into these, so what the run did there is not known and not put back: {named}",)
 
 
 def worth(verdict: Verdict) -> str:

@@ -92,3 +92,15 @@ def test_what_was_too_large_is_compared_by_its_digest() -> None:
     assert told(found, file(b"large"), *SAME) == []
     assert told(found, file(b"large", NEW), *SAME) == [(b"large", Change.MODIFIED)]
     assert told(found, *SAME) == [(b"large", Change.REMOVED)]
+
+
+def test_what_was_never_read_is_told_to_be_gone_and_nothing_else() -> None:
+    places = (
+        NotCovered(path=p(b"pipe"), reason=Reason.SPECIAL_FILE, kind=Kind.FIFO, mode=0o600),
+        NotCovered(path=p(b"shut"), reason=Reason.UNREADABLE, kind=Kind.DIRECTORY),
+        NotCovered(path=p(b"swift"), reason=Reason.VANISHED, kind=Kind.FILE),
+        NotCovered(path=p(b"unseen"), reason=Reason.UNREADABLE),
+    )
+    found = manifest(not_covered=places)
+    assert told(found, *SAME) == [(b"pipe", Change.REMOVED), (b"shut", Change.REMOVED)]
+    assert told(found, Omission(path=p(b"pipe"), reason=Reason.SPECIAL_FILE), file(b"shut"), *SAME) == []

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from docket.formats.ledger.tree_events import Change, EntryState
+from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.changes import Difference, state_of
 from docket.formats.tree.listing import Omission, Record, tree_order
@@ -29,7 +30,11 @@ def since_snapshot(manifest: Manifest, now: Iterable[Record]) -> tuple[Differenc
     records = tuple(now)
     hidden = {record.path for record in records if isinstance(record, Omission)}
     after = {record.path: state_of(record) for record in records if not isinstance(record, Omission)}
-    found = [*_standing(before, after, unknown), *_gone(before, after, hidden)]
+    found = list(_standing(before, after, unknown))
+    for item in manifest.not_covered:  # that it is gone can be told of what was never read too
+        if item.kind is not None and item.reason is not Reason.VANISHED:
+            before.setdefault(item.path, EntryState(kind=item.kind.value, mode=item.mode or 0, size=item.size))
+    found += _gone(before, after, hidden)
     return tuple(sorted(found, key=lambda item: tree_order(item.path.raw)))
 
 

@@ -141,6 +141,6 @@ def _tell_differences(found: tuple[Difference, ...], *, as_json: bool) -> None:
         return
     for item in found:
         console.result(f"{_WORDS[item.change]:<{_WIDTH}} {console.plain(str(item.path))}")
-    console.result(f"{plural(len(found), 'path')} differ from the snapshot")
+    console.result(f"{plural(len(found), 'path')} {'differs' if len(found) == 1 else 'differ'} from the snapshot")
     if found:
         console.say("docket snapshots extract takes a file out of it; what is new here may be anybody's")

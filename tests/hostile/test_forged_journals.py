@@ -273,3 +273,33 @@ def test_a_journal_torn_at_every_byte(tmp_path):
         expected = {"x": "new"} if commits.status() is Status.COMMITTED else {"x": "old", "gone": "old"}
         assert texts == expected
         assert (commits.status() is Status.COMMITTED) is (cut == 0)
+
+
+@pytest.mark.parametrize("damage", ["gone", "empty", "no mark"])
+def test_a_journal_that_lost_what_was_durable_is_not_acted_upon(dead, damage):
+    """Something was displaced already, so the commit cannot be one of which nothing had begun."""
+    journal = dead.folder / "journal"
+    whole = journal.read_bytes()
+    if damage == "gone":
+        journal.unlink()
+    else:
+        journal.write_bytes(b"" if damage == "empty" else whole[: whole.index(b"\n") + 1])
+    before = told(dead.tree)
+    if damage == "no mark":
+        done = dead.recover()
+        assert not done.is_over
+        assert done.left
+    else:
+        refused(dead)
+    assert told(dead.tree) == before
+    assert dead.status() is Status.COMMITTING
+    journal.write_bytes(whole)
+    assert dead.recover().is_over
+
+
+def test_an_empty_journal_of_which_nothing_was_built(tmp_path):
+    commits = Commits(tmp_path / "c", make)
+    (commits.folder / "journal").write_bytes(b"")
+    assert commits.recover().is_over
+    assert commits.status() is Status.REFUSED
+    assert not (commits.folder / "journal").exists()

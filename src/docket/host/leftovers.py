@@ -102,6 +102,9 @@ def _swept(tree: ConfinedTree, name: bytes, owned: str | None) -> Leftover:
         if plan is not None and digest != owned and JOURNAL in staging.names():
             detail = visible(staging.read(JOURNAL))
             return Leftover(name=name, state=LeftoverState.INTERRUPTED, plan=digest, detail=detail)
+        if digest is not None and digest == owned and _has_displaced(staging):
+            detail = "its journal says that nothing was put in place, and something was displaced"
+            return Leftover(name=name, state=LeftoverState.KEPT, plan=digest, detail=detail)
         tree.ways.begin(staging.note_opened, staging.drop)
         kept = _Sweep(tree, staging, plan, root).run() if plan is not None else []
         tree.ways.close_below()
@@ -112,6 +115,16 @@ def _swept(tree: ConfinedTree, name: bytes, owned: str | None) -> Leftover:
     finally:
         staging.close()
         root.close()
+
+
+def _has_displaced(staging: Staging) -> bool:
+    for name in staging.names():
+        item = _ITEM.fullmatch(name)
+        if item is not None:
+            status = os.stat(name, dir_fd=staging.descriptor, follow_symlinks=False)
+            if status.st_ino != int(item[2]):
+                return True
+    return False
 
 
 def _is_held(root: int, name: bytes) -> bool:

@@ -30,7 +30,7 @@ from docket.formats.workspace.state import ChangeCounts, Status, TransactionStat
 from docket.host.disk import reported
 from docket.host.locks import DirectoryLock
 from docket.rules.workspace.states import Move, Standing
-from docket.stores.workspace.journal import JournalFile, has_journal, read_journal
+from docket.stores.workspace.journal import JournalFile, has_journal, read_journal, remove_journal
 from docket.stores.workspace.kept import KeptFolder
 from docket.stores.workspace.transactions import RECORDS, Damaged, Transactions
 
@@ -116,6 +116,9 @@ class _Recovery:
         ended: Ended | None = None
         left: tuple[str, ...] = ()
         file: JournalFile | None = None
+        if found is None and any((item.detail or "").startswith(f"{self._state.id} ") for item in interrupted(tree)):
+            detail = f"the journal of {self._state.id} is gone or empty, and the tree holds what it was about"
+            raise UnavailableError(Reason.DOCUMENTS_DISAGREE, detail)
         if found is not None and not asked.dry_run:
             file = JournalFile.resume(self._folder, found[0])
         if found is not None and found[0].staging is None and not asked.dry_run:
@@ -127,9 +130,9 @@ class _Recovery:
         done = Recovered(state=self._state, ended=ended, left=left, kept=tuple(self._kept.kept))
         if asked.dry_run or not done.is_over:
             return done
-        return self._over(done, file)
+        return self._over(done)
 
-    def _over(self, done: Recovered, file: JournalFile | None) -> Recovered:
+    def _over(self, done: Recovered) -> Recovered:
         direction = None if done.ended is None else done.ended.direction
         state = self._state
         if state.status is Status.COMMITTING:
@@ -147,8 +150,7 @@ class _Recovery:
         except UnavailableError as error:
             if error.reason != Reason.ALREADY_EXISTS:  # the recovery before this one came that far
                 raise
-        if file is not None:
-            file.remove()
+        remove_journal(self._folder)
         return replace(done, state=state, record=path)
 
 

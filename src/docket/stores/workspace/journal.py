@@ -85,9 +85,7 @@ class JournalFile:
 
     def remove(self) -> None:
         """Take the journal away: the commit is over."""
-        with self._disk.folder(self._folder) as opened:
-            _removed(opened)
-            opened.sync()
+        remove_journal(self._folder, disk=self._disk)
 
     def _append(self, lines: bytes) -> None:
         with ExitStack() as held:
@@ -101,6 +99,13 @@ def _removed(folder: Folder) -> None:
     for name in (JOURNAL, PLAN):
         if folder.identity(name) is not None:
             folder.remove(name)
+
+
+def remove_journal(folder: Path, *, disk: Disk = SYSTEM_DISK) -> None:
+    """Take a transaction's journal away, whatever stands there."""
+    with disk.folder(folder) as opened:
+        _removed(opened)
+        opened.sync()
 
 
 def has_journal(folder: Path, *, disk: Disk = SYSTEM_DISK) -> bool:

@@ -100,3 +100,14 @@ def test_where_the_record_lacks_changes_a_restore_is_no_success(lab: RunLab) -> 
         assert "what is missing in it is NOT back" in done.stderr, done.said
     assert json.loads(lab.docket("restore", "--json").stdout)["changes_known"] is False
     assert (lab.tree / "a").read_text() == "after\n"
+
+
+def test_a_second_name_of_what_is_written_anew_is_in_the_plan(lab: RunLab) -> None:
+    (lab.tree / "b").hardlink_to(lab.tree / "a")
+    ran(lab, "echo after > a")
+    shown, done = lab.docket("restore"), lab.docket("restore", "--apply")
+    assert "2 would be restored; nothing was changed" in shown.stdout, shown.said
+    assert "link         b  (another name of a, over a file of 6 bytes)" in shown.stdout, shown.said
+    assert "2 restored" in done.stdout, done.said
+    assert (lab.tree / "a").stat().st_ino == (lab.tree / "b").stat().st_ino
+    assert "2 as they were already" in lab.docket("restore").stdout

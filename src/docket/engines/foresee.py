@@ -190,16 +190,17 @@ def _content_after(step: Step | None, contents: ContentReader) -> bytes | None:
 
 
 class _Ahead:
-    """The steps looked at so far: which directories will be made, and which paths will be gone."""
+    """The steps looked at so far: which directories will be made, which files written, and which paths will be gone."""
 
     def __init__(self, tree: ConfinedTree) -> None:
         self._tree = tree
         self._made: set[RelPath] = set()
+        self._written: set[RelPath] = set()
         self._gone: set[RelPath] = set()
 
     def look(self, step: Step) -> Foreseen:
         """Look at one step."""
-        seen = self._tree.examine(step)
+        seen = self._tree.examine(step, anew=isinstance(step, Link) and step.to in self._written)
         if isinstance(seen, Outcome):
             found = self._despite(step, seen)
         else:
@@ -209,6 +210,8 @@ class _Ahead:
             self._gone.add(step.path)
         if isinstance(step, MakeDirectory) and not undone:
             self._made.add(step.path)
+        if isinstance(step, WriteFile) and found.outcome is None:
+            self._written.add(step.path)
         return found
 
     def _despite(self, step: Step, outcome: Outcome) -> Foreseen:

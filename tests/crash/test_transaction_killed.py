@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import signal
@@ -15,17 +16,20 @@ import pytest
 from run_lab import Done, RunLab, build
 from tree_lab import plain, whole
 
-# docket, which kills itself right before the nth call that makes something durable or changes a name.
+# docket, which kills itself right before the nth call that makes something durable or changes a name; or whose nth
+# such call fails, where a number of an error is given.
 PROGRAM = """
 import os, sys
-at, told, done = int(sys.argv[1]), sys.argv[2], 0
+at, told, code, done = int(sys.argv[1]), sys.argv[2], int(os.environ.get("FAILS_WITH", "0")), 0
 def counted(owner, name):
     call = getattr(owner, name)
     def made(*given, **named):
         global done
-        if done == at:
-            os.kill(os.getpid(), 9)
         done += 1
+        if done == at + 1:
+            if code:
+                raise OSError(code, os.strerror(code))
+            os.kill(os.getpid(), 9)
         return call(*given, **named)
     setattr(owner, name, made)
 from docket.host.tree_calls import TreeCalls
@@ -77,6 +81,21 @@ class Staged:
         )
         assert done.returncode in (0, -signal.SIGKILL), done
         return done.returncode != 0
+
+    def fails(self, at: int, code: int, *command: str) -> str:
+        """Run a command of which that step fails; return what it said."""
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, str(at), self.lab.root / "count", *command],
+            cwd=self.lab.tree,
+            env={**self.lab.environment(), "FAILS_WITH": str(code)},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert "Traceback" not in done.stderr, (at, done.stderr)
+        assert done.returncode in (0, 44, 75), (at, done)
+        return done.stdout + done.stderr
 
     def now(self) -> dict:
         return tree_of(self.lab)
@@ -145,6 +164,31 @@ def test_a_kill_at_some_durable_steps_of_a_commit(staged):
 def test_a_kill_at_every_durable_step_of_a_commit(staged):
     staged.anew()
     assert sweep(staged, range(steps(staged, "tx", "commit"))) == {"closed", "committed", "refused"}
+
+
+def sweep_failures(staged: Staged, code: int, numbers) -> None:
+    for at in numbers:
+        staged.anew()
+        said = staged.fails(at, code, "tx", "commit")
+        standing = staged.lab.docket("tx", "list").stdout.split()[1]
+        if standing == "interrupted-commit" or list(staged.lab.tree.glob(".docket-apply-*")):
+            assert "docket tx recover" in said, (at, said)
+        done = staged.recovered()
+        assert done.exit_code == 0, (at, done.said)
+        staged.check()
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_failure_of_some_durable_steps_of_a_commit(staged, code):
+    staged.anew()
+    sweep_failures(staged, code, range(3 if code == errno.EIO else 8, steps(staged, "tx", "commit"), 19))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
+def test_a_failure_of_every_durable_step_of_a_commit(staged, code):
+    staged.anew()
+    sweep_failures(staged, code, range(steps(staged, "tx", "commit")))
 
 
 def sweep_recoveries(staged: Staged, at: int, stride: int) -> int:

@@ -211,9 +211,11 @@ class Work:
             self.note(placed.built.number, Outcome(path=placed.step.path, status=StepStatus.APPLIED, detail=detail))
 
     def give_up(self, built: list[Built], placed: list[Placed], why: Refusal | None = None) -> None:
-        """Put everything back; `why`, if no step is to blame, becomes the outcome of those that were done."""
+        """Put everything back; `why`, if no step is to blame, becomes the outcome of those built or done."""
         for item in built:
             self.tree.discard(item)
+            if why is not None:
+                self.note(item.number, why.outcome(item.step.path))
         for done in reversed(placed):
             refused = self.tree.undo(done) or why
             if refused is None and done.step.path not in self.undone:

@@ -42,6 +42,7 @@ from docket.stores.workspace.journal import JournalFile
 from docket.stores.workspace.tree_contents import TreeContents
 
 LOCK_PATIENCE_SECONDS = 10.0
+_DONE = (StepStatus.APPLIED, StepStatus.ALREADY)
 _UNDONE = (StepStatus.REFUSED, StepStatus.FAILED)
 
 
@@ -246,6 +247,8 @@ class _Commit:
         self.outcomes = apply(plan, contents, tree, options)
         self._trouble = tree.trouble
         undone = tuple(_drifted(item) for item in self.outcomes if item.status in _UNDONE)
+        if not undone and not all(item.status in _DONE for item in self.outcomes):
+            undone = tuple(_drifted(item) for item in self.outcomes if item.status not in _DONE)
         if undone:
             reason = undone[0].reason
             drifted = reason in (Reason.CHANGED_SINCE, Reason.NOT_EMPTY, Reason.MOVED_WHILE_WRITTEN)

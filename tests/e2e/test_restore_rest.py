@@ -15,6 +15,7 @@ from run_lab import RunLab, build
 def lab(tmp_path: Path) -> RunLab:
     lab = build(tmp_path)
     (lab.tree / "a").write_text("before\n")
+    (lab.tree / "b").write_text("before\n")
     return lab
 
 
@@ -93,21 +94,31 @@ def test_where_nobody_could_look_is_said(lab: RunLab) -> None:
 def test_where_the_record_lacks_changes_a_restore_is_no_success(lab: RunLab) -> None:
     policy = lab.root / "policy.toml"
     policy.write_text("[resilience]\nmax_events = 1\n")
-    ran(lab, "echo after > a", "--policy", str(policy))
+    ran(lab, "echo after > a; mkdir z; cd z; seq 1200 | xargs touch", "--policy", str(policy))
     for command in (("restore",), ("restore", "--apply")):
         done = lab.docket(*command)
         assert done.exit_code == 1, done.said
         assert "what is missing in it is NOT back" in done.stderr, done.said
     assert json.loads(lab.docket("restore", "--json").stdout)["changes_known"] is False
-    assert (lab.tree / "a").read_text() == "after\n"
+    assert (lab.tree / "a").read_text() == "before\n", "what is on the record is back"
+    assert len(list((lab.tree / "z").iterdir())) > 100, "what is not on it stays"
+
+
+def test_a_record_that_takes_no_more_still_tells_what_a_restore_needs(lab: RunLab) -> None:
+    policy = lab.root / "policy.toml"
+    policy.write_text("[resilience]\nmax_events = 1\n")
+    ran(lab, "echo after > a; rm b; mkdir d; echo x > d/x", "--policy", str(policy))
+    done = lab.docket("restore", "--apply")
+    assert "4 restored" in done.stdout, done.said
+    assert (done.exit_code, "may not hold all" in done.stderr) == (1, True), "of a gap nobody knows what is in it"
 
 
 def test_a_second_name_of_what_is_written_anew_is_in_the_plan(lab: RunLab) -> None:
-    (lab.tree / "b").hardlink_to(lab.tree / "a")
+    (lab.tree / "c").hardlink_to(lab.tree / "a")
     ran(lab, "echo after > a")
     shown, done = lab.docket("restore"), lab.docket("restore", "--apply")
     assert "2 would be restored; nothing was changed" in shown.stdout, shown.said
-    assert "link         b  (another name of a, over a file of 6 bytes)" in shown.stdout, shown.said
+    assert "link         c  (another name of a, over a file of 6 bytes)" in shown.stdout, shown.said
     assert "2 restored" in done.stdout, done.said
-    assert (lab.tree / "a").stat().st_ino == (lab.tree / "b").stat().st_ino
+    assert (lab.tree / "a").stat().st_ino == (lab.tree / "c").stat().st_ino
     assert "2 as they were already" in lab.docket("restore").stdout

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from docket.engines.transaction.world import OpenTransaction
 
 OMISSIONS_PER_EVENT = 200
+RESTORABLE_BYTES = 512 * 1024
+"""How much of its changes a run with a snapshot records despite a ceiling or a shortage: no other is ever restored."""
+_OMITTED_BYTES = 64 * 1024
+_EVENT_BYTES = 512  # of a change without its path
 
 
 class PassInterruptedError(Exception):
@@ -97,8 +101,9 @@ def record_pass(run: OpenRun, listing: Listing, phase: Phase) -> None:
     """Record a pass: its figures, and what it could not observe; say what an earlier change of the tree has left."""
     ledger, roots = run.session.ledger, run.request.policy.files.watch
     ledger.append(pass_payload(listing, roots, phase), control=True)
+    is_short = sum(len(omission.path.raw) for omission in listing.omissions) <= _OMITTED_BYTES
     for payload in omission_payloads(listing.omissions, phase):
-        ledger.append(payload)
+        ledger.append(payload, control=is_short and run.request.snapshot is not None)
     if phase is Phase.BEFORE and listing.omissions:
         _warn_of_staging(run, listing.omissions)
 
@@ -157,8 +162,10 @@ def compare(run: OpenRun, before: Listing, after: Listing) -> tuple[Difference, 
         from docket.rules.workspace.changes import only_staged  # noqa: PLC0415 - as above
 
         differences = only_staged(differences, before, request.transaction.rules)
+    left_bytes = 0 if request.snapshot is None else RESTORABLE_BYTES
     for difference in differences:
-        session.ledger.append(difference.payload())
+        left_bytes -= _EVENT_BYTES + 2 * len(difference.path.raw)
+        session.ledger.append(difference.payload(), control=left_bytes > 0)
     for violation in forbidden_changes(run, differences, after):
         session.ledger.append(violation)
     return differences

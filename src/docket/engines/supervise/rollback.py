@@ -31,8 +31,13 @@ PATIENCE_SECONDS = 30  # for a restore that a person began before the cap was re
 _UNDONE = (StepStatus.REFUSED, StepStatus.FAILED, StepStatus.SKIPPED)
 
 
-def roll_back(run: OpenRun, differences: Sequence[Difference], trigger: str, *, is_anything_left: bool) -> None:
-    """Put the tree back and record what became of that; `trigger` is the cap that ended the run."""
+def roll_back(
+    run: OpenRun, differences: Sequence[Difference], trigger: str, *, is_anything_left: bool
+) -> RollbackApplied | RollbackRefused | None:
+    """Put the tree back and record what became of that; `trigger` is the cap that ended the run.
+
+    Returns the event where the ledger did not take it: the record's end, for which there is room, is to hold it.
+    """
     event: RollbackApplied | RollbackRefused
     if is_anything_left:
         detail = "processes of the run are still there, and may go on writing"
@@ -54,8 +59,9 @@ def roll_back(run: OpenRun, differences: Sequence[Difference], trigger: str, *, 
         except OSError as error:
             detail = f"the tree could not be worked in: {error.strerror or error}"
             event = RollbackRefused(trigger=trigger, reason=str(Reason.WRITE_FAILED), detail=detail)
-    run.session.ledger.append(event, control=True)
+    appended = run.session.ledger.append(event, control=True)
     run.world.watcher.warned(_sentence(event))
+    return None if appended.durable.exception() is None else event
 
 
 def _restored(run: OpenRun, differences: Sequence[Difference]) -> Restored:

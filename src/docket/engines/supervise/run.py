@@ -138,7 +138,8 @@ def _afterwards(run: OpenRun, before: Listing, watched: Watched, course: _Course
     elif run.request.rollback_on_breach and course.ending.breached is not None:
         from docket.engines.supervise.rollback import roll_back  # noqa: PLC0415 - what a breach alone needs
 
-        roll_back(run, differences, course.ending.breached, is_anything_left=watched.survivors > 0)
+        event = roll_back(run, differences, course.ending.breached, is_anything_left=watched.survivors > 0)
+        course.last += [] if event is None else [event]
     _remark_on_end(run, watched, course)
 
 

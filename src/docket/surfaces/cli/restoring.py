@@ -154,7 +154,7 @@ def _tell_rest(counts: Counter[str], proposal: Proposal, *, done: bool) -> None:
         console.warn(console.plain(warning))
     if not proposal.changes_known:
         console.warn(
-            "the record does not hold all that the run changed: what is missing in it is NOT back; "
+            "the record has a gap, so it may not hold all that the run changed: what is missing in it is NOT back; "
             f"docket snapshots show {proposal.origin.session_id} --diff compares the tree with the snapshot"
         )
     sentence = render.not_back(counts, done=done)

@@ -161,6 +161,7 @@ def test_a_kill_at_some_durable_steps_of_a_commit(staged):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 def test_a_kill_at_every_durable_step_of_a_commit(staged):
     staged.anew()
     assert sweep(staged, range(steps(staged, "tx", "commit"))) == {"closed", "committed", "refused"}
@@ -185,6 +186,7 @@ def test_a_failure_of_some_durable_steps_of_a_commit(staged, code):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_failure_of_every_durable_step_of_a_commit(staged, code):
     staged.anew()
@@ -212,6 +214,7 @@ def test_a_kill_of_the_recovery_too(staged):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3000)
 @pytest.mark.parametrize("fifth", range(1, 5))
 def test_a_kill_at_every_durable_step_of_the_recovery(staged, fifth):
     staged.anew()

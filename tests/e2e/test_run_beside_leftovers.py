@@ -16,7 +16,7 @@ def test_what_an_apply_left_is_named_before_the_agent_starts(lab):
     warned, _, _ = done.stderr.partition("agent\n")
     assert left.name in warned
     assert "cut short" in warned
-    assert "restore" in warned
+    assert "docket tx recover" in warned
     assert lab.verdict()["verdict"] == "consistent"
     assert [event["path"] for event in lab.events("fs.change")] == ["made"]
     assert (left / "0.12").read_bytes() == b"what stood there"

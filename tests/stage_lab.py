@@ -122,7 +122,6 @@ class Bench:
     backend: Backend
     base: Path
     state: Path
-    model: Path
 
     def request(self, **more) -> StageRequest:
         listing = observe_tree(
@@ -217,12 +216,20 @@ def bench_of(backend: Backend, folder: Path) -> Bench:
     assert os.listdir(state) == []
     if isinstance(found, Refused):
         pytest.skip(f"{backend.name}: {found.detail}")
-    model = folder / "model"
-    make_model(base, model)
-    return Bench(backend, base, state, model)
+    return Bench(backend, base, state)
 
 
 BACKENDS = {"copy": CopyBackend, "reflink": ReflinkBackend, "overlay": OverlayBackend}
+
+
+def can_stage(name: str, folder: Path) -> None:
+    """Skip with the backend's own reason where it cannot stage below `folder`."""
+    base, state = folder / "probed", folder / "probing"
+    base.mkdir()
+    state.mkdir(mode=0o700)
+    found = BACKENDS[name]().probe(base, state)
+    if isinstance(found, Refused):
+        pytest.skip(f"{name}: {found.detail}")
 
 
 def is_covered(path: bytes, named: list[bytes]) -> bool:

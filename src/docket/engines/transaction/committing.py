@@ -39,6 +39,7 @@ from docket.rules.workspace.preflight import RESERVE_BYTES
 from docket.rules.workspace.protected import Approval, approval, protected_hits
 from docket.rules.workspace.states import Move
 from docket.stores.workspace.journal import JournalFile
+from docket.stores.workspace.made_contents import MadeContents
 from docket.stores.workspace.tree_contents import TreeContents
 
 LOCK_PATIENCE_SECONDS = 10.0
@@ -85,9 +86,13 @@ CommitOutcome: TypeAlias = Committed | CommitRefused
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRequest:
-    """What is to land: the closed transaction, and the approval that was given."""
+    """What is to land: the closed transaction, and the approval that was given.
+
+    `made` are contents of the change set that do not stand in the stage.
+    """
 
     closed: ClosedTransaction
+    made: tuple[bytes, ...] = ()
     approved_run: bool = False
     approved_digest: Digest | None = None
 
@@ -106,7 +111,7 @@ def commit_transaction(request: CommitRequest, world: TransactionWorld) -> Commi
     changes = closed.found.change_set
     hits = protected_hits(changes, closed.opened.base, state.surface.protect)
     given = approval(changes, for_run=request.approved_run, digest=request.approved_digest)
-    work = _Commit(closed, world)
+    work = _Commit(closed, world, request.made)
     try:
         work.run(hits, given)
     except RefusedError as refused:
@@ -130,8 +135,8 @@ def commit_transaction(request: CommitRequest, world: TransactionWorld) -> Commi
 
 
 class _Commit:
-    def __init__(self, closed: ClosedTransaction, world: TransactionWorld) -> None:
-        self._closed, self._world = closed, world
+    def __init__(self, closed: ClosedTransaction, world: TransactionWorld, made: tuple[bytes, ...] = ()) -> None:
+        self._closed, self._world, self._made = closed, world, made
         self._base = Path(os.fsdecode(closed.state.base.path))
         self.state = closed.state
         self.outcomes: tuple[Outcome, ...] = ()
@@ -238,7 +243,8 @@ class _Commit:
         stage = self._closed.opened.stage
         written = {step.path for step in plan.steps if isinstance(step, WriteFile)}
         entries = (entry for entry in self._closed.listing.entries if entry.path in written)
-        contents = held.enter_context(TreeContents(os.fsencode(stage.root), entries))
+        staged = held.enter_context(TreeContents(os.fsencode(stage.root), entries))
+        contents = MadeContents(self._made, staged) if self._made else staged
         self.state = replace(moved(self.state, Move.BEGIN, self._world), plan_sha256=plan.digest)
         self._world.transactions.save(self.state)
         folder = self._world.transactions.path(self.state.id)

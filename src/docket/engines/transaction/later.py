@@ -25,6 +25,7 @@ from docket.engines.transaction.closing import (
     standing_of,
 )
 from docket.engines.transaction.committing import CommitOutcome, CommitRequest, Committed, commit_transaction
+from docket.engines.transaction.staged_texts import StagedTexts
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
 from docket.formats.digest import Digest
@@ -33,9 +34,11 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.commit_record import CommitRecord, encode_commit
+from docket.formats.workspace.hunk_choice import HunkChoice
 from docket.formats.workspace.state import Status, TransactionState
 from docket.rules.workspace.changes import find_changes
 from docket.rules.workspace.derive import derive, landed_listing
+from docket.rules.workspace.hunks import Part, part_of
 from docket.rules.workspace.states import TERMINAL, Standing
 from docket.rules.workspace.surface import Classes
 from docket.stores.workspace.transactions import Damaged, Transactions
@@ -48,11 +51,13 @@ class LaterCommit:
     """What is to land of a transaction.
 
     `shown` is the digest of the change set that was shown and approved, None where none was named; `only` the chosen
-    paths, none for all. `from_discarded`: land it though its run did not.
+    paths, none for all; `hunks` the chosen paths and hunks, instead of `only`. `from_discarded`: land it though its run
+    did not.
     """
 
     transaction: str
     only: tuple[RelPath, ...] = ()
+    hunks: HunkChoice | None = None
     shown: Digest | None = None
     from_discarded: bool = False
 
@@ -95,6 +100,23 @@ def commit_later(request: LaterCommit, world: TransactionWorld) -> LaterOutcome:
         _check_standing(state, request)
         with looked_at(state, world) as closed:
             return _landed(request, world, closed)
+
+
+def chosen_part(
+    closed: ClosedTransaction, *, only: tuple[RelPath, ...] = (), hunks: HunkChoice | None = None
+) -> Part:
+    """Return what is chosen of an open stage's change set, all of it where nothing is named.
+
+    UsageError for a choice of nothing or of what is none of it; UnavailableError(PLAN_DIFFERS) where the hunks were
+    chosen from another change set.
+    """
+    whole = closed.found.change_set
+    if hunks is None:
+        return Part(taken=derive(whole, only).taken if only else whole)
+    wanted = {item.path for item in hunks.take if item.hunks is not None}
+    with StagedTexts(closed) as texts:
+        found = {change.path: texts.sides(change) for change in whole.changes if change.path in wanted}
+    return part_of(whole, hunks, {path: sides for path, sides in found.items() if sides is not None})
 
 
 def discard_later(transaction_id: str, world: TransactionWorld) -> TransactionState:
@@ -150,8 +172,8 @@ def _cannot(state: TransactionState, standing: Standing, what: str) -> Unavailab
 
 def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransaction) -> LaterOutcome:
     whole = closed.found.change_set
-    parts = derive(whole, request.only) if request.only else None
-    taken = whole if parts is None else parts.taken
+    chosen = chosen_part(closed, only=request.only, hunks=request.hunks)
+    taken = chosen.taken
     if request.shown is not None and request.shown != taken.digest:
         detail = f"the change set is another than the one that was shown: {taken.digest}; nothing was changed"
         raise UnavailableError(Reason.PLAN_DIFFERS, detail, hint=f"docket tx diff {request.transaction} shows it")
@@ -164,11 +186,12 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
         changes=taken.counts,
     )
     part = replace(closed, state=state, found=replace(closed.found, change_set=taken))
-    outcome = commit_transaction(CommitRequest(closed=part, approved_digest=request.shown), world)
+    made = tuple(chosen.made.values())
+    outcome = commit_transaction(CommitRequest(closed=part, made=made, approved_digest=request.shown), world)
     successor = None
     if isinstance(outcome, Committed):
         world.transactions.save_changes(before.id, taken)
-        if parts is not None and parts.left.changes:
+        if taken.digest != whole.digest:
             successor = _succeeded(closed, outcome.state, taken, world)
         else:
             drop_stage(closed.opened, world)
@@ -180,7 +203,7 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
 
 def _succeeded(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet, world: TransactionWorld) -> str:
     """Let the rest go on in a transaction of its own, over the base as it is now."""
-    base = landed_listing(closed.opened.base, closed.listing, taken)
+    base = landed_listing(closed.opened.base, taken)
     rest = find_changes(base, closed.listing, Classes.of(state.surface)).change_set
     now = world.clock.now()
     successor = replace(

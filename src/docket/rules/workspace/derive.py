@@ -13,10 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from docket.errors import UsageError
-from docket.formats.ledger.tree_events import FsChange
+from docket.formats.ledger.tree_events import EntryState, FsChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.listing import Kind, Listing, Record, listing_of
+from docket.formats.tree.changes import target_of
+from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Listing, Record, SymlinkEntry, listing_of
 from docket.formats.workspace.change_set import ChangeSet, change_set_of
 
 
@@ -49,12 +50,23 @@ def derive(changes: ChangeSet, chosen: Sequence[RelPath]) -> Derived:
     )
 
 
-def landed_listing(base: Listing, stage: Listing, taken: ChangeSet) -> Listing:
-    """Return the base's listing as it is once `taken` has landed."""
+def landed_listing(base: Listing, taken: ChangeSet) -> Listing:
+    """Return the base's listing as it is once `taken` has landed; times of what landed are not in it."""
     changed = {change.path: change for change in taken.changes}
     records: list[Record] = [record for record in base.records if record.path not in changed]
-    records += [record for record in stage.records if record.path in changed and changed[record.path].after is not None]
+    records += [_record(change.path, change.after) for change in taken.changes if change.after is not None]
     return listing_of(records)
+
+
+def _record(path: RelPath, state: EntryState) -> Record:
+    match state.kind:
+        case Kind.DIRECTORY.value:
+            return DirectoryEntry(path=path, mode=state.mode)
+        case Kind.SYMLINK.value:
+            return SymlinkEntry(path=path, target=target_of(state))
+        case _:
+            assert state.sha256 is not None and state.size is not None  # noqa: S101, PT018 - nothing else lands
+            return FileEntry(path=path, size=state.size, mode=state.mode, mtime_ns=0, sha256=state.sha256)
 
 
 def _makes_directory(by_path: Mapping[RelPath, FsChange], path: RelPath) -> bool:

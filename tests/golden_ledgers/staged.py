@@ -9,6 +9,7 @@ from docket.formats.ledger.session_events import ExitSource
 from docket.formats.ledger.tree_events import OmittedPath, Phase
 from docket.formats.ledger.workspace_events import (
     ExcludedWrite,
+    RefusedChange,
     WorkspaceIntent,
     WorkspaceOpened,
     WorkspaceRefused,
@@ -81,7 +82,12 @@ def commit_refused() -> LedgerBuilder:
             detail="src/new.py changed in the tree since it was staged",
             refused=1,
             refusals=(
-                OmittedPath(path=RelPath.parse(b"src/new.py"), reason="changed-since", detail="a file stands there"),
+                RefusedChange(
+                    path=RelPath.parse(b"src/new.py"),
+                    reason="changed-since",
+                    detail="a file stands there",
+                    transaction="44556677ccdd",
+                ),
             ),
         )
     )

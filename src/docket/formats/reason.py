@@ -106,6 +106,8 @@ class Reason(StrEnum):
     PROTECTED_PATH = "protected-path"
     SHARED_INODE = "shared-inode"
     NOT_CLOSED = "not-closed"
+    MERGE_CONFLICT = "merge-conflict"
+    NOT_MERGEABLE = "not-mergeable"
 
     # policy and start of a run
     POLICY_INVALID = "policy-invalid"

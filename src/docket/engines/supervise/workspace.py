@@ -241,10 +241,7 @@ def _committed(found: Staged, closed: ClosedTransaction) -> WorkspaceSettled:
         reason=str(outcome.reason),
         detail=outcome.detail,
         refused=len(outcome.paths),
-        refusals=tuple(
-            OmittedPath(path=item.path, reason=str(item.reason), detail=item.detail)
-            for item in outcome.paths[:TOP_PATHS]
-        ),
+        refusals=tuple(item.told() for item in outcome.paths[:TOP_PATHS]),
     )
 
 

@@ -23,10 +23,12 @@ from typing import BinaryIO, TypeAlias
 from docket.engines.apply import ConfinedTree, Mode, Options, apply, leftover_names, open_tree
 from docket.engines.foresee import foresee
 from docket.engines.transaction.closing import ClosedTransaction, moved
+from docket.engines.transaction.neighbours import sentence, who_landed_on
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
+from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plan import Outcome, Plan, StepStatus, plan_of
@@ -49,11 +51,16 @@ _UNDONE = (StepStatus.REFUSED, StepStatus.FAILED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedPath:
-    """A path because of which a commit was refused, and why."""
+    """A path because of which a commit was refused, and why; `transaction` is the other one that landed there."""
 
     path: RelPath
     reason: Reason
     detail: str
+    transaction: str | None = None
+
+    def told(self) -> RefusedChange:
+        """Return it as records and the ledger tell it."""
+        return RefusedChange(path=self.path, reason=str(self.reason), detail=self.detail, transaction=self.transaction)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +122,7 @@ def commit_transaction(request: CommitRequest, world: TransactionWorld) -> Commi
     try:
         work.run(hits, given)
     except RefusedError as refused:
+        refused = told_with_neighbours(refused, state, world)
         reason, detail, paths = refused.reason, refused.detail, refused.paths
     except DocketError as error:
         reason, detail, paths = Reason(error.reason), error.detail, ()
@@ -132,6 +140,15 @@ def commit_transaction(request: CommitRequest, world: TransactionWorld) -> Commi
     return CommitRefused(
         state=work.state, reason=reason, detail=detail, approval=given, protected=len(hits), paths=paths
     )
+
+
+def told_with_neighbours(refused: RefusedError, state: TransactionState, world: TransactionWorld) -> RefusedError:
+    """Return a refusal because of drift with the transactions that landed on its paths meanwhile."""
+    if refused.reason is not Reason.BASE_DRIFT:
+        return refused
+    landed = who_landed_on(state, (item.path for item in refused.paths), world)
+    paths = tuple(replace(item, transaction=landed.get(item.path)) for item in refused.paths)
+    return RefusedError(refused.reason, refused.detail + sentence(list(landed.values())), paths)
 
 
 class _Commit:

@@ -29,7 +29,6 @@ from docket.engines.transaction.staged_texts import StagedTexts
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
 from docket.formats.digest import Digest
-from docket.formats.ledger.tree_events import OmittedPath
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
@@ -102,9 +101,7 @@ def commit_later(request: LaterCommit, world: TransactionWorld) -> LaterOutcome:
             return _landed(request, world, closed)
 
 
-def chosen_part(
-    closed: ClosedTransaction, *, only: tuple[RelPath, ...] = (), hunks: HunkChoice | None = None
-) -> Part:
+def chosen_part(closed: ClosedTransaction, *, only: tuple[RelPath, ...] = (), hunks: HunkChoice | None = None) -> Part:
     """Return what is chosen of an open stage's change set, all of it where nothing is named.
 
     UsageError for a choice of nothing or of what is none of it; UnavailableError(PLAN_DIFFERS) where the hunks were
@@ -252,8 +249,6 @@ def _record(
         docket_number=before.docket_number,
         reason=None if isinstance(outcome, Committed) else str(outcome.reason),
         detail=None if isinstance(outcome, Committed) else outcome.detail,
-        refusals=()
-        if isinstance(outcome, Committed)
-        else tuple(OmittedPath(path=item.path, reason=str(item.reason), detail=item.detail) for item in outcome.paths),
+        refusals=() if isinstance(outcome, Committed) else tuple(item.told() for item in outcome.paths),
         successor=successor,
     )

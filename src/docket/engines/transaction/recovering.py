@@ -20,7 +20,7 @@ from docket.engines.apply_recovery import Asked, Direction, Ended, recover
 from docket.engines.transaction.closing import moved, standing_of
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import UnavailableError
-from docket.formats.ledger.tree_events import OmittedPath
+from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plan import Plan
@@ -170,7 +170,7 @@ class _Hears:
 
 def _record(state: TransactionState, was: str, done: Recovered) -> CommitRecord:
     ended = done.ended
-    kept = [OmittedPath(path=path, reason=str(Reason.LEFT_ASIDE), detail=f"kept as {at}") for path, at in done.kept]
+    kept = [RefusedChange(path=path, reason=str(Reason.LEFT_ASIDE), detail=f"kept as {at}") for path, at in done.kept]
     return CommitRecord(
         transaction=state.id,
         base=state.base,

@@ -84,6 +84,16 @@ class WorkspaceIntent(Payload):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedChange:
+    """A path because of which nothing landed; `transaction` is the other one that landed there meanwhile."""
+
+    path: RelPath
+    reason: str
+    detail: str | None = None
+    transaction: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceSettled(Payload):
     """What became of the stage; `refusals` are the first paths because of which nothing landed."""
 
@@ -96,4 +106,4 @@ class WorkspaceSettled(Payload):
     applied: int | None = None
     already: int | None = None
     refused: int | None = None
-    refusals: tuple[OmittedPath, ...] | None = None
+    refusals: tuple[RefusedChange, ...] | None = None

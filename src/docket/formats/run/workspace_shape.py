@@ -11,6 +11,8 @@ from docket.formats.workspace.scope import NOT_TRANSACTIONAL
 _PATH = record({}, {"path": text, "path_b64": text})
 _PATH_AND_REASON = record({"reason": text}, {"path": text, "path_b64": text, "detail": text})
 
+_REFUSED = record({"reason": text}, {"path": text, "path_b64": text, "detail": text, "transaction": text})
+
 WORKSPACE = record(
     {
         "committed": flag,
@@ -31,7 +33,7 @@ WORKSPACE = record(
         **dict.fromkeys(("applied", "already", "refused"), nullable(count)),
         "protected_changes": count,
         "base_moved": flag,
-        "refusals": array(_PATH_AND_REASON),
+        "refusals": array(_REFUSED),
         "not_preserved": array(_PATH_AND_REASON),
         "excluded_writes": array(_PATH),
         "excluded_write_count": count,

@@ -16,9 +16,10 @@ from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode_document, encode_document
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import from_members, to_members
-from docket.formats.ledger.tree_events import OmittedPath
+from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
 from docket.formats.workspace.scope import NOT_TRANSACTIONAL, BackendName
 from docket.formats.workspace.state import TRANSACTION_ID, Base, ChangeCounts
 
@@ -26,8 +27,22 @@ FORMAT = "docket/workspace-commit/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MergedPath:
+    """A file that both sides had changed, and what became of it.
+
+    The digests are those of the content that was staged, of the stage's, of the tree's, and of what both make.
+    """
+
+    path: RelPath
+    ancestor_sha256: Digest
+    ours_sha256: Digest
+    theirs_sha256: Digest
+    result_sha256: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CommitRecord:
-    """One commit: of a whole change set, or of a part of `of_diff_sha256` where only some paths were chosen.
+    """One commit: of a whole change set, or of one made of `of_diff_sha256` by a choice of paths or by merging.
 
     `was` is the transaction's status before; `successor` holds what was not chosen. `recovery` says in which direction
     a commit that was interrupted was ended: `forward`, `back`, or `none` where nothing of it had begun.
@@ -51,9 +66,10 @@ class CommitRecord:
     docket_number: str | None = None
     reason: str | None = None
     detail: str | None = None
-    refusals: tuple[OmittedPath, ...] = ()
+    refusals: tuple[RefusedChange, ...] = ()
     successor: str | None = None
     recovery: str | None = None
+    merged: tuple[MergedPath, ...] | None = None
 
 
 def encode_commit(record: CommitRecord) -> bytes:

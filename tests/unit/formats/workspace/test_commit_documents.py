@@ -9,7 +9,7 @@ import pytest
 
 from docket.errors import InvalidDocumentError
 from docket.formats.digest import Digest
-from docket.formats.ledger.tree_events import OmittedPath
+from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.commit_record import CommitRecord, decode_commit, encode_commit
@@ -32,7 +32,7 @@ REFUSED = CommitRecord(
     already=0,
     reason="base-drift",
     detail="a changed",
-    refusals=(OmittedPath(path=RelPath(b"caf\xe9"), reason="changed-since", detail="x"),),
+    refusals=(RefusedChange(path=RelPath(b"caf\xe9"), reason="changed-since", detail="x"),),
 )
 LANDED = replace(
     REFUSED,

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from docket.formats.digest import Digest
-from docket.formats.ledger.tree_events import OmittedPath
-from docket.formats.ledger.workspace_events import WorkspaceRefused, WorkspaceSettled
+from docket.formats.ledger.workspace_events import RefusedChange, WorkspaceRefused, WorkspaceSettled
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.scope import Decision, Settled
 from docket.rules.checks.workspace_course import WorkspaceCourse, WorkspaceEvent
@@ -21,7 +20,7 @@ REFUSED = WorkspaceSettled(transaction=OPENED.transaction, outcome=Settled.REFUS
 DISCARDED = replace(REFUSED, outcome=Settled.DISCARDED, reason="agent-failed")
 GIVEN_UP = replace(INTENT, decision=Decision.DISCARD, reason="agent-failed", detail="x")
 NO = WorkspaceRefused(reason="nested", detail="x")
-PATH = OmittedPath(path=RelPath(b"a"), reason="changed-since")
+PATH = RefusedChange(path=RelPath(b"a"), reason="changed-since")
 
 
 def fault(*events: WorkspaceEvent, has_process: bool = True, has_pass_after: bool = True) -> str | None:

@@ -20,26 +20,24 @@ from typing import Any, Protocol
 
 from docket.engines.segment import Segment, joined
 from docket.engines.walk import Walk
-from docket.engines.walk_request import ContentTaker, Start, WalkRequest
+from docket.engines.walk_request import UNKNOWN_DIGEST, ContentTaker, Start, WalkRequest
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.formats.tree.listing import Listing, tree_order
+from docket.formats.tree.listing import HEADER, Listing, tree_order
+from docket.formats.tree.status_listing import HEADER as STATUS_HEADER
 from docket.formats.tree.surface import Surface
 from docket.formats.visible import visible
 from docket.host import tree
 from docket.host.forked import MAX_JOBS, Report, share_jobs, spare_processors
 from docket.host.mounts import mounts_below
 from docket.host.tree import Unread
-from docket.stores.statcache import StatCache
+from docket.stores.statcache import StatCache, ctime_of, is_settled
 
 MAX_PASSES = 2
 STARTS = 64
 MAX_CUTS = 256
 SHARE_AFTER_FILES = 4096
 MAX_COPIES = 3
-
-
-UNKNOWN_DIGEST = bytes(32)
 
 
 class ContentSink(ContentTaker, Protocol):
@@ -58,8 +56,11 @@ class DigestCache(Protocol):
         """From a packed key to the digest known of it, and after that what is remembered of the attributes."""
         ...
 
-    def keep(self, met: bytes, fresh: bytes, marked: bytes) -> None:
-        """Know from now on the keys met, the fresh ones with their digests, and the fresh ones with attributes."""
+    def keep(self, met: bytes | None, fresh: bytes, marked: bytes) -> None:
+        """Know from now on the keys met, the fresh ones with their digests, and the fresh ones with attributes.
+
+        What was not met is forgotten, unless `met` is None: the pass has not looked everywhere.
+        """
         ...
 
 
@@ -71,6 +72,9 @@ class ObserveRequest:
     root must still have, from an earlier listing's `root`. `reread` reads every file, whatever is known of it.
     `content` takes the bytes of every file that it does not hold, as they are read for their digests. `details` asks
     for what stands beside a listing. `unread` reads nothing: a file whose digest is not known has UNKNOWN_DIGEST.
+    `statuses` gives a listing whose document is a status listing (formats.tree.status_listing): of every file with its
+    digest, or, if `unread` too, only of those whose status does not vouch for their content. `of_another`: the tree is
+    another than the one whose digests the cache is for, and nothing that is known of that one is forgotten.
     """
 
     root: bytes
@@ -81,6 +85,8 @@ class ObserveRequest:
     content: ContentSink | None = None
     details: bool = False
     unread: bool = False
+    statuses: bool = False
+    of_another: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,29 +124,32 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
     if request.root_identity not in (None, identity):
         raise UnavailableError(Reason.ROOT_REPLACED, f"{visible(request.root)} is not the directory it was before")
     progress = request.progress or _silent
+    clock_ns = tree.file_system_clock_ns(root)
     walk = Walk(
         WalkRequest(
             root=root,
             surface=request.surface,
-            lookup=_lookup(request, world.cache),
-            clock_ns=tree.file_system_clock_ns(root),
+            lookup=_lookup(request, world.cache, clock_ns),
+            clock_ns=clock_ns,
             mounts=mounts_below(root),
             content=request.content,
             details=request.details,
             reader=tree.reader(),
+            statuses=request.statuses,
         ),
         progress,
     )
     segments = _passage(walk, _starts(walk, request, root), world)
     if not request.reread and not request.unread:
+        is_whole = not request.surface.roots and not request.of_another
         world.cache.keep(
-            b"".join(part.met for part in segments),
+            b"".join(part.met for part in segments) if is_whole else None,
             b"".join(part.fresh for part in segments),
             b"".join(part.marked for part in segments),
         )
     if request.content is not None:
         request.content.settled(b"".join(part.acks for part in segments))
-    listing = joined(segments, identity)
+    listing = joined(segments, identity, STATUS_HEADER if request.statuses else HEADER)
     progress(listing.files, listing.bytes_watched)
     return listing
 
@@ -217,10 +226,16 @@ def _flattened(top: list[Segment | _Node]) -> Iterator[Segment]:
             ahead += part.parts[::-1]
 
 
-def _lookup(request: ObserveRequest, cache: DigestCache) -> Callable[[bytes], bytes | None]:
+def _lookup(request: ObserveRequest, cache: DigestCache, clock_ns: int | None) -> Callable[[bytes], bytes | None]:
     known = _nothing if request.reread else cache.lookup
     if not request.unread:
         return known
+    if request.statuses:
+        return (
+            _nothing
+            if clock_ns is None
+            else lambda key: UNKNOWN_DIGEST if is_settled(ctime_of(key), clock_ns) else None
+        )
     return lambda key: known(key) or UNKNOWN_DIGEST
 
 

@@ -96,13 +96,13 @@ class Gathering:
         return segment
 
 
-def joined(segments: Iterable[Segment], root: tuple[int, int]) -> Listing:
-    """Return the listing of segments in tree order."""
+def joined(segments: Iterable[Segment], root: tuple[int, int], header: bytes = HEADER) -> Listing:
+    """Return the listing of segments in tree order; its document begins with `header`."""
     parts = list(segments)
     mtimes = b"".join(part.mtimes for part in parts)
     omissions = tuple(_omission(facts) for part in parts for facts in part.omissions)
     listing = Listing(
-        b"".join((HEADER, *(part.lines for part in parts))),
+        b"".join((header, *(part.lines for part in parts))),
         counts=Counts(
             files=len(mtimes) // 8,
             directories=sum(part.directories for part in parts),

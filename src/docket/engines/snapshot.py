@@ -25,7 +25,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
-from docket.engines.observe import UNKNOWN_DIGEST, ObserveRequest
+from docket.engines.observe import ObserveRequest
+from docket.engines.walk_request import UNKNOWN_DIGEST
 from docket.errors import DocketError
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason

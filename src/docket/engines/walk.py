@@ -18,15 +18,12 @@ from dataclasses import dataclass, replace
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from docket.engines.segment import Gathering, Segment
-from docket.engines.walk_details import attributes_known, seen_beside
+from docket.engines.walk_details import attributes_known, line_of_status, omission_of, seen_beside
 from docket.engines.walk_request import Part, Start, WalkRequest
-from docket.formats.canonical import MAX_INTEGER
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES, MAX_PATH_BYTES, RelPath
 from docket.formats.tree.attributes import Attributes
 from docket.formats.tree.listing import (
-    Kind,
-    Omission,
     SymlinkEntry,
     directory_line,
     encode_record,
@@ -84,6 +81,7 @@ class Walk:
         self._lookup = request.lookup
         self._content = request.content
         self._details = request.details
+        self._statuses = request.statuses
         self._settling_ns = request.clock_ns or tree.local_clock_ns()
         self._keeps = request.clock_ns is not None
         self._device = tree.directory_status(request.root).st_dev
@@ -219,7 +217,10 @@ class Walk:
             self._beside(frame, row, attributes)
         member = frame.member
         path = member + name_suffix(name) if member and name.isascii() else path_member(frame.start.prefix + raw)
-        found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, known[:DIGEST_BYTES].hex(), size))
+        if self._statuses:
+            found.lines.append(line_of_status(path, status, known))
+        else:
+            found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, known[:DIGEST_BYTES].hex(), size))
         found.mtimes.append(mtime_ns)
         found.file_bytes += size
         return None
@@ -365,18 +366,7 @@ class Walk:
         return Unread(Reason.SPECIAL_FILE, f"a {tree.kind_of(status.st_mode)} is never opened")
 
     def _omit(self, path: bytes, why: Unread | LeftOut, status: Status | None) -> None:
-        kind = None if status is None else tree.kind_of(status.st_mode)
-        size = status.st_size if status is not None and kind is Kind.FILE and status.st_size <= MAX_INTEGER else None
-        self._found.omit(
-            Omission(
-                path=RelPath(path),
-                reason=why.reason,
-                detail=why.detail,
-                kind=kind,
-                mode=None if status is None else S_IMODE(status.st_mode),
-                size=size,
-            )
-        )
+        self._found.omit(omission_of(path, why, status))
 
     def _cut(self) -> Segment:
         segment = self._found.cut()

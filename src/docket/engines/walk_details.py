@@ -1,17 +1,24 @@
-"""What a walk takes down beside a listing's entry, where there is anything: further names, holes, attributes, owner.
+"""What a walk takes down of an entry beside its line, where there is anything, and the lines that few walks write.
 
+Beside a line stand further names, holes, attributes, owner.
 Nothing is asked of the machine for a file whose attributes are remembered with its digest (stores.statcache).
 """
 
 from __future__ import annotations
 
-from stat import S_ISDIR, S_ISREG
+from stat import S_IMODE, S_ISDIR, S_ISREG
 
 from docket.engines.segment import Seen
+from docket.engines.walk_request import UNKNOWN_DIGEST
+from docket.formats.canonical import MAX_INTEGER
+from docket.formats.relpath import RelPath
 from docket.formats.tree.attributes import Attributes, recalled
+from docket.formats.tree.listing import Kind, Omission
+from docket.formats.tree.status_listing import status_line
+from docket.formats.tree.surface import LeftOut
 from docket.host import tree
 from docket.host.attributes import attributes_at
-from docket.host.tree import Row, Status, Unread, file_key
+from docket.host.tree import DIGEST_BYTES, Row, Status, Unread, file_key
 
 
 def seen_beside(path: bytes, status: Status, attributes: Attributes, reader: int) -> Seen | None:
@@ -26,6 +33,28 @@ def seen_beside(path: bytes, status: Status, attributes: Attributes, reader: int
         return None
     kind = str(tree.kind_of(mode))
     return path, kind, status.st_size, identity, status.st_nlink, allocated_bytes, attributes, owner
+
+
+def omission_of(path: bytes, why: Unread | LeftOut, status: Status | None) -> Omission:
+    """Return the omission of a path, with whatever was seen of it."""
+    kind = None if status is None else tree.kind_of(status.st_mode)
+    size = status.st_size if status is not None and kind is Kind.FILE and status.st_size <= MAX_INTEGER else None
+    return Omission(
+        path=RelPath(path),
+        reason=why.reason,
+        detail=why.detail,
+        kind=kind,
+        mode=None if status is None else S_IMODE(status.st_mode),
+        size=size,
+    )
+
+
+def line_of_status(member: str, status: Status, known: bytes) -> str:
+    """Return a file's line in a status listing; what is known of it may be that its digest is not."""
+    digest = known[:DIGEST_BYTES]
+    numbers = status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+    told = None if digest == UNKNOWN_DIGEST else digest.hex()
+    return status_line(member, S_IMODE(status.st_mode), status.st_size, numbers, told)
 
 
 def attributes_known(parent: int, row: Row, packed: bytes) -> Attributes | None:

@@ -26,6 +26,7 @@ class Start:
 
 
 Part: TypeAlias = Segment | Start
+UNKNOWN_DIGEST = bytes(32)
 
 
 class ContentTaker(Taker, Protocol):
@@ -50,7 +51,8 @@ class WalkRequest:
 
     `mounts` are mount points below the root as relative paths; `clock_ns` is None where no digest made in this pass
     may be kept. `content` takes the bytes of every file it does not hold yet; `details` asks for what stands beside a
-    listing (`formats.tree.details`), with the user who reads as `reader`.
+    listing (`formats.tree.details`), with the user who reads as `reader`; `statuses` for the lines of a status listing
+    (`formats.tree.status_listing`), in which a digest is told unless `lookup` gave UNKNOWN_DIGEST for it.
     """
 
     root: int
@@ -61,3 +63,4 @@ class WalkRequest:
     content: ContentTaker | None = None
     details: bool = False
     reader: int = 0
+    statuses: bool = False

@@ -53,6 +53,11 @@ def is_settled(ctime_ns: int, clock_ns: int) -> bool:
     return ctime_ns + margin < clock_ns
 
 
+def ctime_of(key: bytes) -> int:
+    """Return the ctime that a key of `host.tree.pack_key` holds, in nanoseconds."""
+    return int.from_bytes(key[-8:], "little", signed=True)
+
+
 class StatCache:
     """The digests known of one tree, kept in the file `path`, or in memory alone without one."""
 
@@ -74,14 +79,14 @@ class StatCache:
         """How many files' digests are known."""
         return len(self._known)
 
-    def keep(self, met: bytes, fresh: bytes, marked: bytes = b"") -> None:
+    def keep(self, met: bytes | None, fresh: bytes, marked: bytes = b"") -> None:
         """Know from now on what a pass met: `met` are keys that were found here, `fresh` new keys with their digests.
 
         `marked` are new ones with attributes, as `marked_entry` gives them. All are packed end to end. Keys that were
-        not met are forgotten; nothing is written if nothing changed.
+        not met are forgotten, none where `met` is None; nothing is written if nothing changed.
         """
         known = self._known
-        if len(met) // KEY_BYTES < len(known):
+        if met is not None and len(met) // KEY_BYTES < len(known):
             known = {key: known[key] for (key,) in _KEY.iter_unpack(met) if key in known}
         elif not fresh and not marked:
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import signal
@@ -47,6 +48,12 @@ AGENT = """
 echo two > changed; rm -r folder; echo file > folder; rm file; mkdir -p file/below; echo in > file/below/f
 chmod 750 script; rm gone; ln -sf changed link; mkdir empty; ln changed twin; rm -r tree
 """
+
+
+def standing_of(lab: RunLab) -> str:
+    """How the one transaction stands, as its list tells."""
+    (listed,) = json.loads(lab.docket("tx", "list", "--json").stdout)
+    return listed["standing"]
 
 
 @dataclass
@@ -105,7 +112,7 @@ class Staged:
 
     def check(self) -> str:
         """The tree is whole, as the state says; nothing is left in it."""
-        standing = self.lab.docket("tx", "list").stdout.split()[1]
+        standing = standing_of(self.lab)
         assert self.now() == {"committed": self.after, "refused": self.before, "closed": self.before}[standing]
         assert not list(self.lab.tree.glob(".docket-apply-*"))
         assert not list(self.lab.state.glob("workspace-tx/*/journal"))
@@ -171,7 +178,7 @@ def sweep_failures(staged: Staged, code: int, numbers) -> None:
     for at in numbers:
         staged.anew()
         said = staged.fails(at, code, "tx", "commit")
-        standing = staged.lab.docket("tx", "list").stdout.split()[1]
+        standing = standing_of(staged.lab)
         if standing == "interrupted-commit" or list(staged.lab.tree.glob(".docket-apply-*")):
             assert "docket tx recover" in said, (at, said)
         done = staged.recovered()
@@ -228,7 +235,7 @@ def test_until_it_is_recovered_nothing_begins_on_that_tree_from_any_state_folder
     staged.anew()
     assert staged.killed(count * 3 // 5, "tx", "commit")
     between = staged.now()
-    assert staged.lab.docket("tx", "list").stdout.split()[1] == "interrupted-commit"
+    assert standing_of(staged.lab) == "interrupted-commit"
     elsewhere = RunLab(root=staged.lab.root, variables={"DOCKET_STATE_DIR": str(staged.lab.root / "elsewhere")})
     for lab in (staged.lab, elsewhere):
         done = lab.run("--workspace-tx", "--workspace-tx-backend", "copy", "--", "true")

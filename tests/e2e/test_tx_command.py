@@ -74,7 +74,7 @@ def test_a_transaction_of_another_tree_is_landed_by_its_name_alone(lab: RunLab) 
         assert done.exit_code == 75
         assert done.stderr.splitlines() == [
             f"docket: error: there is no transaction of {other}",
-            "docket: docket tx list names those of other trees",
+            "docket: docket tx list --all names those of other trees",
         ]
     assert (lab.tree / "f").read_text() == "one\n"
     assert lab.docket("tx", "commit", cwd=below).exit_code == 0

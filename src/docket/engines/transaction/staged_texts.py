@@ -1,4 +1,4 @@
-"""The two sides of changed files, read from the base and from the stage: what hunks are told by and made of.
+"""The two sides of changed files, read from the base and from the stage: what hunks and renames are told by.
 
 Rules (spec/workspace.md, Chosen hunks):
 1. A side counts only if it is, byte for byte, what the change set says: a base that somebody changed since has no
@@ -18,8 +18,10 @@ from docket.errors import DocketError
 from docket.formats.digest import sha256
 from docket.formats.ledger.tree_events import EntryState, FsChange
 from docket.formats.relpath import RelPath
+from docket.formats.workspace.change_set import ChangeSet
 from docket.host.tree_files import TreeFiles
 from docket.rules.workspace.hunks import Sides, sides_of, whole_because
+from docket.rules.workspace.renames import Rename, renames, similar, unpaired
 
 MAX_BYTES = 1024 * 1024
 
@@ -54,6 +56,18 @@ class StagedTexts:
                 return content
         assert isinstance(ours, bytes) and isinstance(theirs, bytes)  # noqa: S101, PT018 - as was just seen
         return sides_of(ours, theirs)
+
+    def renames(self, changes: ChangeSet) -> dict[RelPath, Rename]:
+        """Return the renames of a change set, by what the files hold."""
+        exact = renames(changes)
+        left = unpaired(changes, exact)
+        contents: dict[RelPath, bytes] = {}
+        for change in (*left.removed, *left.added):
+            state, staged = (change.before, False) if change.before is not None else (change.after, True)
+            data = None if state is None else self.content(change.path, state, staged=staged)
+            if isinstance(data, bytes):
+                contents[change.path] = data
+        return exact | similar(left, contents)
 
     def content(self, path: RelPath, state: EntryState, *, staged: bool) -> bytes | str:
         """Return the content that a file of that state has in the stage or in the base, or say why it cannot be had."""

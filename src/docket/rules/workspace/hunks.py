@@ -6,13 +6,14 @@ Rules (spec/workspace.md, Chosen hunks):
    `mode`.
 2. What comes of a choice is the base's content with the chosen edits made, byte for byte; with all of them it is the
    stage's, with none the base's.
-3. Only a file that was a file, by lines on both sides, has hunks. Anything else is taken whole or not at all.
+3. Only a file that was a file, by lines on both sides, has hunks of lines; a file or directory that stays one has the
+   hunk `mode` where that changes. Anything else is taken whole or not at all.
 4. A change that a choice makes nothing of is left; a choice that takes nothing at all is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from docket.errors import UnavailableError, UsageError
@@ -70,11 +71,23 @@ class Part:
 
 
 def whole_because(change: FsChange) -> str | None:
-    """Say why a change has no hunks, as far as its states tell; None where it may have some."""
+    """Say why a change has no hunks of lines, as far as its states tell; None where it may have some."""
     states = (change.before, change.after)
     if any(state is None or state.kind != Kind.FILE.value for state in states):
         return "it is not a file on both sides"
     return None
+
+
+def grouped(hunks: Sequence[Hunk], context: int) -> tuple[tuple[Hunk, ...], ...]:
+    """Return the hunks in groups that are shown as one: between two of a group stand at most twice `context` lines."""
+    groups: list[list[Hunk]] = []
+    for hunk in hunks:
+        last = groups[-1][-1] if groups else None
+        if last is not None and hunk.before_start - last.before_start - len(last.removed) <= 2 * context:
+            groups[-1].append(hunk)
+        else:
+            groups.append([hunk])
+    return tuple(map(tuple, groups))
 
 
 def sides_of(before: bytes, after: bytes) -> Sides | str:
@@ -107,9 +120,11 @@ def names_of(change: FsChange, sides: Sides | None) -> tuple[str, ...]:
 
 
 def changes_mode(change: FsChange) -> bool:
-    """Whether a file that stays a file gets another mode."""
+    """Whether a file or directory that stays one gets another mode."""
     before, after = change.before, change.after
-    return before is not None and after is not None and before.kind == after.kind and before.mode != after.mode
+    if before is None or after is None or before.kind != after.kind or before.kind == Kind.SYMLINK.value:
+        return False
+    return before.mode != after.mode
 
 
 def part_of(changes: ChangeSet, choice: HunkChoice, sides: Mapping[RelPath, Sides | str]) -> Part:
@@ -145,17 +160,17 @@ def part_of(changes: ChangeSet, choice: HunkChoice, sides: Mapping[RelPath, Side
 
 def _made(change: FsChange, item: TakenPath, sides: Sides | str | None) -> tuple[FsChange | None, bytes | None]:
     """Return what the chosen hunks change, None for nothing, and the content where that is of their making."""
-    fault = whole_because(change) or (sides if isinstance(sides, str) else None)
-    if fault is not None:
-        raise UsageError(Reason.USAGE, f"{item.path} has no hunks, for {fault}: take it whole or leave it")
-    before, after = change.before, change.after
-    assert before is not None and after is not None  # noqa: S101, PT018 - a file on both sides
+    fault = sides if isinstance(sides, str) else whole_because(change)
     texts = sides if isinstance(sides, Sides) else None
     chosen = frozenset(item.hunks or ())
-    known = frozenset(names_of(change, texts))
-    for name in item.hunks or ():
-        if name not in known:
-            raise UsageError(Reason.USAGE, f"{item.path} has no hunk {name}", hint="docket tx diff --json names them")
+    if fault is not None and (chosen - {MODE} or not changes_mode(change)):
+        raise UsageError(Reason.USAGE, f"{item.path} has no hunks, for {fault}: take it whole or leave it")
+    unknown = chosen.difference(names_of(change, texts))
+    if unknown:
+        hint = "docket tx diff --json names them"
+        raise UsageError(Reason.USAGE, f"{item.path} has no hunk {min(unknown)}", hint=hint)
+    before, after = change.before, change.after
+    assert before is not None and after is not None  # noqa: S101, PT018 - else it had no hunks
     mode = after.mode if MODE in chosen else before.mode
     if texts is None or not chosen - {MODE}:
         state, content = replace(before, mode=mode), None
@@ -179,6 +194,7 @@ __all__ = [
     "Part",
     "Sides",
     "changes_mode",
+    "grouped",
     "names_of",
     "part_of",
     "sides_of",

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from docket.engines.transaction.committing import Committed
 from docket.engines.transaction.later import LaterOutcome
+from docket.formats.ledger.payload_codec import to_members
 from docket.formats.ledger.tree_events import EntryState, FsChange
+from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.scope import NOT_TRANSACTIONAL
 from docket.formats.workspace.state import ChangeCounts, TransactionState
-from docket.rules.workspace.renames import renames
+from docket.rules.workspace.renames import Rename, renames
 from docket.rules.workspace.states import Standing
 
 _SIGNS = {"added": "A", "modified": "M", "removed": "D", "retyped": "T"}
+_WHOLE_PERCENT = 100
 
 
 def row(state: TransactionState, standing: Standing) -> str:
@@ -52,13 +55,40 @@ def state_lines(state: TransactionState, standing: Standing) -> Iterator[str]:
             yield f"{name:<18} {value}"
 
 
-def change_lines(changes: ChangeSet) -> Iterator[str]:
-    """Yield a line for each changed path; a rename is shown, and is a removal and an addition all the same."""
-    moved = renames(changes)
+def change_lines(changes: ChangeSet, moved: Mapping[RelPath, Rename] | None = None) -> Iterator[str]:
+    """Yield a line for each changed path; a rename is shown, and is a removal and an addition all the same.
+
+    `moved`: the renames, where more is known of them than what the change set tells.
+    """
+    found = renames(changes) if moved is None else moved
+    went = {rename.source: path for path, rename in found.items()}
     for change in changes.changes:
-        came = moved.get(change.path)
-        note = f"  (renamed from {came})" if came is not None else ""
-        yield f"{_SIGNS[change.change]}  {change.path}{_mode(change)}{note}"
+        sign = sign_of(change, found)
+        yield f"{sign}  {change.path}{mode_note(change)}{rename_note(change.path, found, went)}"
+
+
+def sign_of(change: FsChange, moved: Mapping[RelPath, Rename]) -> str:
+    """Return the letter of a change; R is what was added under another name."""
+    return "R" if change.path in moved else _SIGNS[change.change]
+
+
+def rename_note(path: RelPath, moved: Mapping[RelPath, Rename], went: Mapping[RelPath, RelPath]) -> str:
+    """Return what a rename is of, or to; empty where a path is in none."""
+    if path in moved:
+        percent = moved[path].percent
+        alike = "" if percent == _WHOLE_PERCENT else f", {percent} % alike"
+        return f"  (renamed from {moved[path].source}{alike})"
+    return f"  (renamed to {went[path]})" if path in went else ""
+
+
+def members(changes: ChangeSet) -> dict[str, object]:
+    """Return a change set as JSON members."""
+    return {
+        "diff_sha256": changes.digest,
+        "manifest_sha256": changes.manifest_sha256,
+        "counts": to_members(changes.counts),
+        "changes": [item.to_data() for item in changes.changes],
+    }
 
 
 def counts(found: ChangeCounts) -> str:
@@ -83,7 +113,8 @@ def outcome_lines(done: LaterOutcome) -> Iterator[str]:
     yield f"record {done.record}"
 
 
-def _mode(change: FsChange) -> str:
+def mode_note(change: FsChange) -> str:
+    """Return how the mode changes; empty where it does not."""
     before, after = change.before, change.after
     if before is None or after is None or before.mode == after.mode or _has_no_mode(before) or _has_no_mode(after):
         return ""

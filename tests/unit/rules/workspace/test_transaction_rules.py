@@ -37,7 +37,7 @@ from docket.rules.workspace.preflight import (
     room_refusal,
 )
 from docket.rules.workspace.protected import Approval, approval, protected_hits
-from docket.rules.workspace.renames import renames
+from docket.rules.workspace.renames import Rename, renames
 from docket.rules.workspace.settle import EndFacts, settle
 from docket.rules.workspace.states import MOVES, Move, Standing, after, standing
 from docket.rules.workspace.surface import Classes, PathClass, check_patterns, staged_only
@@ -353,4 +353,4 @@ def test_a_rename_is_an_addition_with_the_content_of_a_removal_once() -> None:
         changed(b"f", Change.REMOVED, FOLDER),
         changed(b"g", Change.ADDED, now=FOLDER),
     )
-    assert renames(found) == {RelPath(b"b"): RelPath(b"a")}
+    assert renames(found) == {RelPath(b"b"): Rename(RelPath(b"a"))}

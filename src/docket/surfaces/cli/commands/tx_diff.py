@@ -1,0 +1,125 @@
+"""`docket tx diff`: what a transaction would change."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import click
+
+from docket.engines.foresee import compare_contents
+from docket.engines.transaction.closing import ClosedTransaction, standing_of
+from docket.engines.transaction.later import chosen_part, looked_at
+from docket.engines.transaction.staged_texts import StagedTexts
+from docket.errors import UnavailableError
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.tree.plan import plan_of
+from docket.formats.workspace.state import TransactionState
+from docket.rules.workspace.commit_plan import landing
+from docket.rules.workspace.hunks import Part
+from docket.rules.workspace.protected import protected_hits
+from docket.rules.workspace.renames import Rename
+from docket.rules.workspace.states import Standing
+from docket.stores.workspace.made_contents import MadeContents
+from docket.stores.workspace.tree_contents import TreeContents
+from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.transaction_choice import (
+    as_json_option,
+    hunks_of,
+    named_transaction,
+    part_options,
+    paths_of,
+    transaction_argument,
+    world_of,
+)
+from docket.surfaces.render import content_diff
+from docket.surfaces.render import hunks as render_hunks
+from docket.surfaces.render import transactions as render
+
+
+@click.command()
+@transaction_argument
+@part_options
+@click.option("--stat", is_flag=True, help="Print figures alone.")
+@click.option("-p", "--patch", is_flag=True, help="Print the contents as a unified diff.")
+@as_json_option
+def diff(  # noqa: PLR0913 - each is an option
+    transaction: str | None, *, only: tuple[str, ...], hunks: Path | None, stat: bool, patch: bool, as_json: bool
+) -> int:
+    """Show what a transaction would change.
+
+    The digest at the end names exactly that, for docket tx commit --approve. A file that was renamed is R, and is
+    removed and added all the same. With --json each changed file has its hunks, for docket tx commit --hunks; with
+    -p they are there line by line.
+
+    \b
+    Examples:
+      docket tx diff --stat
+      docket tx diff -p --only src | less
+      docket tx diff --hunks chosen.json
+    """
+    state = named_transaction(transaction)
+    choice = hunks_of(hunks, only)
+    with _opened(state) as closed, StagedTexts(closed) as texts:
+        part = chosen_part(closed, only=paths_of(only), hunks=choice)
+        if as_json:
+            console.result(console.as_json(_members(closed, part, texts, patch=patch)))
+            return exits.OK
+        for line in _lines(closed, part, texts.renames(part.taken), stat=stat, patch=patch):
+            console.result(line)
+    return exits.OK
+
+
+def patch_lines(closed: ClosedTransaction, part: Part) -> Iterator[str]:
+    """Yield the contents of a part as a unified diff, safe for a terminal."""
+    plan = plan_of(landing(part.taken, closed.listing).steps, closed.state.base.identity)
+    with TreeContents(os.fsencode(closed.opened.stage.root), closed.listing.entries) as staged:
+        contents = MadeContents(part.made.values(), staged)
+        for compared in compare_contents(plan, closed.state.base.path, contents):
+            for line in content_diff.diff_of(compared):
+                yield "\t".join(console.plain(piece) for piece in line.split("\t"))
+
+
+def _opened(state: TransactionState) -> AbstractContextManager[ClosedTransaction]:
+    if standing_of(state) is Standing.COMMITTED:
+        hint = f"docket tx show {state.id} tells what it changed"
+        if state.successor is not None:
+            hint += f"; the rest is transaction {state.successor}"
+        raise UnavailableError(Reason.NOT_CLOSED, f"{state.id} has landed, and has nothing left to land", hint=hint)
+    return looked_at(state, world_of(state))
+
+
+def _lines(
+    closed: ClosedTransaction, part: Part, moved: Mapping[RelPath, Rename], *, stat: bool, patch: bool
+) -> Iterator[str]:
+    for line in () if stat else render.change_lines(part.taken, moved):
+        yield console.plain(line)
+    if patch:
+        yield from patch_lines(closed, part)
+    for path in protected_hits(part.taken, closed.opened.base, closed.state.surface.protect):
+        yield console.plain(f"protected  {path}")
+    for path in closed.found.excluded_writes:
+        yield console.plain(f"not landed  {path} (it was excluded)")
+    yield render.counts(part.taken.counts)
+    yield f"diff {part.taken.digest}"
+
+
+def _members(closed: ClosedTransaction, part: Part, texts: StagedTexts, *, patch: bool) -> dict[str, object]:
+    whole = closed.found.change_set
+    hits = frozenset(protected_hits(part.taken, closed.opened.base, closed.state.surface.protect))
+    moved = texts.renames(part.taken)
+    origin = {change.path: change for change in whole.changes}
+    changes = []
+    for change in part.taken.changes:
+        members: dict[str, object] = {**change.to_data(), "protected": change.path in hits}
+        if change.path in moved:
+            rename = moved[change.path]
+            members["renamed_from"] = {**rename.source.members(), "percent": rename.percent}
+        changes.append(
+            members | render_hunks.members(origin[change.path], texts.sides(origin[change.path]), patch=patch)
+        )
+    of = {} if part.taken.digest == whole.digest else {"of_diff_sha256": whole.digest}
+    return {**render.members(part.taken), **of, "changes": changes}

@@ -2,7 +2,7 @@
 
 Rules (docs/adr/0019):
 1. The root is opened once; everything is reached from that descriptor (host.reaching), and the root's path must go on
-   leading to it.
+   leading to it. A directory on the way is the same one throughout (host.holders).
 2. A step is done only where its precondition holds when looked at, and again of what was displaced (host.placing).
 3. What is put in place was built whole beside it, in a hidden directory of the root (host.building), and in a durable
    tree its content was synced (`harden`).
@@ -31,6 +31,7 @@ from docket.host.direct import DirectMaker
 from docket.host.examining import Examiner
 from docket.host.filling import Content
 from docket.host.finishing import Finished, Finisher
+from docket.host.holders import Holders
 from docket.host.looking import Found, look
 from docket.host.placing import Built, Placed, Placer
 from docket.host.reaching import Reached, Refusal, Ways, failure, unable
@@ -55,6 +56,7 @@ class ConfinedTree:
         self.descriptor = open_root(root)
         self.identity: RootIdentity = identity_of(os.fstat(self.descriptor))
         self.ways = Ways(self.descriptor, calls)
+        self.holders = Holders()
         self._syncing = Syncing(self.descriptor, calls)
         self._examiner = Examiner(self.ways, self.identity[0])
         self._builder = Builder(self.ways, calls, self._stage)
@@ -242,6 +244,7 @@ class ConfinedTree:
             with suppress(OSError):
                 self.ways.close_root()
         self.ways.abandon()
+        self.holders.close()
         self._syncing.forget()
         if self._staging is not None:
             self._staging.close()
@@ -277,7 +280,7 @@ class ConfinedTree:
 
     def _place_maker(self) -> Placer:
         if self._placer is None:
-            self._placer = Placer(self.ways, self._stage(), self.calls, self.touch)
+            self._placer = Placer((self.ways, self.holders), self._stage(), self.calls, self.touch)
             self._placer.aside = JOURNAL in self._files
         return self._placer
 
@@ -289,7 +292,7 @@ class ConfinedTree:
             return reached
         with reached:
             try:
-                return work(reached)
+                return self.holders.refused(step.path, reached) or work(reached)
             except OSError as error:
                 return failure(error, action, step.path)
 
@@ -297,6 +300,8 @@ class ConfinedTree:
         found = self._seen_again(built, reached) or self._examiner.examine(built.step, reached)
         if found is not None and not isinstance(found, Found):
             return found
+        if self.durable:
+            self.holders.hold(reached)
         return self._place_maker().place(built, reached, found)
 
     def _seen_again(self, built: Built, reached: Reached) -> Found | None:

@@ -24,9 +24,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
 from docket.formats.tree.attributes import ACCESS_ACL
 from docket.formats.tree.plan import MakeDirectory, Remove, SetMode, Step, WriteFile
 from docket.host.attribute_setting import set_attribute, set_attributes
+from docket.host.holders import Holders
 from docket.host.looking import Found, core_is_done, has_entries, look, told, unmet
 from docket.host.reaching import Reached, Refusal, Ways, failure
 from docket.host.staging import Staging
@@ -85,8 +87,10 @@ class Placed:
 class Placer:
     """Puts things in place in one tree; every method may raise OSError, after which the path is as it was."""
 
-    def __init__(self, ways: Ways, staging: Staging, calls: TreeCalls, touch: Callable[[Reached], None]) -> None:
-        self._ways = ways
+    def __init__(
+        self, ways: tuple[Ways, Holders], staging: Staging, calls: TreeCalls, touch: Callable[[Reached], None]
+    ) -> None:
+        self._ways, self._holders = ways
         self._staging = staging
         self._calls = calls
         self._touch = touch
@@ -119,15 +123,15 @@ class Placer:
     def undo(self, placed: Placed) -> Refusal | None:
         """Put back what stood at the path; a refusal says why it could not be."""
         path = placed.step.path
-        reached = self._ways.reach(path)
-        if isinstance(reached, Refusal):
-            return reached
-        with reached:
-            try:
+        try:
+            reached = self._reached_again(path)
+            if isinstance(reached, Refusal):
+                return reached
+            with reached:
                 self._touch(reached)
                 return self._put_back(placed, reached.place)
-            except OSError as error:
-                return failure(error, "put back", path)
+        except OSError as error:
+            return failure(error, "put back", path)
 
     def settle(self, placed: Placed) -> Refusal | None:
         """Let go of what was displaced."""
@@ -147,6 +151,17 @@ class Placer:
             status = os.stat(built.staged, dir_fd=self._staging.descriptor, follow_symlinks=False)
             if status.st_ino == built.inode:  # anything else there is what was displaced and could not be put back
                 self._drop(built.staged, is_directory=stat.S_ISDIR(status.st_mode))
+
+    def _reached_again(self, path: RelPath) -> Reached | Refusal:
+        """Reach the directory in which something was done at a path, wherever that was moved since."""
+        reached = self._ways.reach(path)
+        if isinstance(reached, Refusal):
+            return self._holders.held(path) or reached
+        refused = self._holders.refused(path, reached)
+        if refused is None:
+            return reached
+        os.close(reached.descriptor)
+        return self._holders.held(path) or refused
 
     def _staged(self, built: Built) -> Place:
         return self._staging.descriptor, built.staged
@@ -244,6 +259,7 @@ class Placer:
                     return Refusal(Reason.LEFT_ASIDE, detail, failed=True)
             case Deed.DIRECTORY_REMOVED:
                 self._calls.make_directory(*place)
+                self._holders.forget(placed.step.path)
                 self._set_mode(place, placed)
             case _:
                 self._set_mode(place, placed)

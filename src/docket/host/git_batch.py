@@ -24,25 +24,55 @@ from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 
 _OBJECT_NAME = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?", re.ASCII)
+_HEAD = re.compile(rb"[0-9a-f]{40,64} ([a-z]+) ([0-9]+)\n")
 _CONFIG = "[core]\n\trepositoryformatversion = {version}\n\tbare = true\n{extensions}"
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 _CHUNK_BYTES = 64 * 1024
 
 
+def empty_repository(home: Path, *, is_sha256: bool = False) -> None:
+    """Make an empty bare repository in a folder, for git to find that and nothing else."""
+    (home / "refs").mkdir()
+    (home / "objects").mkdir()
+    (home / "HEAD").write_text("ref: refs/heads/none\n")
+    extensions = _SHA256 if is_sha256 else ""
+    (home / "config").write_text(_CONFIG.format(version=int(is_sha256), extensions=extensions))
+
+
+def fixed_environment(home: Path) -> dict[str, str]:
+    """Return the whole environment of a git that is to read no configuration but that of the repository in `home`."""
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "GIT_DIR": str(home),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+
+
+def _index_at(index: Path | None) -> dict[str, str]:
+    return {} if index is None else {"GIT_INDEX_FILE": str(index)}
+
+
 class GitBatch:
     """A running `git cat-file --batch` over the object folder of a repository; close it."""
 
-    def __init__(self, objects: Path, *, is_sha256: bool = False) -> None:
-        """Start it; UnavailableError(PROGRAM_MISSING) where there is no git."""
+    def __init__(self, objects: Path, *, is_sha256: bool = False, index: Path | None = None) -> None:
+        """Start it; UnavailableError(PROGRAM_MISSING) where there is no git. `index` is what `begin_in_index` reads."""
         self._home = Path(tempfile.mkdtemp(prefix="docket-git-"))
         self._left = 0
         self._process: subprocess.Popen[bytes] | None = None
         try:
-            self._make_repository(is_sha256=is_sha256)
+            empty_repository(self._home, is_sha256=is_sha256)
             self._process = subprocess.Popen(
                 ["git", "--no-replace-objects", "cat-file", "--batch"],
                 cwd=self._home,
-                env=self._environment(objects),
+                env={**fixed_environment(self._home), "GIT_OBJECT_DIRECTORY": str(objects), **_index_at(index)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -56,19 +86,31 @@ class GitBatch:
 
     def begin(self, name: str) -> int | None:
         """Begin to read the blob of that object name and return its size; None where there is no such blob."""
-        if not _OBJECT_NAME.fullmatch(name):
+        return self._begin(name.encode()) if _OBJECT_NAME.fullmatch(name) else None
+
+    def begin_in_commit(self, commit: str, path: bytes) -> int | None:
+        """Begin to read the file at a path of a commit, as `begin` does."""
+        return self._begin(b"%b:%b" % (commit.encode(), path)) if _OBJECT_NAME.fullmatch(commit) else None
+
+    def begin_in_index(self, path: bytes) -> int | None:
+        """Begin to read the file at a path of the index, as `begin` does; a path in conflict is none."""
+        return self._begin(b":0:" + path)
+
+    def _begin(self, asked: bytes) -> int | None:
+        if b"\n" in asked:
             return None
         self._skip()
         source, sink = self._pipes()
         try:
-            sink.write(name.encode() + b"\n")
+            sink.write(asked + b"\n")
             sink.flush()
-            head = source.readline().split()
+            line = source.readline()
         except OSError as error:
             raise self._gone() from error
-        if not head:
+        if not line:
             raise self._gone()
-        if len(head) != 3:
+        head = _HEAD.fullmatch(line)
+        if head is None:
             return None
         self._left = int(head[2]) + 1  # a line end stands behind the content
         if head[1] != b"blob":
@@ -107,27 +149,6 @@ class GitBatch:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _make_repository(self, *, is_sha256: bool) -> None:
-        (self._home / "refs").mkdir()
-        (self._home / "objects").mkdir()
-        (self._home / "HEAD").write_text("ref: refs/heads/none\n")
-        extensions = _SHA256 if is_sha256 else ""
-        (self._home / "config").write_text(_CONFIG.format(version=int(is_sha256), extensions=extensions))
-
-    def _environment(self, objects: Path) -> dict[str, str]:
-        return {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": str(self._home),
-            "GIT_DIR": str(self._home),
-            "GIT_OBJECT_DIRECTORY": str(objects),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_NO_LAZY_FETCH": "1",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_TERMINAL_PROMPT": "0",
-            "LC_ALL": "C",
-        }
 
     def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
         process = self._process

@@ -23,6 +23,7 @@ from typing import BinaryIO, TypeAlias
 from docket.engines.apply import ConfinedTree, Mode, Options, apply, leftover_names, open_tree
 from docket.engines.foresee import foresee
 from docket.engines.transaction.closing import ClosedTransaction, moved
+from docket.engines.transaction.displaced import clear_ancestors, keep_displaced
 from docket.engines.transaction.neighbours import sentence, who_landed_on
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import DocketError, InvalidDocumentError
@@ -172,6 +173,7 @@ class _Commit:
                 raise _protected(hits)
             self._check_inodes(plan)
             self._check_room(plan)
+            self._keep_displaced(plan, tree)
             self._apply(plan, tree, held)
         self._landed()
 
@@ -195,6 +197,7 @@ class _Commit:
             self._trouble = error.detail
         if self._trouble is not None:
             self.remarks += (f"{self._trouble}: docket tx recover {self.state.id} ends it",)
+        clear_ancestors(self._world.transactions)
 
     def count(self, status: StepStatus) -> int:
         """How many steps ended so."""
@@ -255,6 +258,11 @@ class _Commit:
         if needed > free:
             detail = f"the commit needs {needed:,} bytes, a reserve included, and the tree's disk has {free:,}"
             raise RefusedError(Reason.NO_SPACE, detail)
+
+    def _keep_displaced(self, plan: Plan, tree: ConfinedTree) -> None:
+        trouble = keep_displaced(plan, tree, self.state, self._world.transactions)
+        if trouble is not None:
+            self.remarks += (trouble,)
 
     def _apply(self, plan: Plan, tree: ConfinedTree, held: ExitStack) -> None:
         stage = self._closed.opened.stage

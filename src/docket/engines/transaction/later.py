@@ -25,6 +25,8 @@ from docket.engines.transaction.closing import (
     standing_of,
 )
 from docket.engines.transaction.committing import CommitOutcome, CommitRequest, Committed, commit_transaction
+from docket.engines.transaction.displaced import clear_ancestors
+from docket.engines.transaction.merging import MergedCommit, check_shown, commit_merged
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
@@ -32,7 +34,7 @@ from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
-from docket.formats.workspace.commit_record import CommitRecord, encode_commit
+from docket.formats.workspace.commit_record import CommitRecord, MergedPath, encode_commit
 from docket.formats.workspace.hunk_choice import HunkChoice
 from docket.formats.workspace.state import Status, TransactionState
 from docket.rules.workspace.changes import find_changes
@@ -51,7 +53,7 @@ class LaterCommit:
 
     `shown` is the digest of the change set that was shown and approved, None where none was named; `only` the chosen
     paths, none for all; `hunks` the chosen paths and hunks, instead of `only`. `from_discarded`: land it though its run
-    did not.
+    did not. `merge`: what somebody else changed in the tree too is merged.
     """
 
     transaction: str
@@ -59,6 +61,7 @@ class LaterCommit:
     hunks: HunkChoice | None = None
     shown: Digest | None = None
     from_discarded: bool = False
+    merge: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +71,7 @@ class LaterOutcome:
     outcome: CommitOutcome
     taken: ChangeSet
     record: str
+    merged: tuple[MergedPath, ...] = ()
     successor: str | None = None
 
 
@@ -144,6 +148,7 @@ def clear(state: TransactionState, transactions: Transactions) -> None:
         if standing_of(transactions.load(state.id)) not in TERMINAL:
             raise UnavailableError(Reason.IN_USE, f"{state.id} is not over")
         transactions.remove(state.id)
+    clear_ancestors(transactions)
 
 
 def _check_standing(state: TransactionState, request: LaterCommit) -> None:
@@ -171,9 +176,8 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
     whole = closed.found.change_set
     chosen = chosen_part(closed, only=request.only, hunks=request.hunks)
     taken = chosen.taken
-    if request.shown is not None and request.shown != taken.digest:
-        detail = f"the change set is another than the one that was shown: {taken.digest}; nothing was changed"
-        raise UnavailableError(Reason.PLAN_DIFFERS, detail, hint=f"docket tx diff {request.transaction} shows it")
+    if not request.merge:
+        check_shown(taken, request.shown, request.transaction)
     before = closed.state
     state = replace(
         before,
@@ -184,18 +188,24 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
     )
     part = replace(closed, state=state, found=replace(closed.found, change_set=taken))
     made = tuple(chosen.made.values())
-    outcome = commit_transaction(CommitRequest(closed=part, made=made, approved_digest=request.shown), world)
+    asked = CommitRequest(closed=part, made=made, approved_digest=request.shown)
+    done = commit_merged(asked, world) if request.merge else _as_it_is(asked, world)
+    outcome = done.outcome
     successor = None
     if isinstance(outcome, Committed):
-        world.transactions.save_changes(before.id, taken)
+        world.transactions.save_changes(before.id, done.changes)
         if taken.digest != whole.digest:
             successor = _succeeded(closed, outcome.state, taken, world)
         else:
             drop_stage(closed.opened, world)
-    record = _record(before, outcome, (taken, whole), successor)
-    name = f"{record.at.replace(':', '')}-{taken.digest[:8]}.json"
+    record = _record(before, done, whole, successor)
+    name = f"{record.at.replace(':', '')}-{done.changes.digest[:8]}.json"
     path = world.transactions.write_record(before.id, name, encode_commit(record))
-    return LaterOutcome(outcome=outcome, taken=taken, record=str(path), successor=successor)
+    return LaterOutcome(outcome=outcome, taken=done.changes, merged=done.merged, record=str(path), successor=successor)
+
+
+def _as_it_is(request: CommitRequest, world: TransactionWorld) -> MergedCommit:
+    return MergedCommit(outcome=commit_transaction(request, world), changes=request.closed.found.change_set)
 
 
 def _succeeded(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet, world: TransactionWorld) -> str:
@@ -226,10 +236,8 @@ def _succeeded(closed: ClosedTransaction, state: TransactionState, taken: Change
     return successor.id
 
 
-def _record(
-    before: TransactionState, outcome: CommitOutcome, sets: tuple[ChangeSet, ChangeSet], successor: str | None
-) -> CommitRecord:
-    taken, whole = sets
+def _record(before: TransactionState, done: MergedCommit, whole: ChangeSet, successor: str | None) -> CommitRecord:
+    taken, outcome = done.changes, done.outcome
     return CommitRecord(
         transaction=before.id,
         base=before.base,
@@ -250,5 +258,6 @@ def _record(
         reason=None if isinstance(outcome, Committed) else str(outcome.reason),
         detail=None if isinstance(outcome, Committed) else outcome.detail,
         refusals=() if isinstance(outcome, Committed) else tuple(item.told() for item in outcome.paths),
+        merged=done.merged or None,
         successor=successor,
     )

@@ -15,20 +15,20 @@ from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.state import TransactionState
 from docket.rules.workspace.neighbours import landed_since, who_changed
-from docket.stores.workspace.transactions import Damaged
+from docket.stores.workspace.transactions import Damaged, Transactions
 
 
-def known(world: TransactionWorld) -> tuple[TransactionState, ...]:
-    """Return the transactions of this state folder that can be read."""
+def known(transactions: Transactions) -> tuple[TransactionState, ...]:
+    """Return the transactions of a state folder that can be read."""
     with suppress(DocketError):
-        return tuple(state for state in world.transactions.every() if not isinstance(state, Damaged))
+        return tuple(state for state in transactions.every() if not isinstance(state, Damaged))
     return ()
 
 
 def who_landed_on(state: TransactionState, paths: Iterable[RelPath], world: TransactionWorld) -> Mapping[RelPath, str]:
     """Return the transactions that landed, since this one was opened, on those of the paths on which one did."""
     landed: list[tuple[str, ChangeSet]] = []
-    for other in landed_since(state, known(world)):
+    for other in landed_since(state, known(world.transactions)):
         with suppress(DocketError):
             changes = world.transactions.changes(other.id)
             if changes is not None:

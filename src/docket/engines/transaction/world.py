@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
@@ -21,6 +22,9 @@ from docket.host.ids import Ids
 from docket.host.liveness import own_identity
 from docket.host.room import free_inodes
 from docket.stores.workspace.transactions import Transactions
+
+if TYPE_CHECKING:
+    from docket.stores.pool import Pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,9 +47,17 @@ def this_process() -> Owner:
     return Owner(pid=found.pid, started=found.started, boot_id=found.boot_id)
 
 
+def no_pool() -> Pool | None:
+    """Return that there is no pool of snapshots."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionWorld:
-    """The ports: the scanner, the clock, the store, the backends in the order in which `auto` tries them."""
+    """The ports: the scanner, the clock, the store, the backends in the order in which `auto` tries them.
+
+    `pool` opens the contents of the project's snapshots, which whoever asked closes; None where there are none.
+    """
 
     observe: Callable[[ObserveRequest], Listing]
     clock: Clock
@@ -55,6 +67,7 @@ class TransactionWorld:
     free: Callable[[Path], int] = free_bytes
     free_inodes: Callable[[Path], int | None] = free_inodes
     owner: Callable[[], Owner] = this_process
+    pool: Callable[[], Pool | None] = no_pool
 
     def backend(self, name: BackendName) -> Backend | None:
         """Return the backend of that name, None where this machine's docket has none."""

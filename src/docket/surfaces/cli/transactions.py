@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docket.engines.supervise.request import TransactionAsked
+from docket.errors import DocketError
 from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock
+from docket.host.disk import SYSTEM_DISK
 from docket.host.ids import SystemIds
-from docket.stores.layout import Layout
+from docket.stores.layout import SNAPSHOTS, Layout
 from docket.surfaces.cli import wiring
 
 if TYPE_CHECKING:
     from docket.engines.transaction.world import TransactionWorld
+    from docket.stores.pool import Pool
+
+POOL_PATIENCE_SECONDS = 10.0
 
 
 def transaction_asked(policy: Policy, layout: Layout, *, approved: bool) -> TransactionAsked | None:
@@ -51,4 +57,13 @@ def transaction_world(layout: Layout) -> TransactionWorld:
         ids=SystemIds(),
         transactions=Transactions.of(os.environ),
         backends=backends(),
+        pool=lambda: _pool(layout),
     )
+
+
+def _pool(layout: Layout) -> Pool | None:
+    from docket.stores.pool import open_pool  # noqa: PLC0415 - what merging alone needs
+
+    with suppress(DocketError), SYSTEM_DISK.folder(layout.state / SNAPSHOTS) as snapshots:
+        return open_pool(snapshots, wait_seconds=POOL_PATIENCE_SECONDS)
+    return None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend
+from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.opening import stage_request
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
@@ -22,7 +23,7 @@ from docket.formats.reason import Reason
 from docket.formats.tree.listing import Listing
 from docket.formats.workspace.state import Status, TransactionState
 from docket.host.liveness import ProcessIdentity, is_gone
-from docket.rules.workspace.changes import Found, find_changes
+from docket.rules.workspace.changes import Found
 from docket.rules.workspace.result import laid_over, outermost
 from docket.rules.workspace.states import Move, Standing, after, standing
 from docket.rules.workspace.surface import Classes
@@ -48,7 +49,7 @@ def close_transaction(
 ) -> ClosedTransaction:
     """Measure the stage and write down what was found; UnavailableError where it cannot be read."""
     listing = measure_stage(opened, world, progress)
-    found = find_changes(opened.base, listing, Classes.of(opened.state.surface))
+    found = changes_of(opened.base, listing, opened, world)
     world.transactions.save_changes(opened.state.id, found.change_set)
     state = opened.state if opened.state.status is not Status.OPEN else moved(opened.state, Move.CLOSE, world)
     state = replace(

@@ -24,6 +24,8 @@ from docket.engines.apply import ConfinedTree, Mode, Options, apply, leftover_na
 from docket.engines.foresee import foresee
 from docket.engines.transaction.closing import ClosedTransaction, moved
 from docket.engines.transaction.displaced import clear_ancestors, keep_displaced
+from docket.engines.transaction.git_locks import locked
+from docket.engines.transaction.git_state import landing_changes
 from docket.engines.transaction.neighbours import sentence, who_landed_on
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import DocketError, InvalidDocumentError
@@ -167,6 +169,7 @@ class _Commit:
         """Go through the order of a commit; RefusedError or DocketError, with nothing applied."""
         with ExitStack() as held:
             tree = self._opened_base(held)
+            held.enter_context(locked(tree, self._closed.found.change_set.changes, self.state.id))
             plan = self._plan(tree)
             self._check_drift(plan, tree)
             if hits and given is Approval.NONE:
@@ -218,7 +221,9 @@ class _Commit:
         if blocking:
             paths = tuple(RefusedPath(path=o.path, reason=o.reason, detail=o.detail or str(o.reason)) for o in blocking)
             raise RefusedError(blocking[0].reason, f"{_named(paths)} in the stage cannot be told", paths)
-        found = landing(self._closed.found.change_set, self._closed.listing)
+        opened, listing = self._closed.opened, self._closed.listing
+        changes = landing_changes(self._closed.found.change_set, listing, opened, (tree, self._world))
+        found = landing(changes, listing)
         if found.refused:
             paths = tuple(RefusedPath(path=r.path, reason=r.reason, detail=r.detail) for r in found.refused)
             raise RefusedError(paths[0].reason, f"{_named(paths)} cannot land: {paths[0].detail}", paths)

@@ -26,6 +26,7 @@ from docket.engines.transaction.closing import (
 )
 from docket.engines.transaction.committing import CommitOutcome, CommitRequest, Committed, commit_transaction
 from docket.engines.transaction.displaced import clear_ancestors
+from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.merging import MergedCommit, check_shown, commit_merged
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
@@ -37,11 +38,9 @@ from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.commit_record import CommitRecord, MergedPath, encode_commit
 from docket.formats.workspace.hunk_choice import HunkChoice
 from docket.formats.workspace.state import Status, TransactionState
-from docket.rules.workspace.changes import find_changes
 from docket.rules.workspace.derive import derive, landed_listing
 from docket.rules.workspace.hunks import Part, part_of
 from docket.rules.workspace.states import TERMINAL, Standing
-from docket.rules.workspace.surface import Classes
 from docket.stores.workspace.transactions import Damaged, Transactions
 
 LOCK_PATIENCE_SECONDS = 2.0
@@ -88,7 +87,7 @@ def looked_at(state: TransactionState, world: TransactionWorld) -> Iterator[Clos
 def inspect(opened: OpenTransaction, world: TransactionWorld) -> ClosedTransaction:
     """Return what stands in an open stage and what it changes."""
     listing = measure_stage(opened, world)
-    found = find_changes(opened.base, listing, Classes.of(opened.state.surface))
+    found = changes_of(opened.base, listing, opened, world)
     return ClosedTransaction(opened=opened, state=opened.state, listing=listing, found=found)
 
 
@@ -211,7 +210,7 @@ def _as_it_is(request: CommitRequest, world: TransactionWorld) -> MergedCommit:
 def _succeeded(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet, world: TransactionWorld) -> str:
     """Let the rest go on in a transaction of its own, over the base as it is now."""
     base = landed_listing(closed.opened.base, taken)
-    rest = find_changes(base, closed.listing, Classes.of(state.surface)).change_set
+    rest = changes_of(base, closed.listing, closed.opened, world).change_set
     now = world.clock.now()
     successor = replace(
         state,

@@ -20,6 +20,8 @@ from typing import TypeAlias
 from docket.engines.apply import leftover_names, open_tree
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, Refused, StageRequest, Usable, View
+from docket.engines.transaction.git_locks import observed_between_gits
+from docket.engines.transaction.git_state import keep_indexes
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
@@ -38,6 +40,7 @@ from docket.stores.workspace.transactions import Damaged
 
 Opened: TypeAlias = OpenTransaction | Refusal
 LOCK_PATIENCE_SECONDS = 2.0
+ATTEMPTS = 4  # an editor writes a file while it is staged: then the tree is looked at anew
 MAX_GIT_DOCUMENT_BYTES = 1024 * 1024
 
 
@@ -53,16 +56,27 @@ def open_transaction(request: OpenRequest, world: TransactionWorld) -> Opened:
     refused = place_refusal(base, state_root, home) or standing_refusal(request.base, world)
     if refused is not None:
         return refused
-    classes = Classes.of(request.rules)
-    listing = world.observe(
-        ObserveRequest(root=base, surface=classes.surface(), details=True, progress=request.progress)
-    )
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            return _tried(request, world)
+        except UnavailableError as error:
+            if error.reason != Reason.CHANGED_WHILE_READ or not left:
+                raise
+    raise AssertionError  # pragma: no cover - the last attempt raises
+
+
+def _tried(request: OpenRequest, world: TransactionWorld) -> Opened:
+    base = os.fsencode(request.base)
+    surface = Classes.of(request.rules).surface()
+    asked = ObserveRequest(root=base, surface=surface, details=True, progress=request.progress)
+    listing = observed_between_gits(request.base, lambda: world.observe(asked))
+    if isinstance(listing, Refusal):
+        return listing
     backend = choose(request, world)
     if isinstance(backend, Refusal):
         return backend
     chosen, view = backend
-    if view is View.STAGE:
-        refused = leads_into_base(listing, base, _documents(base, listing))
+    refused = leads_into_base(listing, base, _documents(base, listing)) if view is View.STAGE else None
     refused = refused or _no_room(listing, world)
     return refused or _staged(request, world, (chosen, view, listing))
 
@@ -156,6 +170,7 @@ def _staged(request: OpenRequest, world: TransactionWorld, found: tuple[Backend,
     try:
         asked = stage_request(state, world, listing)
         stage = backend.materialise(asked)
+        keep_indexes(listing, stage.root, asked.folder)
     except BaseException:
         with suppress(DocketError):
             world.transactions.remove(state.id)

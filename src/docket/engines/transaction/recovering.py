@@ -18,6 +18,7 @@ from pathlib import Path
 from docket.engines.apply import ConfinedTree, Leftover, LeftoverState, interrupted, open_tree, sweep
 from docket.engines.apply_recovery import Asked, Direction, Ended, recover
 from docket.engines.transaction.closing import moved, standing_of
+from docket.engines.transaction.git_locks import locked
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import UnavailableError
 from docket.formats.ledger.workspace_events import RefusedChange
@@ -94,6 +95,8 @@ def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWor
         tree = held.enter_context(open_tree(os.fsencode(base)))
         if tree.identity != state.base.identity:
             raise UnavailableError(Reason.ROOT_REPLACED, f"{base} is not the directory that was staged")
+        if found is not None and not asked.dry_run:
+            held.enter_context(locked(tree, found[1].steps, transaction_id))
         return _Recovery(state, folder, world).run(found, tree, asked)
 
 

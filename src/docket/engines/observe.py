@@ -23,8 +23,7 @@ from docket.engines.walk import Walk
 from docket.engines.walk_request import UNKNOWN_DIGEST, ContentTaker, Start, WalkRequest
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.formats.tree.listing import HEADER, Listing, tree_order
-from docket.formats.tree.status_listing import HEADER as STATUS_HEADER
+from docket.formats.tree.listing import Listing, tree_order
 from docket.formats.tree.surface import Surface
 from docket.formats.visible import visible
 from docket.host import tree
@@ -72,9 +71,10 @@ class ObserveRequest:
     root must still have, from an earlier listing's `root`. `reread` reads every file, whatever is known of it.
     `content` takes the bytes of every file that it does not hold, as they are read for their digests. `details` asks
     for what stands beside a listing. `unread` reads nothing: a file whose digest is not known has UNKNOWN_DIGEST.
-    `statuses` gives a listing whose document is a status listing (formats.tree.status_listing): of every file with its
-    digest, or, if `unread` too, only of those whose status does not vouch for their content. `of_another`: the tree is
-    another than the one whose digests the cache is for, and nothing that is known of that one is forgotten.
+    `statuses` takes down beside the listing what the inodes of files say: of every file, or, if `unread` too, of those
+    that were not read; then a file whose status does not vouch for its content is read all the same.
+    `of_another`: the tree is another than the one whose digests the cache is for, and nothing that is known of that
+    one is forgotten.
     """
 
     root: bytes
@@ -136,6 +136,7 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
             details=request.details,
             reader=tree.reader(),
             statuses=request.statuses,
+            unread=request.unread,
         ),
         progress,
     )
@@ -149,7 +150,7 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
         )
     if request.content is not None:
         request.content.settled(b"".join(part.acks for part in segments))
-    listing = joined(segments, identity, STATUS_HEADER if request.statuses else HEADER)
+    listing = joined(segments, identity)
     progress(listing.files, listing.bytes_watched)
     return listing
 
@@ -231,12 +232,13 @@ def _lookup(request: ObserveRequest, cache: DigestCache, clock_ns: int | None) -
     if not request.unread:
         return known
     if request.statuses:
-        return (
-            _nothing
-            if clock_ns is None
-            else lambda key: UNKNOWN_DIGEST if is_settled(ctime_of(key), clock_ns) else None
-        )
+        return known if clock_ns is None else lambda key: known(key) or _unread(key, clock_ns)
     return lambda key: known(key) or UNKNOWN_DIGEST
+
+
+def _unread(key: bytes, clock_ns: int) -> bytes | None:
+    """Return what makes a file stay unread, None where a rewrite might leave its status as it is."""
+    return UNKNOWN_DIGEST if is_settled(ctime_of(key), clock_ns) else None
 
 
 def _nothing(_key: bytes) -> None:

@@ -2,7 +2,7 @@
 
 A segment is plain data (bytes, numbers, texts), so that a forked copy can hand it over. It holds, beside the lines,
 what the encoding leaves out: modification times, the prose of omissions, which keys of the stat cache were met or are
-new, and, where they were asked for, details and what the taker of contents is to be told.
+new, and, where they were asked for, details, statuses and what the taker of contents is to be told.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ class Segment(NamedTuple):
     details: tuple[Seen, ...]
     directory_mtimes: bytes
     symlink_mtimes: bytes
+    statuses: bytes
 
 
 class Gathering:
@@ -46,7 +47,7 @@ class Gathering:
 
     __slots__ = (
         "acks", "details", "directories", "directory_mtimes", "file_bytes", "fresh", "lines", "marked", "met",
-        "mtimes", "omissions", "symlink_mtimes", "symlinks",
+        "mtimes", "omissions", "statuses", "symlink_mtimes", "symlinks",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -66,6 +67,7 @@ class Gathering:
         self.details: list[Seen] = []
         self.directory_mtimes: list[int] = []
         self.symlink_mtimes: list[int] = []
+        self.statuses: list[str] = []
 
     def omit(self, omission: Omission) -> None:
         """Add an omission."""
@@ -91,18 +93,19 @@ class Gathering:
             details=tuple(self.details),
             directory_mtimes=_packed(self.directory_mtimes),
             symlink_mtimes=_packed(self.symlink_mtimes),
+            statuses="".join(self.statuses).encode("utf-8"),
         )
         self._clear()
         return segment
 
 
-def joined(segments: Iterable[Segment], root: tuple[int, int], header: bytes = HEADER) -> Listing:
-    """Return the listing of segments in tree order; its document begins with `header`."""
+def joined(segments: Iterable[Segment], root: tuple[int, int]) -> Listing:
+    """Return the listing of segments in tree order."""
     parts = list(segments)
     mtimes = b"".join(part.mtimes for part in parts)
     omissions = tuple(_omission(facts) for part in parts for facts in part.omissions)
     listing = Listing(
-        b"".join((header, *(part.lines for part in parts))),
+        b"".join((HEADER, *(part.lines for part in parts))),
         counts=Counts(
             files=len(mtimes) // 8,
             directories=sum(part.directories for part in parts),
@@ -115,6 +118,7 @@ def joined(segments: Iterable[Segment], root: tuple[int, int], header: bytes = H
         root=root,
     )
     listing.details = _details(parts)
+    listing.statuses = b"".join(part.statuses for part in parts)
     return listing
 
 

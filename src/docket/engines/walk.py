@@ -19,7 +19,7 @@ from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from docket.engines.segment import Gathering, Segment
 from docket.engines.walk_details import attributes_known, line_of_status, omission_of, seen_beside
-from docket.engines.walk_request import Part, Start, WalkRequest
+from docket.engines.walk_request import UNKNOWN_DIGEST, Part, Start, WalkRequest
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES, MAX_PATH_BYTES, RelPath
 from docket.formats.tree.attributes import Attributes
@@ -217,10 +217,10 @@ class Walk:
             self._beside(frame, row, attributes)
         member = frame.member
         path = member + name_suffix(name) if member and name.isascii() else path_member(frame.start.prefix + raw)
-        if self._statuses:
-            found.lines.append(line_of_status(path, status, known))
-        else:
-            found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, known[:DIGEST_BYTES].hex(), size))
+        digest = known[:DIGEST_BYTES]
+        found.lines.append(file_line(path, status.st_mode & _PERMISSIONS, digest.hex(), size))
+        if self._statuses and (digest == UNKNOWN_DIGEST or not self._request.unread):
+            found.statuses.append(line_of_status(path, status, digest))
         found.mtimes.append(mtime_ns)
         found.file_bytes += size
         return None

@@ -14,11 +14,11 @@ from docket.formats.canonical import MAX_INTEGER
 from docket.formats.relpath import RelPath
 from docket.formats.tree.attributes import Attributes, recalled
 from docket.formats.tree.listing import Kind, Omission
-from docket.formats.tree.status_listing import status_line
+from docket.formats.tree.status_listing import FileStatus, status_line
 from docket.formats.tree.surface import LeftOut
 from docket.host import tree
 from docket.host.attributes import attributes_at
-from docket.host.tree import DIGEST_BYTES, Row, Status, Unread, file_key
+from docket.host.tree import Row, Status, Unread, file_key
 
 
 def seen_beside(path: bytes, status: Status, attributes: Attributes, reader: int) -> Seen | None:
@@ -49,12 +49,16 @@ def omission_of(path: bytes, why: Unread | LeftOut, status: Status | None) -> Om
     )
 
 
-def line_of_status(member: str, status: Status, known: bytes) -> str:
-    """Return a file's line in a status listing; what is known of it may be that its digest is not."""
-    digest = known[:DIGEST_BYTES]
-    numbers = status.st_ino, status.st_mtime_ns, status.st_ctime_ns
-    told = None if digest == UNKNOWN_DIGEST else digest.hex()
-    return status_line(member, S_IMODE(status.st_mode), status.st_size, numbers, told)
+def line_of_status(member: str, status: Status, digest: bytes) -> str:
+    """Return a file's line in a status listing, without its digest where that is UNKNOWN_DIGEST."""
+    told = FileStatus(
+        size=status.st_size,
+        mode=S_IMODE(status.st_mode),
+        inode=status.st_ino,
+        mtime_ns=status.st_mtime_ns,
+        ctime_ns=status.st_ctime_ns,
+    )
+    return status_line(member, told, None if digest == UNKNOWN_DIGEST else digest.hex())
 
 
 def attributes_known(parent: int, row: Row, packed: bytes) -> Attributes | None:

@@ -51,8 +51,9 @@ class WalkRequest:
 
     `mounts` are mount points below the root as relative paths; `clock_ns` is None where no digest made in this pass
     may be kept. `content` takes the bytes of every file it does not hold yet; `details` asks for what stands beside a
-    listing (`formats.tree.details`), with the user who reads as `reader`; `statuses` for the lines of a status listing
-    (`formats.tree.status_listing`), in which a digest is told unless `lookup` gave UNKNOWN_DIGEST for it.
+    listing (`formats.tree.details`), with the user who reads as `reader`; `statuses` for the records of a
+    status listing (`formats.tree.status_listing`): of every file, or if `unread` only of those for which `lookup` gave
+    UNKNOWN_DIGEST.
     """
 
     root: int
@@ -64,3 +65,4 @@ class WalkRequest:
     details: bool = False
     reader: int = 0
     statuses: bool = False
+    unread: bool = False

@@ -7,8 +7,8 @@ import pytest
 
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.formats.relpath import RelPath
-from docket.formats.tree.listing import DirectoryEntry, SymlinkEntry
-from docket.formats.tree.status_listing import StatusEntry, status_listing
+from docket.formats.tree.listing import FileEntry
+from docket.formats.tree.status_listing import HEADER, status_listing
 from docket.formats.tree.surface import Surface
 from docket.host import tree as host_tree
 from docket.stores.statcache import StatCache
@@ -33,51 +33,57 @@ def an_hour_later(monkeypatch):
 
 
 def seen(root, world=None, **more):
-    listing = observe_tree(
-        ObserveRequest(root=os.fsencode(root), statuses=True, **more), world or ObserveWorld(copies=0)
-    )
-    return listing, status_listing(listing.document)
+    request = ObserveRequest(root=os.fsencode(root), statuses=True, **more)
+    listing = observe_tree(request, world or ObserveWorld(copies=0))
+    return listing, status_listing(HEADER + listing.statuses).entries()
 
 
-def records(status):
-    return status.part([RelPath(b"d"), RelPath(b"g"), RelPath(b"l")])
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
 
 
 @pytest.mark.usefixtures("an_hour_later")
 def test_a_file_that_has_settled_is_not_read(made):
     (made / "g").chmod(0)
-    listing, status = seen(made, unread=True)
-    directory, inner, file, link = records(status)
-    assert isinstance(directory, DirectoryEntry)
-    assert isinstance(link, SymlinkEntry)
+    listing, (inner, file) = seen(made, unread=True)
     stat = (made / "g").lstat()
-    assert isinstance(file, StatusEntry)
-    assert (file.status.inode, file.status.mtime_ns, file.status.ctime_ns) == (
-        stat.st_ino,
-        stat.st_mtime_ns,
-        stat.st_ctime_ns,
-    )
-    assert (file.mode, file.size, file.sha256, inner.sha256) == (0, 2, None, None)
+    assert (file.path.raw, file.sha256, inner.sha256) == (b"g", None, None)
+    assert (file.status.size, file.status.mode) == (2, 0)
+    told = (file.status.inode, file.status.mtime_ns, file.status.ctime_ns)
+    assert told == (stat.st_ino, stat.st_mtime_ns, stat.st_ctime_ns)
     assert (listing.files, listing.directories, listing.symlinks, listing.bytes_watched) == (2, 1, 1, 3)
-    assert not listing.omissions
+    assert {entry.sha256 for entry in listing.entries if isinstance(entry, FileEntry)} == {"0" * 64}
 
 
 def test_a_file_that_may_yet_change_unseen_is_read(made):
-    _, status = seen(made, unread=True)
-    assert records(status)[2].sha256 == hashlib.sha256(b"gg").hexdigest()
+    listing, statuses = seen(made, unread=True)
+    assert statuses == ()
+    assert listing.record(RelPath(b"g")).sha256 == digest(b"gg")
 
 
 @pytest.mark.usefixtures("an_hour_later")
 def test_where_the_file_system_tells_no_time_every_file_is_read(made, monkeypatch):
     monkeypatch.setattr(host_tree, "file_system_clock_ns", lambda root: None)
-    assert records(seen(made, unread=True)[1])[2].sha256 == hashlib.sha256(b"gg").hexdigest()
+    listing, statuses = seen(made, unread=True)
+    assert statuses == ()
+    assert listing.record(RelPath(b"g")).sha256 == digest(b"gg")
+
+
+@pytest.mark.usefixtures("an_hour_later")
+def test_a_file_whose_digest_is_known_is_told_by_it(made):
+    world = ObserveWorld(cache=StatCache(), copies=0)
+    observe_tree(ObserveRequest(root=os.fsencode(made)), world)
+    (made / "g").write_bytes(b"new")
+    listing, (unread,) = seen(made, world, unread=True)
+    assert unread.path.raw == b"g"
+    assert listing.record(RelPath(b"d/f")).sha256 == digest(b"f")
 
 
 @pytest.mark.usefixtures("an_hour_later")
 def test_with_digests_every_file_has_both(made):
-    _, inner, file, _ = records(seen(made)[1])
-    assert (inner.sha256, file.sha256) == (hashlib.sha256(b"f").hexdigest(), hashlib.sha256(b"gg").hexdigest())
-    assert file.status is not None
+    listing, (inner, file) = seen(made)
+    assert (inner.sha256, file.sha256) == (digest(b"f"), digest(b"gg"))
+    assert listing.record(RelPath(b"g")).sha256 == digest(b"gg")
 
 
 @pytest.mark.usefixtures("an_hour_later")

@@ -1,22 +1,19 @@
-"""A status listing, `docket/tree-status/v1`: a tree as its directories and inodes tell it, contents unread.
+"""A status listing, `docket/tree-status/v1`: what the inodes of files say, for those whose contents were not read.
 
-Rules (spec/workspace.md, Base manifest):
-1. One record a path, in tree order. Directories, links and omissions are told as in a listing; a file by its inode,
-   size, mode, mtime and ctime, and by its digest where the status alone does not vouch for its content.
-2. A record of a file has its status or its digest, or both. What is compared is the digest where it stands, else the
-   status.
-3. Numbers that may be beyond what every reader of JSON keeps are decimal text.
-4. Records are found by bisecting the text: what is looked up costs what is looked up, whatever the tree holds.
+Rules (spec/workspace.md, Contents not read):
+1. One record a file, in tree order: its path, size and mode, its inode, mtime and ctime, and its digest if that is
+   known.
+2. Numbers that may be beyond what every reader of JSON keeps are decimal text.
+3. Records are found by bisecting the text: what is looked up costs what is looked up, however many there are.
 
-It does not observe (engines.observe) and does not compare with a tree (rules.workspace.base_part).
+It does not observe (engines.observe); what of a tree is taken for unchanged is `rules.workspace.unread`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode, encode
@@ -24,31 +21,20 @@ from docket.formats.digest import Digest, sha256
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.listing import HEADER as LISTING_HEADER
-from docket.formats.tree.listing import (
-    MAX_MODE,
-    DirectoryEntry,
-    Kind,
-    Listing,
-    Omission,
-    Record,
-    SymlinkEntry,
-    decode_record,
-    encode_record,
-    tree_order,
-)
-from docket.formats.tree.spans import own_line, span
+from docket.formats.tree.listing import MAX_MODE, tree_order
+from docket.formats.tree.spans import span
 
 FORMAT = "docket/tree-status/v1"
 HEADER = b'{"format":"docket/tree-status/v1"}\n'
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
-_OMITTED = b',"reason":"'  # a bare quote never stands inside a JSON string, so this is a member's name wherever it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileStatus:
-    """What a file's inode says: times in nanoseconds since the epoch."""
+    """What an inode says of a regular file: times in nanoseconds since the epoch."""
 
+    size: int
+    mode: int
     inode: int
     mtime_ns: int
     ctime_ns: int
@@ -56,47 +42,36 @@ class FileStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StatusEntry:
-    """A regular file; `status` or `sha256` may be None, not both."""
+    """A regular file and its digest, where that is known."""
 
     path: RelPath
-    size: int
-    mode: int
-    status: FileStatus | None
+    status: FileStatus
     sha256: Digest | None = None
-
-
-StatusRecord: TypeAlias = StatusEntry | DirectoryEntry | SymlinkEntry | Omission
 
 
 @dataclass(frozen=True, slots=True)
 class StatusListing:
-    """A whole status listing as its bytes, and what of it is always wanted."""
+    """A whole status listing as its bytes; made by `status_listing`."""
 
     document: bytes
     digest: Digest
-    omissions: tuple[Omission, ...]
 
-    def part(self, roots: Iterable[RelPath]) -> tuple[StatusRecord, ...]:
-        """Return the records at and below `roots`, none of which lies below another, in tree order.
+    @property
+    def files(self) -> int:
+        """How many there are."""
+        return self.document.count(b"\n") - 1
+
+    def entries(self) -> tuple[StatusEntry, ...]:
+        """Return all of them, in tree order; InvalidDocumentError where a line is no record."""
+        return _read(self.document[len(HEADER) :])
+
+    def part(self, roots: Iterable[RelPath]) -> tuple[StatusEntry, ...]:
+        """Return those at and below `roots`, none of which lies below another, in tree order.
 
         InvalidDocumentError where a line that is met is no record.
         """
-        found: list[StatusRecord] = []
-        for root in sorted(roots, key=lambda item: tree_order(item.raw)):
-            start, end = span(self.document, root)
-            found += map(decode_status, self.document[start:end].split(b"\n")[:-1])
-        return tuple(found)
-
-    def with_records(self, gone: Iterable[RelPath], come: Iterable[StatusRecord]) -> StatusListing:
-        """Return the listing without the records of the paths `gone`, and with those of `come` in their places."""
-        records = {record.path: encode_status(record) for record in come}
-        pieces: list[bytes] = []
-        at = 0
-        for path in sorted({*gone, *records}, key=lambda item: tree_order(item.raw)):
-            start, end = own_line(self.document, path)
-            pieces += (self.document[at:start], records.get(path, b""))
-            at = end
-        return status_listing(b"".join((*pieces, self.document[at:])))
+        spans = (span(self.document, root) for root in sorted(roots, key=lambda item: tree_order(item.raw)))
+        return _read(b"".join(self.document[start:end] for start, end in spans))
 
 
 def status_listing(document: bytes) -> StatusListing:
@@ -108,64 +83,43 @@ def status_listing(document: bytes) -> StatusListing:
         raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"a status listing begins with the {FORMAT} header line")
     if not document.endswith(b"\n"):
         raise InvalidDocumentError(Reason.TORN_TAIL, "a status listing ends with a line end")
-    return StatusListing(document, sha256(document), tuple(_omissions(document)))
+    return StatusListing(document, sha256(document))
 
 
-def summary_of(status: StatusListing, seen: Listing) -> Listing:
-    """Return a listing of the counts, omissions and root that a pass has seen, which holds no record of a file."""
-    found = Listing(LISTING_HEADER, counts=seen.counts, omissions=status.omissions, root=seen.root)
-    found.details = seen.details
-    return found
-
-
-def status_line(member: str, mode: int, size: int, numbers: tuple[int, int, int], digest: str | None) -> str:
-    """Return a file's line, given its path as `listing.path_member` spells it; `numbers` are inode, mtime and ctime."""
-    inode, mtime_ns, ctime_ns = numbers
+def status_line(member: str, status: FileStatus, digest: str | None) -> str:
+    """Return a file's line, given its path as `listing.path_member` spells it."""
     known = "" if digest is None else f',"sha256":"{digest}"'
     return (
-        f'{{"ctime_ns":"{ctime_ns}","inode":"{inode}","kind":"file","mode":{mode},"mtime_ns":"{mtime_ns}",'
-        f'{member}{known},"size":{size}}}\n'
+        f'{{"ctime_ns":"{status.ctime_ns}","inode":"{status.inode}","mode":{status.mode},'
+        f'"mtime_ns":"{status.mtime_ns}",{member}{known},"size":{status.size}}}\n'
     )
 
 
-def encode_status(record: StatusRecord) -> bytes:
+def encode_status(entry: StatusEntry) -> bytes:
     """Return the canonical line of one record, line end included."""
-    if not isinstance(record, StatusEntry):
-        return encode_record(record)
-    members: dict[str, JsonValue] = {"kind": str(Kind.FILE), "mode": record.mode, "size": record.size}
-    members |= record.path.members()
-    if record.status is not None:
-        status = record.status
-        members |= {"inode": str(status.inode), "mtime_ns": str(status.mtime_ns), "ctime_ns": str(status.ctime_ns)}
-    if record.sha256 is not None:
-        members["sha256"] = record.sha256
+    status = entry.status
+    members: dict[str, JsonValue] = {"mode": status.mode, "size": status.size, **entry.path.members()}
+    members |= {name: str(getattr(status, name)) for name in ("inode", "mtime_ns", "ctime_ns")}
+    members |= {} if entry.sha256 is None else {"sha256": entry.sha256}
     return encode(members) + b"\n"
 
 
-def decode_status(line: bytes) -> StatusRecord:
+def decode_status(line: bytes) -> StatusEntry:
     """Read one line (without its line end); InvalidDocumentError for anything `encode_status` does not write."""
-    value = decode(line)
-    reader = Reader(value, "a status listing's record")
-    if reader.choice("kind", tuple(Kind)) != Kind.FILE.value or reader.has("reason"):
-        return _no_file(line)
+    reader = Reader(decode(line), "a status listing's record")
     path = RelPath.from_members({key: reader.any(key) for key in ("path", "path_b64") if reader.has(key)})
+    inode, mtime_ns, ctime_ns = (_number(reader, name) for name in ("inode", "mtime_ns", "ctime_ns"))
     mode, size = reader.integer("mode"), reader.integer("size")
-    numbers = {name: _number(reader, name) for name in ("inode", "mtime_ns", "ctime_ns") if reader.has(name)}
-    digest = reader.digest("sha256") if reader.has("sha256") else None
+    status = FileStatus(size=size, mode=mode, inode=inode, mtime_ns=mtime_ns, ctime_ns=ctime_ns)
+    entry = StatusEntry(path=path, status=status, sha256=reader.digest("sha256") if reader.has("sha256") else None)
     reader.close()
-    if mode > MAX_MODE or len(numbers) not in (0, 3) or (digest is None and not numbers):
-        raise InvalidDocumentError(Reason.WRONG_VALUE, f"the record of {path} tells no file")
-    status = FileStatus(**numbers) if numbers else None
-    entry = StatusEntry(path=path, size=size, mode=mode, status=status, sha256=digest)
-    if encode_status(entry) != line + b"\n":
-        raise InvalidDocumentError(Reason.NOT_CANONICAL, f"the record of {path} is not in its only spelling")
+    if mode > MAX_MODE:
+        raise InvalidDocumentError(Reason.WRONG_VALUE, f"the mode of {path} has bits beyond {MAX_MODE:o}")
     return entry
 
 
-def _no_file(line: bytes) -> DirectoryEntry | SymlinkEntry | Omission:
-    record: Record = decode_record(line)
-    assert isinstance(record, DirectoryEntry | SymlinkEntry | Omission)  # noqa: S101 - its kind was looked at
-    return record
+def _read(lines: bytes) -> tuple[StatusEntry, ...]:
+    return tuple(map(decode_status, lines.split(b"\n")[:-1]))
 
 
 def _number(reader: Reader, name: str) -> int:
@@ -173,14 +127,3 @@ def _number(reader: Reader, name: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.{name} is no whole number as text")
     return int(text)
-
-
-def _omissions(document: bytes) -> Iterator[Omission]:
-    at = document.find(_OMITTED)
-    while at >= 0:
-        start, end = document.rindex(b"\n", 0, at) + 1, document.index(b"\n", at)
-        record = decode_record(document[start:end])
-        if not isinstance(record, Omission):
-            raise InvalidDocumentError(Reason.WRONG_VALUE, "a record with a reason is an omission")
-        yield record
-        at = document.find(_OMITTED, end)

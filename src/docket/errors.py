@@ -38,3 +38,7 @@ class UnavailableError(DocketError):
 
 class UsageError(DocketError):
     """The command line asks for something that does not exist or does not go together."""
+
+
+class PartialEvidenceError(DocketError):
+    """What a tool changed cannot be told; `reason` is a code of `formats.windows.names.PartialReason`."""

@@ -57,6 +57,7 @@ class Reason(StrEnum):
     NOT_OURS = "not-ours"
     POOLS_DAMAGED = "pools-damaged"
     IN_USE = "in-use"
+    REGISTRY_CORRUPT = "registry-corrupt"
 
     # omissions of a scan
     SPECIAL_FILE = "special-file"

@@ -20,7 +20,7 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.visible import visible
 from docket.host.disk import reported
-from docket.host.tree import open_root
+from docket.host.tree import Status, Unread, file_system_clock_ns, open_root, read_link, status_at
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -51,6 +51,30 @@ class TreeFiles:
         except (OSError, UnavailableError):
             return None
         return status.st_dev, status.st_ino
+
+    def status(self, path: RelPath) -> Status | None:
+        """Return the status of what stands at `path`, not followed; None where nothing does, or a link is on the way.
+
+        UnavailableError where it cannot be looked at.
+        """
+        try:
+            found = status_at(self._at(path), path.parts[-1])
+        except UnavailableError as error:
+            if error.reason in (Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason.IS_A_SYMLINK):
+                return None
+            raise
+        if isinstance(found, Unread):
+            raise UnavailableError(found.reason, f"cannot look at {path}: {found.detail}")
+        return found
+
+    def clock_ns(self) -> int | None:
+        """Return the present time by the tree's own file system, None where it does not tell."""
+        return file_system_clock_ns(self._root)
+
+    def target(self, path: RelPath) -> bytes | None:
+        """Return the target of the link at `path`, None where no link stands there."""
+        found = read_link(self._at(path), os.fsdecode(path.parts[-1]))
+        return found if isinstance(found, bytes) else None
 
     def close(self) -> None:
         """Give the descriptors back."""

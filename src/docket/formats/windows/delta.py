@@ -180,7 +180,9 @@ def _members(delta: Delta) -> dict[str, JsonValue]:
         "files": [_file(file) for file in delta.files],
         "limits": _of(delta.limits, "files_observed", "bytes_read", "truncated"),
     }
-    members.update(_of(delta, "reason", "head_before", "head_after"))
+    members.update(_of(delta, "head_before", "head_after"))
+    if delta.reason is not None:
+        members["reason"] = str(delta.reason)  # a code of the enumeration as the text that it is
     if delta.hashes is not None:
         members["hashes"] = delta.hashes.value
     if delta.head_moves:

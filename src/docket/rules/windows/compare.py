@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from docket.formats.relpath import RelPath
+from docket.formats.windows.changes import Side, TreeChange
 from docket.formats.windows.delta import FileDelta, Hunk
 from docket.formats.windows.names import ABSENT_MODE, GITLINK_MODE, Hashes, Operation, kind_of
 from docket.rules.windows.differ import MAX_LINES, Budget, diff_lines, split_lines
@@ -20,23 +20,6 @@ from docket.rules.windows.differ import MAX_LINES, Budget, diff_lines, split_lin
 BINARY_LOOK_BYTES = 8000
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_HUNK_BYTES = 64 * 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """One side of a path: `name` None where there is nothing, or where it was not read (`mode` says which)."""
-
-    mode: str = ABSENT_MODE
-    name: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TreeChange:
-    """A path that differs between two trees."""
-
-    path: RelPath
-    before: Side
-    after: Side
 
 
 @dataclass(slots=True)

@@ -1,0 +1,137 @@
+"""A tool is about to run: look at the tree, and register the window (spec/windows.md, Begin).
+
+Rules:
+1. Whoever comes twice changes nothing: the tree as it was at the first time is the one that counts. What is over, or
+   has a tombstone, opens nothing.
+2. The tree is looked at without the lock. If a tool ended meanwhile and none runs with which the window overlaps, it
+   is looked at again: what that tool did is not this one's.
+3. While somebody looks at the tree after another group, a window waits, so that its tool does not run into that look.
+4. A look that fails opens the window all the same, with the reason; a registry that cannot be had leaves a tombstone.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+from docket.engines.windows.world import BeginRequest, Outcome, Said, WindowsWorld
+from docket.errors import PartialEvidenceError
+from docket.formats.windows.key import pre_ref
+from docket.formats.windows.names import PartialReason
+from docket.formats.windows.records import Moment, Tombstone
+from docket.formats.windows.registry import Baseline, OpenWindow, Registry, WindowStatus
+from docket.host.git_program import Deadline, GitTimeoutError
+from docket.host.liveness import ProcessIdentity, is_gone
+from docket.rules.windows.grouping import begun, closing_beside, group_for, joinable, sealed
+
+MAX_LOOKS = 3
+MAX_WAIT_SECONDS = 1.0
+_PAUSE_SECONDS = 0.01
+_LOOK_SHARE_SECONDS = 0.3
+"""What is left of the budget for the registry when a look runs out of time."""
+
+
+def begin(request: BeginRequest, world: WindowsWorld) -> Outcome:
+    """Open the window of a tool that is about to run.
+
+    OPENED or KNOWN with the window, SETTLED where it is over already, PARTIAL where nothing will be known of it.
+    """
+    deadline, started = world.deadline(), world.moment()
+    settled = _settled(request, world)
+    if settled is not None:
+        return settled
+    try:
+        return _begin(request, world, deadline, started)
+    except PartialEvidenceError as error:
+        tombstone = Tombstone(key=request.key, at=started.at, reason=error.reason)
+        reason = world.evidence.bury(tombstone).reason
+        return Outcome(said=Said.PARTIAL, reason=reason, detail=error.detail)
+
+
+def _settled(request: BeginRequest, world: WindowsWorld) -> Outcome | None:
+    window_id = request.key.window_id
+    closed = world.evidence.closed(window_id)
+    tombstone = world.evidence.tombstone(window_id)
+    if closed is None and tombstone is None:
+        return None
+    reason = tombstone.reason if tombstone is not None else None
+    return Outcome(said=Said.SETTLED, closed=closed, reason=reason)
+
+
+def _begin(request: BeginRequest, world: WindowsWorld, deadline: Deadline, started: Moment) -> Outcome:
+    wait_until = time.monotonic() + MAX_WAIT_SECONDS
+    looks = 0
+    seen, found = -1, None
+    while True:
+        registry = world.registry.read()
+        known = registry.window(request.key)
+        if known is not None:
+            return Outcome(said=Said.KNOWN, window=known)
+        if found is None or (registry.epoch != seen and looks < MAX_LOOKS):
+            seen, looks = registry.epoch, looks + 1
+            found = _looked(world, deadline)
+        with world.registry.held(_wait(deadline)) as held:
+            registry = sealed(held.registry, started)
+            known, settled = registry.window(request.key), _settled(request, world)
+            if known is not None or settled is not None:
+                return settled or Outcome(said=Said.KNOWN, window=known)
+            alone = joinable(registry, request.key) is None
+            again = alone and registry.epoch != seen and looks < MAX_LOOKS
+            busy = alone and _is_busy(registry, request) and time.monotonic() < wait_until
+            if not again and not busy:
+                window = _registered(request, world, registry, started, found)
+                held.publish(begun(registry, window, group_for(registry, request.key, started)))
+                return Outcome(said=Said.OPENED, window=held.registry.window(request.key), reason=window.reason)
+        if busy:
+            time.sleep(_PAUSE_SECONDS)
+
+
+def _looked(world: WindowsWorld, deadline: Deadline) -> Baseline | PartialEvidenceError:
+    try:
+        early = Deadline(at_ns=deadline.at_ns - int(_LOOK_SHARE_SECONDS * 1e9))
+        return world.tree.look(early).baseline
+    except PartialEvidenceError as error:
+        return error
+
+
+def _wait(deadline: Deadline) -> float:
+    try:
+        return deadline.seconds_left()
+    except GitTimeoutError as error:
+        raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error
+
+
+def _is_busy(registry: Registry, request: BeginRequest) -> bool:
+    closing = closing_beside(registry, request.key)
+    if closing is None:
+        return False
+    owner = closing.owner
+    return bool(owner.pid) and not is_gone(ProcessIdentity(pid=owner.pid, started=owner.started, boot_id=owner.boot_id))
+
+
+def _registered(
+    request: BeginRequest,
+    world: WindowsWorld,
+    registry: Registry,
+    started: Moment,
+    found: Baseline | PartialEvidenceError,
+) -> OpenWindow:
+    group = group_for(registry, request.key, started)
+    window = OpenWindow(
+        key=request.key,
+        tool_name=request.tool_name,
+        group_id=group.id,
+        seq=registry.next_seq,
+        status=WindowStatus.ACTIVE,
+        started=started,
+        reason=PartialReason.SNAPSHOT_STORE_UNAVAILABLE,
+        command_summary=request.command_summary,
+    )
+    if isinstance(found, PartialEvidenceError):
+        return replace(window, reason=found.reason)
+    ref = pre_ref(world.tree.repository, group.id, request.key)
+    try:
+        world.tree.keep(ref, found.tree)
+    except PartialEvidenceError as error:
+        return replace(window, reason=error.reason)
+    return replace(window, reason=None, baseline=found, ref=ref)

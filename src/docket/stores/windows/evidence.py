@@ -1,0 +1,168 @@
+"""What is kept of windows for good: deltas, closed windows, tombstones, pending partials, final states of groups.
+
+Rules (spec/windows.md, Where it stands):
+1. Each is a document of its own under a name that says whose it is, published whole. The first one stands: whoever
+   writes a second reads the first.
+2. No lock is needed for any of them.
+3. What cannot be read is an error, never taken for absent: a probe that fails lets nothing happen a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.digest import Digest, sha256
+from docket.formats.reason import Reason
+from docket.formats.windows.delta import MAX_DELTA_BYTES, Delta, decode_delta, delta_digest
+from docket.formats.windows.records import (
+    MAX_RECORD_BYTES,
+    ClosedWindow,
+    GroupFinal,
+    PendingPartial,
+    Record,
+    Tombstone,
+    decode_record,
+    encode_record,
+)
+from docket.host.disk import SYSTEM_DISK, Disk
+from docket.host.durable import publish
+
+DELTAS, CLOSED, TOMBSTONES, PARTIALS, FINALS = "deltas", "closed", "tombstones", "partials", "finals"
+_SUFFIX = ".json"
+_Any = TypeVar("_Any", GroupFinal, Tombstone, PendingPartial, ClosedWindow)
+
+
+class Evidence:
+    """What is kept below the folder of windows."""
+
+    def __init__(self, windows: Path, *, disk: Disk = SYSTEM_DISK) -> None:
+        self._windows, self._disk = windows, disk
+
+    def put_delta(self, document: bytes) -> Digest:
+        """Keep a delta under its digest."""
+        digest = delta_digest(document)
+        self._publish(DELTAS, digest, document)
+        return digest
+
+    def delta(self, digest: Digest) -> Delta:
+        """Read a delta; InvalidDocumentError where what stands there is not the one named."""
+        document = self.delta_document(digest)
+        return decode_delta(document)
+
+    def delta_document(self, digest: Digest) -> bytes:
+        """Read the bytes of a delta; InvalidDocumentError where they are not those named."""
+        document = self._read(DELTAS, digest, MAX_DELTA_BYTES)
+        if document is None:
+            raise UnavailableError(Reason.NOT_FOUND, f"there is no delta {digest}")
+        if sha256(document) != digest:
+            raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, f"the delta {digest} is not what its name says")
+        return document
+
+    def close_window(self, record: ClosedWindow) -> ClosedWindow:
+        """Take down that a window is over; return the first record of it."""
+        return self._first(CLOSED, record.key.window_id, record)
+
+    def closed(self, window_id: str) -> ClosedWindow | None:
+        """Return the record of a window that is over, None where there is none."""
+        return self._record(CLOSED, window_id, ClosedWindow)
+
+    def every_closed(self) -> Iterator[ClosedWindow]:
+        """Yield every window that is over; what cannot be read is passed over."""
+        yield from self._every(CLOSED, ClosedWindow)
+
+    def bury(self, tombstone: Tombstone) -> Tombstone:
+        """Put up a tombstone; return the first one."""
+        return self._first(TOMBSTONES, tombstone.key.window_id, tombstone)
+
+    def tombstone(self, window_id: str) -> Tombstone | None:
+        """Return a window's tombstone, None where it has none."""
+        return self._record(TOMBSTONES, window_id, Tombstone)
+
+    def every_tombstone(self) -> Iterator[Tombstone]:
+        """Yield every tombstone that can be read."""
+        yield from self._every(TOMBSTONES, Tombstone)
+
+    def remove_tombstone(self, window_id: str) -> None:
+        """Remove a tombstone, once evidence says as much."""
+        self._remove(TOMBSTONES, window_id)
+
+    def pend(self, partial: PendingPartial) -> PendingPartial:
+        """Keep what a partial delta is to be made of; return the first."""
+        return self._first(PARTIALS, partial.key.window_id, partial)
+
+    def pending(self) -> Iterator[PendingPartial]:
+        """Yield the partials that nobody has made yet."""
+        yield from self._every(PARTIALS, PendingPartial)
+
+    def settle_pending(self, window_id: str) -> None:
+        """Remove what a partial was made of."""
+        self._remove(PARTIALS, window_id)
+
+    def settle_final(self, final: GroupFinal) -> GroupFinal:
+        """Keep a group's final state; return the first."""
+        return self._first(FINALS, final.group_id, final)
+
+    def final(self, group_id: str) -> GroupFinal | None:
+        """Return a group's final state, None where there is none."""
+        return self._record(FINALS, group_id, GroupFinal)
+
+    def remove_final(self, group_id: str) -> None:
+        """Remove a group's final state, once the group is gone."""
+        self._remove(FINALS, group_id)
+
+    def _first(self, folder: str, name: str, record: _Any) -> _Any:
+        kind = type(record)
+        if not self._publish(folder, name, encode_record(record)):
+            found = self._record(folder, name, kind)
+            if found is not None:
+                return found
+        return record
+
+    def _publish(self, folder: str, name: str, document: bytes) -> bool:
+        with (
+            self._disk.folder(self._windows, create=True) as windows,
+            windows.folder(folder, create=True) as place,
+        ):
+            try:
+                publish(place, f"{name}{_SUFFIX}", document, overwrite=False)
+            except UnavailableError as error:
+                if error.reason != Reason.ALREADY_EXISTS:
+                    raise
+                return False
+        return True
+
+    def _record(self, folder: str, name: str, kind: type[Record]) -> Record | None:
+        document = self._read(folder, name, MAX_RECORD_BYTES)
+        return None if document is None else decode_record(kind, document)
+
+    def _read(self, folder: str, name: str, most: int) -> bytes | None:
+        try:
+            with self._disk.folder(self._windows / folder) as place, place.open(f"{name}{_SUFFIX}") as file:
+                return file.read(0, most + 1)
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return None
+            raise
+
+    def _every(self, folder: str, kind: type[Record]) -> Iterator[Record]:
+        try:
+            with self._disk.folder(self._windows / folder) as place:
+                names = place.names()
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return
+            raise
+        for name in names:
+            if name.endswith(_SUFFIX) and not name.startswith("."):
+                with suppress(DocketError):
+                    found = self._record(folder, name.removesuffix(_SUFFIX), kind)
+                    if found is not None:
+                        yield found
+
+    def _remove(self, folder: str, name: str) -> None:
+        with suppress(UnavailableError), self._disk.folder(self._windows / folder) as place:
+            place.remove(f"{name}{_SUFFIX}")

@@ -1,0 +1,355 @@
+"""Looking at a git worktree before and after a tool: the whole tree as one git tree, of raw bytes (spec/windows.md).
+
+Rules:
+1. A tree is the index with what was nominated as it stands on the disk: its bytes unfiltered, its mode its own.
+2. A path is looked at once, no link followed. What cannot be read, or goes beyond the limits, stands as a name that
+   is made of its status (UNREAD_PREFIX): it is known to change and not how. Nothing else is lost for it.
+3. After a tool, what was there before and still is was not deleted, whatever ignore rules say; and what is older than
+   the look before it was not created.
+4. HEAD is a fact beside the tree. If it moves while the tree is looked at, the look is made again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISDIR, S_ISLNK, S_ISREG
+
+from docket.errors import DocketError, InvalidDocumentError, PartialEvidenceError, UnavailableError
+from docket.formats.relpath import RelPath
+from docket.formats.windows.changes import Side, TreeChange
+from docket.formats.windows.names import (
+    ABSENT_MODE,
+    EXECUTABLE_MODE,
+    GITLINK_MODE,
+    REGULAR_MODE,
+    SYMLINK_MODE,
+    Hashes,
+    PartialReason,
+)
+from docket.formats.windows.registry import Baseline
+from docket.host.git_batch import GitBatch
+from docket.host.git_place import GitPlace, checked_out, git_place_at, head_log_bytes, head_log_moves, object_format
+from docket.host.git_program import Deadline, GitTimeoutError, run_git
+from docket.host.tree import Status, file_key, local_clock_ns
+from docket.host.tree_files import TreeFiles
+from docket.stores.statcache import StatCache, is_settled, marked_entry
+from docket.stores.windows.git_nominate import Nominated, Workbench, exclude_digest, nominate, workbench
+from docket.stores.windows.git_store import GitStore, open_git_store
+from docket.stores.windows.looked import Looked, LookLimits
+
+RAW_CACHE = "raw.cache"
+UNREAD_PREFIX = b"docket--".hex()
+MAX_ATTEMPTS = 3
+MAX_NOMINATED = 200_000
+_KNOWN_BYTES = 32
+_UNKEPT_MARK = b"n"
+_CHANGE = re.compile(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) [A-Z]\d*\0([^\0]+)\0")
+_REMOVE = b"0 %b\t%b\0"
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What one look has read: contents kept and bytes newly read so far, and what the cache is to know."""
+
+    limits: LookLimits
+    clock_ns: int
+    cache: StatCache
+    kept: int = 0
+    bytes_read: int = 0
+    met: bytes = b""
+    fresh: bytes = b""
+    marked: bytes = b""
+
+    def remember(self) -> None:
+        self.cache.keep(self.met, self.fresh, self.marked)
+
+
+class GitTree:
+    """The worktree of a repository, and docket's own store beside it."""
+
+    def __init__(self, store: GitStore, cache: Path, limits: LookLimits | None = None) -> None:
+        self._store, self._cache, self._limits = store, cache, limits or LookLimits()
+        place = store.place
+        named = b"\0".join((os.fsencode(place.git_dir), b"%d %d" % place.identity))
+        self.repository = hashlib.sha256(named).hexdigest()[:32]
+
+    @property
+    def hashes(self) -> Hashes:
+        """The repository's object format."""
+        return self._store.hashes
+
+    def look(self, deadline: Deadline, before: Baseline | None = None) -> Looked:
+        """Look at the worktree; PartialEvidenceError where that cannot be done whole and in time."""
+        with _partial():
+            for _ in range(MAX_ATTEMPTS):
+                head = checked_out(self._store.place)
+                looked = self._look(head, deadline, before)
+                if checked_out(self._store.place) == head:
+                    return looked
+            raise PartialEvidenceError(PartialReason.HEAD_CHANGED, "HEAD moved each time the tree was looked at")
+
+    def moves(self, before: Baseline) -> int:
+        """Return how many entries the log of HEAD has more than before."""
+        return head_log_moves(self._store.place, before.head_log_bytes)
+
+    def keep(self, ref: str, tree: str) -> None:
+        """Keep a tree."""
+        with _partial():
+            self._store.keep(ref, tree)
+
+    def kept(self, ref: str) -> str | None:
+        """Return what a ref keeps."""
+        with _partial():
+            return self._store.kept(ref)
+
+    def release(self, ref: str, tree: str) -> None:
+        """Let a tree go."""
+        with _partial():
+            self._store.release(ref, tree)
+
+    def refs(self) -> dict[str, str]:
+        """Return all refs."""
+        return self._store.refs()
+
+    def changes(self, before: str, after: str, deadline: Deadline) -> tuple[TreeChange, ...]:
+        """Return what differs; a typed partial where a tree is not there any more."""
+        try:
+            raw = self._compare(before, after, deadline)
+        except GitTimeoutError as error:
+            raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error
+        except UnavailableError as error:
+            raise PartialEvidenceError(PartialReason.ALTERNATE_OBJECT_MISSING, error.detail) from error
+        return tuple(_change(*found) for found in raw)
+
+    @contextmanager
+    def contents(self) -> Iterator[Callable[[str, int], bytes | None]]:
+        """Open what reads contents."""
+        store, unkept = self._store, list[frozenset[str]]()
+        with _partial(), GitBatch(store.folder / "objects", is_sha256=store.hashes is Hashes.SHA256) as batch:
+
+            def load(name: str, most: int) -> bytes | None:
+                size = batch.begin(name)
+                if size is None:
+                    if not unkept:
+                        unkept.append(store.unkept())
+                    if name in unkept[0]:
+                        return None
+                    detail = f"the content {name} is not in the repository any more"
+                    raise PartialEvidenceError(PartialReason.ALTERNATE_OBJECT_MISSING, detail)
+                if size > most:
+                    return None
+                pieces = []
+                while piece := batch.read(size):
+                    pieces.append(piece)
+                return b"".join(pieces)
+
+            yield load
+
+    def _look(self, head: str | None, deadline: Deadline, before: Baseline | None) -> Looked:
+        place = self._store.place
+        log_bytes = head_log_bytes(place)
+        with TreeFiles(os.fsencode(place.worktree)) as files, workbench(self._store) as bench:
+            clock_ns = _clock_ns(files)
+            found = nominate(self._store, bench, head, deadline)
+            if len(found.paths) > MAX_NOMINATED:
+                detail = f"{len(found.paths):,} paths are neither committed nor ignored"
+                raise PartialEvidenceError(PartialReason.FILE_LIMIT, detail)
+            reading = _Reading(self._limits, clock_ns, StatCache(self._cache))
+            self._overlay(bench, files, found, reading, deadline)
+            tree = self._write_tree(bench, deadline)
+            if before is not None and tree != before.tree:
+                tree = self._without_phantoms(bench, files, reading, (before, tree), deadline)
+            reading.remember()
+        return Looked(
+            baseline=Baseline(
+                tree=tree,
+                hashes=self.hashes,
+                clock_us=clock_ns // 1000,
+                head=head,
+                head_log_bytes=log_bytes,
+                rules=exclude_digest(place),
+            ),
+            bytes_read=reading.bytes_read,
+        )
+
+    def _overlay(
+        self, bench: Workbench, files: TreeFiles, found: Nominated, reading: _Reading, deadline: Deadline
+    ) -> None:
+        """Put what was nominated into the index as it stands on the disk."""
+        rows = (self._row(files, path, reading, deadline, unseen=path in found.unseen) for path in sorted(found.paths))
+        self._update(bench, rows, deadline)
+
+    def _update(self, bench: Workbench, rows: Iterable[bytes | None], deadline: Deadline) -> None:
+        given = [row for row in rows if row is not None]
+        if given:
+            given.sort(key=lambda row: not row.startswith(b"0 "))  # what goes makes way for what comes
+            run_git(
+                bench.workplace, ("update-index", "--add", "--replace", "-z", "--index-info"), deadline,
+                fed=b"".join(given),
+            )  # fmt: skip
+
+    def _write_tree(self, bench: Workbench, deadline: Deadline) -> str:
+        return run_git(bench.workplace, ("write-tree", "--missing-ok"), deadline).decode("ascii").strip()
+
+    def _row(
+        self, files: TreeFiles, raw: bytes, reading: _Reading, deadline: Deadline, *, unseen: bool = False
+    ) -> bytes | None:
+        """Return the line that gives git's index a path as it stands, None to leave it as it is."""
+        deadline.seconds_left()
+        nothing = _REMOVE % (b"0" * self.hashes.digits, raw.rstrip(b"/"))
+        try:
+            path = RelPath.parse(raw.rstrip(b"/"))
+        except InvalidDocumentError as error:
+            raise PartialEvidenceError(PartialReason.UNSUPPORTED_PATH, error.detail) from error
+        try:
+            status = files.status(path)
+        except UnavailableError:
+            return self._line(REGULAR_MODE, _unread(self.hashes, raw, None), path.raw)
+        if status is None:
+            return None if unseen else nothing
+        if S_ISREG(status.st_mode):
+            mode = EXECUTABLE_MODE if status.st_mode & 0o100 else REGULAR_MODE
+            return self._line(mode, self._content(files, path, status, reading), path.raw)
+        if S_ISLNK(status.st_mode):
+            target = files.target(path)
+            return nothing if target is None else self._line(SYMLINK_MODE, self._store.objects.put(target), path.raw)
+        inner = git_place_at(self._store.place.worktree / os.fsdecode(path.raw)) if S_ISDIR(status.st_mode) else None
+        return nothing if inner is None else self._line(GITLINK_MODE, self._commit(inner), path.raw)
+
+    def _commit(self, inner: GitPlace) -> str:
+        commit = checked_out(inner) if object_format(inner) is self.hashes else None
+        return commit or _unread(self.hashes, os.fsencode(inner.git_dir), None)
+
+    def _line(self, mode: str, name: str, path: bytes) -> bytes:
+        return b"%b %b\t%b\0" % (mode.encode(), name.encode(), path)
+
+    def _content(self, files: TreeFiles, path: RelPath, status: Status, reading: _Reading) -> str:
+        key, objects = file_key(status), self._store.objects
+        known = reading.cache.lookup(key)
+        if known is not None:
+            name = known[: self.hashes.digits // 2].hex()
+            if known[_KNOWN_BYTES:] == _UNKEPT_MARK or objects.has(name):
+                reading.met += key
+                reading.kept += known[_KNOWN_BYTES:] != _UNKEPT_MARK
+                return name
+        if status.st_size > reading.limits.max_bytes - reading.bytes_read:
+            return _unread(self.hashes, path.raw, status)
+        keep = reading.kept < reading.limits.max_paths
+        read = self._read(files, path, status, keep=keep)
+        if read is None:
+            return _unread(self.hashes, path.raw, status)
+        reading.bytes_read += status.st_size
+        reading.kept += keep
+        value = bytes.fromhex(read).ljust(_KNOWN_BYTES, b"\0")
+        if not keep:
+            self._store.note_unkept([read])
+        if is_settled(status.st_ctime_ns, reading.clock_ns):
+            if keep:
+                reading.fresh += key + value
+            else:
+                reading.marked += marked_entry(key, value + _UNKEPT_MARK)
+        return read
+
+    def _read(self, files: TreeFiles, path: RelPath, status: Status, *, keep: bool) -> str | None:
+        try:
+            descriptor = files.open(path)
+        except UnavailableError:
+            return None
+        try:
+            return self._store.objects.put_file(descriptor, status, keep=keep)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def _compare(self, before: str, after: str, deadline: Deadline) -> list[tuple[bytes, ...]]:
+        arguments = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", before, after)
+        raw = run_git(self._store.git(), arguments, deadline)
+        found = _CHANGE.findall(raw)
+        if 2 * len(found) != raw.count(b"\0"):
+            raise PartialEvidenceError(PartialReason.MALFORMED_STATUS, "git's list of changes cannot be read")
+        return found
+
+    def _without_phantoms(
+        self, bench: Workbench, files: TreeFiles, reading: _Reading, trees: tuple[Baseline, str], deadline: Deadline
+    ) -> str:
+        """Return the tree in which what rules hid or showed is as it is on the disk."""
+        before, tree = trees
+        rows: list[bytes | None] = []
+        for old_mode, new_mode, _, name, raw in self._compare(before.tree, tree, deadline):
+            if new_mode == ABSENT_MODE.encode():
+                status = files.status(RelPath.parse(raw))
+                if status is not None and not S_ISDIR(status.st_mode):
+                    rows.append(self._row(files, raw, reading, deadline))
+            elif old_mode == ABSENT_MODE.encode() and self._is_older(files, raw, before):
+                rows.append(_REMOVE % (b"0" * len(name), raw))
+        if not rows:
+            return tree
+        self._update(bench, rows, deadline)
+        return self._write_tree(bench, deadline)
+
+    def _is_older(self, files: TreeFiles, raw: bytes, before: Baseline) -> bool:
+        """Whether a path stood here, as it is, before the first look: only a rename brings in what has an old ctime.
+
+        A folder that was moved has a ctime of its own, though what is in it keeps its own.
+        """
+        path = RelPath.parse(raw)
+        statuses = [files.status(place) for place in (path, *path.above())]
+        if statuses[0] is None or S_ISDIR(statuses[0].st_mode):
+            return False
+        newest = [status.st_ctime_ns // 1000 >= before.clock_us for status in statuses if status is not None]
+        return not newest[0] and not any(newest)
+
+
+def open_git_tree(windows: Path, place: GitPlace, limits: LookLimits | None = None) -> GitTree:
+    """Open docket's store for a worktree in the folder of windows, made where it is missing."""
+    try:
+        hashes = object_format(place)
+    except UnavailableError as error:
+        raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
+    return GitTree(open_git_store(windows, place, hashes), windows / RAW_CACHE, limits)
+
+
+@contextmanager
+def _partial() -> Iterator[None]:
+    """Turn what cannot be had into the partial reason for it."""
+    try:
+        yield
+    except PartialEvidenceError:
+        raise
+    except GitTimeoutError as error:
+        raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error
+    except DocketError as error:
+        raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
+
+
+def _unread(hashes: Hashes, path: bytes, status: Status | None) -> str:
+    """Return the name of a content that nobody has read."""
+    seen = b"" if status is None else file_key(status)
+    return (UNREAD_PREFIX + hashlib.sha256(path + b"\0" + seen).hexdigest())[: hashes.digits]
+
+
+def _clock_ns(files: TreeFiles) -> int:
+    return files.clock_ns() or local_clock_ns()
+
+
+def _change(old_mode: bytes, new_mode: bytes, old: bytes, new: bytes, path: bytes) -> TreeChange:
+    return TreeChange(path=RelPath.parse(path), before=_side(old_mode, old), after=_side(new_mode, new))
+
+
+def _side(mode: bytes, name: bytes) -> Side:
+    shown = mode.decode("ascii")
+    if shown == "100664":
+        shown = REGULAR_MODE
+    text = name.decode("ascii")
+    absent = shown == ABSENT_MODE
+    return Side(mode=shown, name=None if absent or text.startswith(UNREAD_PREFIX) else text)
+
+
+__all__ = ["UNREAD_PREFIX", "GitTree", "open_git_tree"]

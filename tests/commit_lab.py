@@ -28,8 +28,9 @@ from docket.formats.tree.plan import (
     WriteFile,
 )
 from docket.formats.tree.surface import Surface
+from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.scope import BackendName, View
-from docket.formats.workspace.state import Base, Owner, Status, SurfaceRules, TransactionState
+from docket.formats.workspace.state import Base, Status, SurfaceRules, TransactionState
 from docket.host.clock import SystemClock
 from docket.host.confined import ConfinedTree
 from docket.host.ids import SystemIds

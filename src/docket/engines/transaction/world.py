@@ -15,7 +15,8 @@ from docket.engines.transaction.backends.interface import Backend, BackendName, 
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceBackend, WorkspaceSettle
 from docket.formats.tree.listing import Listing
-from docket.formats.workspace.state import Owner, SurfaceRules, TransactionState
+from docket.formats.workspace.owner import Owner
+from docket.formats.workspace.state import SurfaceRules, TransactionState
 from docket.host.clock import Clock
 from docket.host.disk import free_bytes
 from docket.host.ids import Ids
@@ -76,10 +77,14 @@ class TransactionWorld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenTransaction:
-    """A transaction whose stage stands; `base` is what a pass over the base saw, `lost` what the stage lacks of it."""
+    """A transaction whose stage stands; `base` is what a pass over the base saw, `lost` what the stage lacks of it.
+
+    `read_only` are the places of git's outside of the base that its agent may only read.
+    """
 
     state: TransactionState
     stage: Stage
     base: Listing
     shared: tuple[RelPath, ...] = ()
     lost: tuple[str, ...] = ()
+    read_only: tuple[bytes, ...] = ()

@@ -23,7 +23,7 @@ from docket.formats.windows.key import post_ref
 from docket.formats.windows.names import PartialReason, Status
 from docket.formats.windows.records import ClosedWindow, GroupFinal, PendingPartial
 from docket.formats.windows.registry import Baseline, Closing, Group, OpenWindow
-from docket.formats.workspace.state import Owner
+from docket.formats.workspace.owner import Owner
 from docket.host.git_program import Deadline
 from docket.host.liveness import ProcessIdentity, is_gone
 from docket.rules.windows.assemble import Ended, group_delta, lone_partial, partial_delta

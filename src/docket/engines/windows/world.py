@@ -10,7 +10,7 @@ from docket.formats.digest import Digest
 from docket.formats.windows.key import WindowKey
 from docket.formats.windows.records import ClosedWindow, Moment
 from docket.formats.windows.registry import OpenWindow
-from docket.formats.workspace.state import Owner
+from docket.formats.workspace.owner import Owner
 from docket.host.clock import Clock
 from docket.host.git_program import Deadline
 from docket.host.liveness import own_identity

@@ -22,7 +22,7 @@ from docket.formats.reason import Reason
 from docket.formats.windows.key import ID_FORM, WindowKey
 from docket.formats.windows.names import Hashes
 from docket.formats.windows.records import Completion, Moment
-from docket.formats.workspace.state import Owner
+from docket.formats.workspace.owner import Owner
 
 SCHEMA = "docket/windows-registry/v1"
 MAX_REGISTRY_BYTES = 64 * 1024 * 1024

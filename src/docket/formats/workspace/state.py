@@ -24,6 +24,7 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceSettle
 from docket.formats.visible import raw_of, shown_and_coded
+from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.scope import BackendName, View
 
 SCHEMA = "docket/workspace-tx/v1"
@@ -68,15 +69,6 @@ class Base:
     def identity(self) -> tuple[int, int]:
         """Device and inode."""
         return int(self.device), int(self.inode)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
-    """The process that works on the transaction; `started` and `boot_id` are empty where they cannot be told."""
-
-    pid: int
-    started: str
-    boot_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,13 @@ Rules (spec/windows.md, Where it stands):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.canonical import JsonObject, decode, encode
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.windows.delta import MAX_DELTA_BYTES, Delta, decode_delta, delta_digest
@@ -32,6 +33,7 @@ from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.durable import publish
 
 DELTAS, CLOSED, TOMBSTONES, PARTIALS, FINALS = "deltas", "closed", "tombstones", "partials", "finals"
+UNKNOWN, UNKNOWN_SCHEMA = "unknown", "docket/windows-unknown/v1"
 _SUFFIX = ".json"
 _Any = TypeVar("_Any", GroupFinal, Tombstone, PendingPartial, ClosedWindow)
 
@@ -114,6 +116,20 @@ class Evidence:
         """Remove a group's final state, once the group is gone."""
         self._remove(FINALS, group_id)
 
+    def note_unknown(self, provider: str, event: str, members: tuple[str, ...]) -> None:
+        """Keep the shape of a payload that nobody knows, each shape once."""
+        document = encode({"schema": UNKNOWN_SCHEMA, "provider": provider, "event": event, "members": members})
+        self._publish(UNKNOWN, sha256(document), document)
+
+    def unknown(self) -> Iterator[JsonObject]:
+        """Yield the shapes of the payloads that nobody knew."""
+        for name in self._names(UNKNOWN):
+            document = self._read(UNKNOWN, name, MAX_RECORD_BYTES)
+            with suppress(DocketError):
+                value = None if document is None else decode(document)
+                if isinstance(value, Mapping):
+                    yield value
+
     def _first(self, folder: str, name: str, record: _Any) -> _Any:
         kind = type(record)
         if not self._publish(folder, name, encode_record(record)):
@@ -149,19 +165,21 @@ class Evidence:
             raise
 
     def _every(self, folder: str, kind: type[Record]) -> Iterator[Record]:
+        for name in self._names(folder):
+            with suppress(DocketError):
+                found = self._record(folder, name, kind)
+                if found is not None:
+                    yield found
+
+    def _names(self, folder: str) -> list[str]:
         try:
             with self._disk.folder(self._windows / folder) as place:
                 names = place.names()
         except UnavailableError as error:
             if error.reason == Reason.NOT_FOUND:
-                return
+                return []
             raise
-        for name in names:
-            if name.endswith(_SUFFIX) and not name.startswith("."):
-                with suppress(DocketError):
-                    found = self._record(folder, name.removesuffix(_SUFFIX), kind)
-                    if found is not None:
-                        yield found
+        return [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX) and not name.startswith(".")]
 
     def _remove(self, folder: str, name: str) -> None:
         with suppress(UnavailableError), self._disk.folder(self._windows / folder) as place:

@@ -73,8 +73,12 @@ class _Reading:
 class GitTree:
     """The worktree of a repository, and docket's own store beside it."""
 
-    def __init__(self, store: GitStore, cache: Path, limits: LookLimits | None = None) -> None:
+    def __init__(
+        self, store: GitStore, cache: Path, limits: LookLimits | None = None, evidence: tuple[RelPath, ...] = ()
+    ) -> None:
+        """Begin; `evidence` are paths of docket's own, which are never looked at."""
         self._store, self._cache, self._limits = store, cache, limits or LookLimits()
+        self._own = tuple(path.raw + b"/" for path in evidence)
         place = store.place
         named = b"\0".join((os.fsencode(place.git_dir), b"%d %d" % place.identity))
         self.repository = hashlib.sha256(named).hexdigest()[:32]
@@ -182,8 +186,14 @@ class GitTree:
         self, bench: Workbench, files: TreeFiles, found: Nominated, reading: _Reading, deadline: Deadline
     ) -> None:
         """Put what was nominated into the index as it stands on the disk."""
-        rows = (self._row(files, path, reading, deadline, unseen=path in found.unseen) for path in sorted(found.paths))
+        rows = (
+            self._row(files, path, reading, deadline, unseen=path in found.unseen)
+            for path in self._watched(found.paths)
+        )
         self._update(bench, rows, deadline)
+
+    def _watched(self, paths: Iterable[bytes]) -> list[bytes]:
+        return sorted(path for path in paths if not (path + b"/").startswith(self._own))
 
     def _update(self, bench: Workbench, rows: Iterable[bytes | None], deadline: Deadline) -> None:
         given = [row for row in rows if row is not None]
@@ -307,13 +317,15 @@ class GitTree:
         return not newest[0] and not any(newest)
 
 
-def open_git_tree(windows: Path, place: GitPlace, limits: LookLimits | None = None) -> GitTree:
+def open_git_tree(
+    windows: Path, place: GitPlace, limits: LookLimits | None = None, *, evidence: tuple[RelPath, ...] = ()
+) -> GitTree:
     """Open docket's store for a worktree in the folder of windows, made where it is missing."""
     try:
         hashes = object_format(place)
     except UnavailableError as error:
         raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
-    return GitTree(open_git_store(windows, place, hashes), windows / RAW_CACHE, limits)
+    return GitTree(open_git_store(windows, place, hashes), windows / RAW_CACHE, limits, evidence)
 
 
 @contextmanager

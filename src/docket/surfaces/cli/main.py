@@ -16,6 +16,7 @@ from docket import __version__
 
 # As in exits.py, which is not imported for `--version`.
 _FAILED, _UNAVAILABLE, _INTERRUPTED = 1, 75, 130
+_HOOK_WORDS = 3
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -25,6 +26,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         _settle_streams()
         if arguments in (["--version"], ["-V"]):
             return _tell_version()
+        if len(arguments) == _HOOK_WORDS and arguments[0] == "hook" and not arguments[1].startswith("-"):
+            from docket.surfaces.hooks.cold import run as run_hook  # noqa: PLC0415 - a hook starts light
+
+            return run_hook(arguments[1:])
         from docket.surfaces.cli.root import run  # noqa: PLC0415 - keeps click out of `--version`
 
         return run(arguments)

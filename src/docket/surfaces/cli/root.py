@@ -26,6 +26,7 @@ COMMANDS: dict[str, str] = {
     "restore": "Put back what a run changed.",
     "tx": "Review, land or discard the work of staged runs.",
     "recover": "Write the receipts of runs that were killed.",
+    "windows": "Show what each tool call changed.",
     "snapshots": "Show, check and remove kept contents of trees.",
     "pools": "Show and set budgets that runs share.",
     "agents": "Show the agents docket knows how to start.",
@@ -34,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "demo": "See a runaway agent stopped, without keys or network.",
     "game-day": "Drill an agent: run it through faults and read what it did.",
     "doctor": "Check this machine and this project.",
+    "hook": "Take what an agent's hook says of a tool call.",
     "completion": "Print the shell completion script.",
 }
 

@@ -11,8 +11,9 @@ from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceSettle
 from docket.formats.workspace.change_set import ChangeSet, change_set_of
+from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.scope import BackendName, View
-from docket.formats.workspace.state import Base, Owner, Status, SurfaceRules, TransactionState
+from docket.formats.workspace.state import Base, Status, SurfaceRules, TransactionState
 from docket.rules.workspace.neighbours import landed_since, may_land, who_changed
 
 OURS = TransactionState(

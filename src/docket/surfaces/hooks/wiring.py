@@ -1,0 +1,59 @@
+"""The machine as the ports of tool windows: which tree a folder belongs to, and where its windows are kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from docket.engines.windows.world import WindowsWorld
+from docket.host.clock import SystemClock
+from docket.host.git_place import GitPlace, find_git_place
+from docket.stores.layout import PROJECT_FILE, Layout, prepare_state, resolve_layout
+from docket.stores.windows.evidence import Evidence
+from docket.stores.windows.looked import TreeStore
+from docket.stores.windows.registry_file import RegistryFile
+
+WINDOWS = "windows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowsPlace:
+    """The tree that windows are of, with the folder that they are kept in; `git` where it is a worktree."""
+
+    layout: Layout
+    git: GitPlace | None
+
+    @property
+    def windows(self) -> Path:
+        """The folder of the windows."""
+        return self.layout.state / WINDOWS
+
+
+def windows_place(start: Path, docket_dir: Path | None = None) -> WindowsPlace:
+    """Return the place of the windows of a folder: those of the worktree that it is in, or its own."""
+    git = find_git_place(start)
+    root = start if git is None else git.worktree
+    return WindowsPlace(layout=resolve_layout(root, docket_dir=docket_dir, environment=os.environ), git=git)
+
+
+def windows_world(place: WindowsPlace) -> WindowsWorld:
+    """Return the ports, with the folder made where it is missing."""
+    if not (place.layout.state / PROJECT_FILE).exists():
+        prepare_state(place.layout)
+    return WindowsWorld(
+        registry=RegistryFile(place.windows),
+        evidence=Evidence(place.windows),
+        tree=_tree(place),
+        clock=SystemClock(),
+    )
+
+
+def _tree(place: WindowsPlace) -> TreeStore:
+    if place.git is not None:
+        from docket.stores.windows.git_tree import open_git_tree  # noqa: PLC0415 - a folder without git needs another
+
+        return open_git_tree(place.windows, place.git, evidence=place.layout.evidence)
+    from docket.engines.windows.folder_tree import open_folder_tree  # noqa: PLC0415 - the scanner is not light
+
+    return open_folder_tree(place.windows, place.layout)

@@ -34,6 +34,8 @@ from docket.formats.ledger.tree_events import EntryState
 from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.tree.listing import FileEntry
+from docket.formats.tree.parts import records_at
 from docket.formats.tree.plan import Outcome, Plan, StepStatus, plan_of
 from docket.formats.tree.steps import WriteFile
 from docket.formats.workspace.state import TransactionState
@@ -272,7 +274,8 @@ class _Commit:
     def _apply(self, plan: Plan, tree: ConfinedTree, held: ExitStack) -> None:
         stage = self._closed.opened.stage
         written = {step.path for step in plan.steps if isinstance(step, WriteFile)}
-        entries = (entry for entry in self._closed.listing.entries if entry.path in written)
+        records = records_at(self._closed.listing, written).values()
+        entries = (record for record in records if isinstance(record, FileEntry))
         staged = held.enter_context(TreeContents(os.fsencode(stage.root), entries))
         contents = MadeContents(self._made, staged) if self._made else staged
         self.state = replace(moved(self.state, Move.BEGIN, self._world), plan_sha256=plan.digest)

@@ -23,6 +23,7 @@ from docket.formats.ledger.tree_events import FsChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Kind, Listing
+from docket.formats.tree.parts import paths_ending
 from docket.formats.tree.steps import MakeDirectory, Step
 from docket.host.disk_errors import reported
 from docket.host.lock_files import LockFile, make_lock, read_lock, remove_lock
@@ -83,9 +84,8 @@ def observed_between_gits(base: Path, observe: Callable[[], Listing]) -> Listing
 
 def git_locks_in(listing: Listing) -> tuple[RelPath, ...]:
     """Return the locks of git's that a listing names."""
-    names = [entry.path for entry in listing.entries if entry.path.raw.endswith(LOCK_SUFFIX)]
-    git = GitPaths(entry.path for entry in listing.entries) if names else None
-    return tuple(path for path in names if git is not None and git.role(path) is GitRole.LOCK)
+    git = GitPaths.of(listing)
+    return tuple(path for path in paths_ending(listing, LOCK_SUFFIX) if git.role(path) is GitRole.LOCK)
 
 
 def _forget_dead(base: Path, locks: Iterable[RelPath]) -> None:

@@ -22,6 +22,7 @@ from docket.formats.digest import Digest, sha256
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import FileEntry, Kind, Listing, listing_of
+from docket.formats.tree.parts import paths_ending, records_at
 from docket.formats.tree.steps import ANYTHING, Remove
 from docket.formats.workspace.change_set import ChangeSet, change_set_of
 from docket.formats.workspace.git_index import MAX_INDEX_BYTES, same_index
@@ -39,11 +40,10 @@ MAX_REFS_BYTES = 64 * 1024 * 1024
 
 def keep_indexes(listing: Listing, stage: Path, folder: Path) -> None:
     """Keep the git indexes of a base that was staged just now, as its stage holds them."""
-    wanted = [entry for entry in listing.entries if entry.path.parts[-1] == INDEX_NAME]
-    git = GitPaths(entry.path for entry in listing.entries) if wanted else None
-    kept = KeptIndexes(folder)
-    for entry in wanted:
-        if git is not None and isinstance(entry, FileEntry) and git.role(entry.path) is GitRole.INDEX:
+    git, kept = GitPaths.of(listing), KeptIndexes(folder)
+    wanted = (path for path in paths_ending(listing, INDEX_NAME) if git.role(path) is GitRole.INDEX)
+    for entry in records_at(listing, wanted).values():
+        if isinstance(entry, FileEntry):
             data = _read(stage, entry.path)
             if data is not None and sha256(data) == entry.sha256:
                 kept.keep(data)
@@ -55,7 +55,7 @@ def changes_of(base: Listing, stage: Listing, opened: OpenTransaction, world: Tr
     suspects = [item for item in found.change_set.changes if _may_be_noise(item.path)]
     if not suspects:
         return found
-    git = GitPaths(entry.path for listing in (base, stage) for entry in listing.entries)
+    git = GitPaths.of(base, stage)
     kept = KeptIndexes(world.transactions.path(opened.state.id))
     locks = tuple(item.path for item in suspects if _is_left_lock(item, git))
     noise = {item.path for item in suspects if _is_same_index(item, git, kept, opened.stage.root)}.union(locks)
@@ -157,7 +157,7 @@ class _Base:
             now = self._world.observe(ObserveRequest(root=base.path, surface=surface, root_identity=base.identity))
         except DocketError:
             return True
-        git = GitPaths(entry.path for listing in (self._opened.base, now) for entry in listing.entries)
+        git = GitPaths.of(self._opened.base, now)
         different = diff(_part(self._opened.base, folder, git), _part(now, folder, git))
         return any(self._counts(item.path, item.before, git) for item in different)
 

@@ -28,7 +28,7 @@ _CONFIGURATION = frozenset((b"config", b"config.worktree", b"hgrc", b"config.tom
 _HOOKS, _SAMPLE = b"hooks", b".sample"
 _NO_PROGRAMS = frozenset((b"refs", b"logs"))  # a branch may have any name
 _EXECUTABLE = 0o111
-_MARKS = (b"/HEAD", b"/objects", b"/refs")
+REPOSITORY_MARKS = (b"/HEAD", b"/objects", b"/refs")
 
 
 class GitMetadata:
@@ -36,10 +36,10 @@ class GitMetadata:
 
     def __init__(self, paths: Iterable[RelPath]) -> None:
         """Find them; one look at each path."""
-        holders: dict[bytes, set[bytes]] = {mark: set() for mark in _MARKS}
+        holders: dict[bytes, set[bytes]] = {mark: set() for mark in REPOSITORY_MARKS}
         for path in paths:
             placed = b"/" + path.raw
-            if placed.endswith(_MARKS):
+            if placed.endswith(REPOSITORY_MARKS):
                 head, slash, name = placed.rpartition(b"/")
                 holders[slash + name].add(head)
         self._repositories = frozenset.intersection(*map(frozenset, holders.values()))
@@ -86,7 +86,7 @@ class GitMetadata:
 
 def marks_repository(raw: bytes) -> bool:
     """Whether a path is one of those by which a folder is known to be git's own."""
-    return (b"/" + raw).endswith(_MARKS)
+    return (b"/" + raw).endswith(REPOSITORY_MARKS)
 
 
 def owner_of(folder: bytes) -> str:

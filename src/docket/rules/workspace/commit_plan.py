@@ -22,6 +22,7 @@ from docket.formats.tree.address import Address
 from docket.formats.tree.changes import target_of
 from docket.formats.tree.details import Detail
 from docket.formats.tree.listing import FileEntry, Kind, Listing
+from docket.formats.tree.parts import records_at
 from docket.formats.tree.steps import (
     ABSENT,
     MAX_DIRECTORY_MODE,
@@ -83,9 +84,9 @@ def _fault(change: FsChange) -> tuple[Reason, str] | None:
 
 class _Steps:
     def __init__(self, changes: ChangeSet, stage: Listing) -> None:
-        wanted = {change.path for change in changes.changes}
+        found = records_at(stage, (change.path for change in changes.changes))
         self._files: Mapping[RelPath, FileEntry] = {
-            entry.path: entry for entry in stage.entries if isinstance(entry, FileEntry) and entry.path in wanted
+            path: record for path, record in found.items() if isinstance(record, FileEntry)
         }
         self._details: Mapping[RelPath, Detail] = {item.path: item for item in stage.details.paths}
         self._first: dict[tuple[int, int], RelPath] = {}

@@ -63,7 +63,7 @@ def adapted(changes: ChangeSet, looks: Looks, opened: Listing, stage: Listing) -
     """Return the change set as it can land in the base as it is now; the same one where there is nothing of git's."""
     if not any(b".git" in change.path.raw or b"/objects/" in change.path.raw for change in changes.changes):
         return changes
-    git = GitPaths(entry.path for listing in (opened, stage) for entry in listing.entries)
+    git = GitPaths.of(opened, stage)
     roles = {change.path: git.role(change.path) for change in changes.changes}
     maker = _Adapting(git, looks, roles, changes)
     landing = [kept for change in changes.changes if (kept := maker.kept(change)) is not None]

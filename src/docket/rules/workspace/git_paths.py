@@ -13,7 +13,9 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from docket.formats.relpath import RelPath
-from docket.rules.tree.git_metadata import GitMetadata, owner_of
+from docket.formats.tree.listing import Listing
+from docket.formats.tree.parts import paths_ending
+from docket.rules.tree.git_metadata import REPOSITORY_MARKS, GitMetadata, owner_of
 
 INDEX_NAME, LOCK_SUFFIX = b"index", b".lock"
 _LOCKED = frozenset((b"HEAD", b"ORIG_HEAD", b"config", b"config.worktree", b"index", b"packed-refs", b"shallow"))
@@ -43,6 +45,12 @@ class GitPaths:
     def __init__(self, paths: Iterable[RelPath]) -> None:
         """Find the folders of git's own; one look at each path."""
         self._metadata = GitMetadata(paths)
+
+    @classmethod
+    def of(cls, *listings: Listing) -> GitPaths:
+        """Return the roles of paths in a tree that holds all that the listings name."""
+        endings = tuple(mark.removeprefix(b"/") for mark in REPOSITORY_MARKS)
+        return cls(path for listing in listings for path in paths_ending(listing, *endings))
 
     def folder_of(self, path: RelPath) -> RelPath | None:
         """Return the outermost folder of git's own that is or holds a path; None where there is none in the tree."""

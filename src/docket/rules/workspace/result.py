@@ -6,13 +6,11 @@ everything else is what the base's listing says, for there the stage shows the b
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterable
 
 from docket.formats.relpath import RelPath
-from docket.formats.tree.details import Details
-from docket.formats.tree.listing import DirectoryEntry, Listing, Record, SymlinkEntry, listing_of, tree_order
+from docket.formats.tree.listing import Listing, tree_order
+from docket.formats.tree.parts import with_part
 
 
 def outermost(paths: Iterable[RelPath]) -> tuple[RelPath, ...]:
@@ -24,53 +22,7 @@ def outermost(paths: Iterable[RelPath]) -> tuple[RelPath, ...]:
     return tuple(kept)
 
 
-def laid_over(base: Listing, part: Listing, roots: Sequence[RelPath]) -> Listing:
+def laid_over(base: Listing, part: Listing, roots: Iterable[RelPath]) -> Listing:
     """Return the base's listing with everything at and below `roots` as `part` saw it."""
-    inside = frozenset(roots)
-    records: list[tuple[Record, Listing]] = [
-        *((record, base) for record in base.records if not _is_inside(record.path, inside)),
-        *((record, part) for record in part.records),
-    ]
-    records.sort(key=lambda item: tree_order(item[0].path.raw))
-    found = listing_of(record for record, _ in records)
-    found.root = part.root
-    found.details = _details(base, part, records, inside)
-    return found
-
-
-def _is_inside(path: RelPath, roots: frozenset[RelPath]) -> bool:
-    return path in roots or any(above in roots for above in path.above())
-
-
-def _details(
-    base: Listing, part: Listing, records: Sequence[tuple[Record, Listing]], roots: frozenset[RelPath]
-) -> Details:
-    directories = {id(listing): _times(listing.details.directory_mtimes) for listing in (base, part)}
-    symlinks = {id(listing): _times(listing.details.symlink_mtimes) for listing in (base, part)}
-    times: dict[tuple[int, RelPath], int] = {}
-    for listing in (base, part):
-        for record in listing.entries:
-            if isinstance(record, DirectoryEntry):
-                times[id(listing), record.path] = next(directories[id(listing)], 0)
-            elif isinstance(record, SymlinkEntry):
-                times[id(listing), record.path] = next(symlinks[id(listing)], 0)
-    told = [item for item in base.details.paths if not _is_inside(item.path, roots)]
-    return replace(
-        part.details,
-        paths=tuple(sorted((*told, *part.details.paths), key=lambda item: tree_order(item.path.raw))),
-        directory_mtimes=_packed(
-            times[id(listing), record.path] for record, listing in records if isinstance(record, DirectoryEntry)
-        ),
-        symlink_mtimes=_packed(
-            times[id(listing), record.path] for record, listing in records if isinstance(record, SymlinkEntry)
-        ),
-    )
-
-
-def _times(packed: bytes) -> Iterator[int]:
-    return iter(struct.unpack(f"<{len(packed) // 8}q", packed))
-
-
-def _packed(numbers: Iterable[int]) -> bytes:
-    values = list(numbers)
-    return struct.pack(f"<{len(values)}q", *values)
+    # What stands where a root should lie below it is seen in its place.
+    return with_part(base, part, outermost((*roots, *(record.path for record in part.records))))

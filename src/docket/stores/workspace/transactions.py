@@ -22,7 +22,8 @@ from pathlib import Path
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.digest import sha256
 from docket.formats.reason import Reason
-from docket.formats.tree.listing import Listing, decode_listing
+from docket.formats.tree.listing import Listing
+from docket.formats.tree.parts import known_listing
 from docket.formats.workspace.change_set import ChangeSet, decode_change_set
 from docket.formats.workspace.state import MAX_STATE_BYTES, TRANSACTION_ID, TransactionState, decode_state, encode_state
 from docket.host.clearing import remove_tree
@@ -105,7 +106,7 @@ class Transactions:
         if sha256(document) != state.manifest_sha256:
             detail = f"the listing of {state.id} is not the one that its state names"
             raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail)
-        return decode_listing(document)
+        return known_listing(document)
 
     def save_changes(self, transaction_id: str, changes: ChangeSet) -> None:
         """Keep the change set as it was found last."""

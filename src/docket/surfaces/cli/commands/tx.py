@@ -51,6 +51,8 @@ def tx() -> None:
     Examples:
       docket tx list
       docket tx diff -p
+      docket tx commit                      review it on the terminal, then land it
+      docket tx commit --yes                land it without a review
       docket tx commit --approve DIGEST     land exactly that, protected paths too
       docket tx commit --only src --from-discarded 1f2e3d4c5b6a
       docket tx recover --dry-run

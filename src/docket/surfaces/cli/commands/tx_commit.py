@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from docket.engines.transaction.closing import standing_of
 from docket.engines.transaction.committing import Committed
-from docket.engines.transaction.later import LaterCommit, commit_later
+from docket.engines.transaction.later import LaterCommit, commit_later, looked_at
+from docket.engines.transaction.staged_texts import StagedTexts
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.digest import Digest, parse_digest
 from docket.formats.reason import Reason
+from docket.formats.workspace.state import TransactionState
+from docket.rules.workspace.states import Standing
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.asking import LeftError, is_attended
 from docket.surfaces.cli.transaction_choice import (
     as_json_option,
     hunks_of,
@@ -29,6 +35,7 @@ from docket.surfaces.render import transactions as render
 @part_options
 @click.option("--approve", metavar="DIGEST", help="Land exactly the change set of this digest, protected paths too.")
 @click.option("--from-discarded", is_flag=True, help="Land what was discarded when its run ended.")
+@click.option("--yes", is_flag=True, help="Land it without a review on the terminal.")
 @as_json_option
 def commit(  # noqa: PLR0913 - each is an option
     transaction: str | None,
@@ -37,12 +44,24 @@ def commit(  # noqa: PLR0913 - each is an option
     hunks: Path | None,
     approve: str | None,
     from_discarded: bool,
+    yes: bool,
     as_json: bool,
 ) -> int:
     """Land a transaction, all or nothing.
 
-    Exit code 0 if it landed, 44 if the commit was refused and nothing changed, 75 if it cannot be landed from where it
-    stands.
+    On a terminal and without options it is put before you first: its paths, their diffs, and which of them, down to
+    single hunks, are to land. Nothing is changed before you have seen the digest of what would land and confirmed it.
+    What you leave goes on as a transaction of its own.
+
+    Exit code 0 if it landed, 44 if the commit was refused or you left the review, and nothing changed, 75 if it cannot
+    be landed from where it stands.
+
+    \b
+    Examples:
+      docket tx commit
+      docket tx commit --yes
+      docket tx commit --only src --only README.md
+      docket tx commit --hunks chosen.json
     """
     state = named_transaction(transaction)
     asked = LaterCommit(
@@ -52,6 +71,13 @@ def commit(  # noqa: PLR0913 - each is an option
         shown=_digest(approve),
         from_discarded=from_discarded,
     )
+    has_options = yes or as_json or from_discarded or bool(only) or hunks is not None or approve is not None
+    if not has_options and is_attended():
+        confirmed = _reviewed(state)
+        if confirmed is None:
+            console.say("nothing was changed")
+            return exits.COMMIT_REFUSED
+        asked = confirmed
     done = commit_later(asked, world_of(state))
     landed = isinstance(done.outcome, Committed)
     if as_json:
@@ -61,6 +87,27 @@ def commit(  # noqa: PLR0913 - each is an option
     for line in render.outcome_lines(done):
         console.result(console.plain(line))
     return exits.OK if landed else exits.COMMIT_REFUSED
+
+
+def _reviewed(state: TransactionState) -> LaterCommit | None:
+    """Return what a person confirmed, None where the person left; what cannot land is left to the commit to refuse."""
+    asked = LaterCommit(transaction=state.id)
+    if standing_of(state) not in (Standing.CLOSED, Standing.REFUSED):
+        return asked
+    from docket.surfaces.cli.review import Review  # noqa: PLC0415 - what a terminal alone needs
+
+    try:
+        with looked_at(state, world_of(state)) as closed, StagedTexts(closed) as texts:
+            if not closed.found.change_set.changes:
+                return asked
+            confirmed = Review(closed, texts).run()
+    except LeftError:
+        return None
+    except KeyboardInterrupt:
+        console.result("")
+        console.say("nothing was changed")
+        raise
+    return replace(asked, shown=confirmed.shown, hunks=confirmed.hunks)
 
 
 def _digest(text: str | None) -> Digest | None:

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
-from docket.engines.foresee import compare_contents
 from docket.engines.transaction.closing import ClosedTransaction, standing_of
 from docket.engines.transaction.later import chosen_part, looked_at
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.plan import plan_of
 from docket.formats.workspace.state import TransactionState
-from docket.rules.workspace.commit_plan import landing
 from docket.rules.workspace.hunks import Part
 from docket.rules.workspace.protected import protected_hits
 from docket.rules.workspace.renames import Rename
 from docket.rules.workspace.states import Standing
-from docket.stores.workspace.made_contents import MadeContents
-from docket.stores.workspace.tree_contents import TreeContents
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.patches import patch_lines
 from docket.surfaces.cli.transaction_choice import (
     as_json_option,
     hunks_of,
@@ -35,7 +30,6 @@ from docket.surfaces.cli.transaction_choice import (
     transaction_argument,
     world_of,
 )
-from docket.surfaces.render import content_diff
 from docket.surfaces.render import hunks as render_hunks
 from docket.surfaces.render import transactions as render
 
@@ -71,16 +65,6 @@ def diff(  # noqa: PLR0913 - each is an option
         for line in _lines(closed, part, texts.renames(part.taken), stat=stat, patch=patch):
             console.result(line)
     return exits.OK
-
-
-def patch_lines(closed: ClosedTransaction, part: Part) -> Iterator[str]:
-    """Yield the contents of a part as a unified diff, safe for a terminal."""
-    plan = plan_of(landing(part.taken, closed.listing).steps, closed.state.base.identity)
-    with TreeContents(os.fsencode(closed.opened.stage.root), closed.listing.entries) as staged:
-        contents = MadeContents(part.made.values(), staged)
-        for compared in compare_contents(plan, closed.state.base.path, contents):
-            for line in content_diff.diff_of(compared):
-                yield "\t".join(console.plain(piece) for piece in line.split("\t"))
 
 
 def _opened(state: TransactionState) -> AbstractContextManager[ClosedTransaction]:

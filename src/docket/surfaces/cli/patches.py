@@ -1,0 +1,38 @@
+"""The contents of a part of a change set as a diff, read from the base and from the stage."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import click
+
+from docket.engines.foresee import compare_contents
+from docket.engines.transaction.closing import ClosedTransaction
+from docket.formats.tree.plan import plan_of
+from docket.rules.workspace.commit_plan import landing
+from docket.rules.workspace.hunks import Part
+from docket.stores.workspace.made_contents import MadeContents
+from docket.stores.workspace.tree_contents import TreeContents
+from docket.surfaces.cli import console
+from docket.surfaces.render import content_diff
+
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def patch_lines(closed: ClosedTransaction, part: Part) -> Iterator[str]:
+    """Yield the contents of a part as a unified diff, safe for a terminal."""
+    plan = plan_of(landing(part.taken, closed.listing).steps, closed.state.base.identity)
+    with TreeContents(os.fsencode(closed.opened.stage.root), closed.listing.entries) as staged:
+        contents = MadeContents(part.made.values(), staged)
+        for compared in compare_contents(plan, closed.state.base.path, contents):
+            for line in content_diff.diff_of(compared):
+                yield "\t".join(console.plain(piece) for piece in line.split("\t"))
+
+
+def coloured(line: str) -> str:
+    """Return a line of a diff in its colour."""
+    if line.startswith(("+++", "---", "diff ")):
+        return click.style(line, bold=True)
+    colour = _COLOURS.get(line[:1])
+    return line if colour is None else click.style(line, fg=colour)

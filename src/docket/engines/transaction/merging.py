@@ -31,6 +31,7 @@ from docket.engines.transaction.committing import (
     commit_transaction,
     told_with_neighbours,
 )
+from docket.engines.transaction.git_state import landing_changes
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.digest import Digest
@@ -139,7 +140,7 @@ def merge(request: CommitRequest, world: TransactionWorld) -> Merge | MergeRefus
     """
     closed = request.closed
     with open_tree(closed.state.base.path) as tree:
-        drifted = _drifted(closed, tree) if tree.identity == closed.state.base.identity else ()
+        drifted = _drifted(closed, tree, world) if tree.identity == closed.state.base.identity else ()
         if not drifted:
             return Merge(request=request)
         with _Merging(request, tree, world) as work:
@@ -158,8 +159,8 @@ def merge(request: CommitRequest, world: TransactionWorld) -> Merge | MergeRefus
     return Merge(request=replace(request, closed=merged, made=(*request.made, *work.made)), merged=tuple(work.merged))
 
 
-def _drifted(closed: ClosedTransaction, tree: ConfinedTree) -> tuple[Drifted, ...]:
-    plan = _plan(closed, tree)
+def _drifted(closed: ClosedTransaction, tree: ConfinedTree, world: TransactionWorld) -> tuple[Drifted, ...]:
+    plan = _plan(closed, tree, world)
     if plan is None:
         return ()
     changes = {change.path: change for change in closed.found.change_set.changes}
@@ -182,11 +183,12 @@ def _drifted(closed: ClosedTransaction, tree: ConfinedTree) -> tuple[Drifted, ..
     return tuple(drifted)
 
 
-def _plan(closed: ClosedTransaction, tree: ConfinedTree) -> Plan | None:
+def _plan(closed: ClosedTransaction, tree: ConfinedTree, world: TransactionWorld) -> Plan | None:
     """Return the plan of a commit, None where there is none: the commit says why."""
     if closed.found.blocking:
         return None
-    found = landing(closed.found.change_set, closed.listing)
+    changes = landing_changes(closed.found.change_set, closed.listing, closed.opened, (tree, world))
+    found = landing(changes, closed.listing)
     with suppress(InvalidDocumentError):
         return None if found.refused else plan_of(found.steps, tree.identity)
     return None

@@ -19,7 +19,7 @@ from docket.formats.tree.listing import (
     decode_listing,
     listing_of,
 )
-from docket.formats.tree.parts import known_listing, paths_ending, records_at
+from docket.formats.tree.parts import known_listing, links_of, paths_ending, records_at
 from docket.rules.workspace.result import laid_over, outermost
 
 NAMES = [b"a", b"a.b", b"a-", b"b", b"\x01", b"z\xff", b'q"x', b',"reason":"']
@@ -97,6 +97,7 @@ def test_what_is_found_in_the_text_is_what_the_records_say(seed):
     assert (known.counts, known.records, known.omissions) == (decoded.counts, decoded.records, decoded.omissions)
     paths = [a_path(dice) for _ in range(6)] + [record.path for record in listing.records[::3]]
     assert records_at(listing, paths) == {path: listing.record(path) for path in paths if listing.record(path)}
+    assert links_of(listing) == tuple(record for record in listing.records if isinstance(record, SymlinkEntry))
     entries = (record.path for record in listing.records if not isinstance(record, Omission))
     assert paths_ending(listing, *ENDINGS) == tuple(path for path in entries if path.raw.endswith(ENDINGS))
 

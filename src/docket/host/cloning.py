@@ -1,27 +1,21 @@
-"""Files that share their bytes until one of them is written (FICLONE, ioctl_ficlonerange(2)).
+"""Whether the files of two places can share their bytes until one of them is written (ioctl_ficlonerange(2)).
 
 Rules:
-1. A clone is whole or not at all; the target is an empty file of docket's own.
-2. Whether two places can share is found out by doing it, with a file that is there: device numbers do not tell, for
-   the subvolumes of one file system differ in them.
+1. It is found out by doing it, with a file that is there: device numbers do not tell, for the subvolumes of one file
+   system differ in them.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
-_FICLONE = 0x40049409  # linux/fs.h
+from docket.host.disk_calls import share
+
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _MAX_LOOKED_AT = 4096
-
-
-def share(source: int, target: int) -> None:
-    """Let the empty file `target` share all bytes of the file `source`. Raises OSError where that cannot be."""
-    fcntl.ioctl(target, _FICLONE, source)
 
 
 def cannot_share(base: Path, folder: Path) -> str | None:

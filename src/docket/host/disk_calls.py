@@ -28,16 +28,24 @@ def syncfs() -> Callable[..., int] | None:
     return found
 
 
+def share(source: int, target: int) -> None:
+    """Let the empty file `target` share all bytes of the file `source` until one of them is written.
+
+    Whole or not at all; raises OSError where that cannot be.
+    """
+    import fcntl  # noqa: PLC0415 - hardly any command shares a file
+
+    fcntl.ioctl(target, _FICLONE, source)
+
+
 def clone(source: int, target: int, offset: int, size: int) -> bool:
     """Let the empty file `target` share or hold bytes of `source`; False where the kernel can do neither.
 
     May raise OSError: of the disk, and EIO where the source ends too soon.
     """
     if not offset and os.fstat(source).st_size == size:
-        import fcntl  # noqa: PLC0415 - hardly any command shares a file
-
         with suppress(OSError):
-            fcntl.ioctl(target, _FICLONE, source)
+            share(source, target)
             return True
     done = 0
     while done < size:

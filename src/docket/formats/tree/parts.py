@@ -25,6 +25,7 @@ from docket.formats.tree.listing import (
     Listing,
     Omission,
     Record,
+    SymlinkEntry,
     decode_record,
     tree_order,
 )
@@ -76,17 +77,28 @@ def paths_ending(listing: Listing, *suffixes: bytes) -> tuple[RelPath, ...]:
 
     They are in tree order.
     """
-    document, lines = listing.document, set[int]()
     # Of a path that is not UTF-8 the text does not show how it ends.
-    for wanted in (*(suffix + b'"' for suffix in suffixes), b'"path_b64":"'):
-        at = document.find(wanted, len(HEADER))
-        while at >= 0:
-            lines.add(document.rindex(b"\n", 0, at) + 1)
-            at = document.find(wanted, document.index(b"\n", at))
-    records = (decode_record(document[start : document.index(b"\n", start)]) for start in sorted(lines))
+    records = _records_with(listing.document, *(suffix + b'"' for suffix in suffixes), b'"path_b64":"')
     return tuple(
         record.path for record in records if not isinstance(record, Omission) and record.path.raw.endswith(suffixes)
     )
+
+
+def links_of(listing: Listing) -> tuple[SymlinkEntry, ...]:
+    """Return the symbolic links, in tree order."""
+    records = _records_with(listing.document, _SYMLINK)
+    return tuple(record for record in records if isinstance(record, SymlinkEntry))
+
+
+def _records_with(document: bytes, *texts: bytes) -> Iterator[Record]:
+    """Yield the records in whose lines one of the texts stands, in tree order."""
+    lines = set[int]()
+    for text in texts:
+        at = document.find(text, len(HEADER))
+        while at >= 0:
+            lines.add(document.rindex(b"\n", 0, at) + 1)
+            at = document.find(text, document.index(b"\n", at))
+    return (decode_record(document[start : document.index(b"\n", start)]) for start in sorted(lines))
 
 
 def with_part(base: Listing, part: Listing, roots: Sequence[RelPath]) -> Listing:

@@ -15,7 +15,8 @@ from docket.engines.transaction.backends.copy import CopyBackend
 from docket.engines.transaction.backends.interface import BackendName, Probe, Refused, StageRequest
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
-from docket.host.cloning import cannot_share, share
+from docket.host.cloning import cannot_share
+from docket.host.disk_calls import share
 from docket.stores.workspace.tree_contents import TreeContents
 
 

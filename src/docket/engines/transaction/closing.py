@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from docket.engines.observe import ObserveRequest
-from docket.engines.transaction.backends.interface import Backend
+from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
 from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.opening import stage_request
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
@@ -27,6 +28,8 @@ from docket.rules.workspace.changes import Found
 from docket.rules.workspace.result import laid_over, outermost
 from docket.rules.workspace.states import Move, Standing, after, standing
 from docket.rules.workspace.surface import Classes
+
+_OVERLAY_WRITES = ("stage", "upper")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +111,11 @@ def drop_stage(opened: OpenTransaction, world: TransactionWorld) -> None:
     """Remove a stage for good."""
     opened.stage.close()
     backend_of(opened.state, world).discard(opened.stage)
+
+
+def written_below(stage: Stage) -> Path:
+    """Where what was written in a stage lies on the disk, whoever has it mounted."""
+    return stage.folder.joinpath(*_OVERLAY_WRITES) if stage.backend is BackendName.OVERLAY else stage.root
 
 
 def moved(state: TransactionState, move: Move, world: TransactionWorld) -> TransactionState:

@@ -12,6 +12,7 @@ Rules (spec/workspace.md, Commands and Later commits):
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from docket.engines.transaction.closing import (
     measure_stage,
     reopen,
     standing_of,
+    written_below,
 )
 from docket.engines.transaction.committing import CommitOutcome, CommitRequest, Committed, commit_transaction
 from docket.engines.transaction.displaced import clear_ancestors
@@ -34,6 +36,7 @@ from docket.errors import UnavailableError
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
+from docket.formats.visible import visible
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.commit_record import CommitRecord, MergedPath, encode_commit
 from docket.formats.workspace.hunk_choice import HunkChoice
@@ -65,11 +68,12 @@ class LaterCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaterOutcome:
-    """How it ended, the record of it, and the transaction that holds the rest."""
+    """How it ended, the record of it, and the transaction that holds the rest; `stage` is where what is staged lies."""
 
     outcome: CommitOutcome
     taken: ChangeSet
     record: str
+    stage: str
     merged: tuple[MergedPath, ...] = ()
     successor: str | None = None
 
@@ -188,6 +192,7 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
     part = replace(closed, state=state, found=replace(closed.found, change_set=taken))
     made = tuple(chosen.made.values())
     asked = CommitRequest(closed=part, made=made, approved_digest=request.shown)
+    stage = written_below(closed.opened.stage)
     done = commit_merged(asked, world) if request.merge else _as_it_is(asked, world)
     outcome = done.outcome
     successor = None
@@ -198,9 +203,13 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
         else:
             drop_stage(closed.opened, world)
     record = _record(before, done, whole, successor)
+    if record.refusals:
+        record = replace(record, stage=visible(os.fsencode(stage)))
     name = f"{record.at.replace(':', '')}-{done.changes.digest[:8]}.json"
     path = world.transactions.write_record(before.id, name, encode_commit(record))
-    return LaterOutcome(outcome=outcome, taken=done.changes, merged=done.merged, record=str(path), successor=successor)
+    return LaterOutcome(
+        outcome=outcome, taken=done.changes, merged=done.merged, stage=str(stage), record=str(path), successor=successor
+    )
 
 
 def _as_it_is(request: CommitRequest, world: TransactionWorld) -> MergedCommit:

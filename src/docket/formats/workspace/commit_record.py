@@ -45,7 +45,8 @@ class CommitRecord:
     """One commit: of a whole change set, or of one made of `of_diff_sha256` by a choice of paths or by merging.
 
     `was` is the transaction's status before; `successor` holds what was not chosen. `recovery` says in which direction
-    a commit that was interrupted was ended: `forward`, `back`, or `none` where nothing of it had begun.
+    a commit that was interrupted was ended: `forward`, `back`, or `none` where nothing of it had begun. `merged` are
+    the texts that both sides had changed and that landed; `stage` is where the transaction's side of a refusal lies.
     """
 
     transaction: str
@@ -70,6 +71,7 @@ class CommitRecord:
     successor: str | None = None
     recovery: str | None = None
     merged: tuple[MergedPath, ...] | None = None
+    stage: str | None = None
 
 
 def encode_commit(record: CommitRecord) -> bytes:

@@ -36,6 +36,10 @@ class Conflicts:
                 for path, text in texts.items():
                     publish(folder, _name(path), text)
 
+    def place(self, path: RelPath) -> Path:
+        """Where the text of a file is kept."""
+        return self.path / _name(path)
+
     def read(self, path: RelPath) -> bytes | None:
         """Return the text of a file, None where there is none."""
         if not self.path.is_dir():

@@ -15,6 +15,7 @@ from docket.formats.workspace.scope import NOT_TRANSACTIONAL
 from docket.formats.workspace.state import ChangeCounts, TransactionState
 from docket.rules.workspace.renames import Rename, renames
 from docket.rules.workspace.states import Standing
+from docket.surfaces.render.merging import merged_lines, refusal_lines, where_lines
 
 _SIGNS = {"added": "A", "modified": "M", "removed": "D", "retyped": "T"}
 _WHOLE_PERCENT = 100
@@ -101,14 +102,15 @@ def outcome_lines(done: LaterOutcome) -> Iterator[str]:
     outcome = done.outcome
     if isinstance(outcome, Committed):
         yield f"landed: {counts(done.taken.counts)}; {outcome.already} stood so already"
+        yield from merged_lines(done.merged)
         for remark in outcome.remarks:
             yield f"remark  {remark}"
         if done.successor is not None:
             yield f"the rest is transaction {done.successor}"
     else:
         yield f"refused ({outcome.reason}): {outcome.detail}; nothing was changed"
-        for item in outcome.paths:
-            yield f"{item.reason}  {item.path}: {item.detail}"
+        yield from refusal_lines(outcome.paths)
+        yield from where_lines(outcome, done.stage)
     yield f"diff {done.taken.digest}"
     yield f"record {done.record}"
 

@@ -56,7 +56,10 @@ def test_a_path_that_another_landed_on_is_refused_and_names_it(lab: MergeLab) ->
         f"d/f changed in the tree since it was staged; transaction {theirs.id} landed there meanwhile"
     )
     (record,) = (lab.world.transactions.path(ours.id) / "records").iterdir()
-    assert json.loads(record.read_text())["refusals"][0]["transaction"] == theirs.id
+    told = json.loads(record.read_text())
+    assert told["refusals"][0]["transaction"] == theirs.id
+    assert Path(told["base"]["root"], "d/f").read_bytes() == THEIRS
+    assert Path(told["stage"], "d/f").read_bytes() == OURS
     assert lab.world.transactions.load(ours.id).detail == refused.detail
 
 

@@ -12,7 +12,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.workspace.commit_record import CommitRecord, decode_commit, encode_commit
+from docket.formats.workspace.commit_record import CommitRecord, MergedPath, decode_commit, encode_commit
 from docket.formats.workspace.scope import NOT_TRANSACTIONAL, BackendName
 from docket.formats.workspace.state import Base, ChangeCounts
 
@@ -47,10 +47,27 @@ LANDED = replace(
     docket_number="DKT-20261001-00C0DE",
     successor="aaaaaaaaaaaa",
 )
+MERGED = replace(
+    LANDED,
+    merged=(
+        MergedPath(
+            path=RelPath(b"caf\xe9"),
+            ancestor_sha256=Digest("0a" * 32),
+            ours_sha256=Digest("0b" * 32),
+            theirs_sha256=Digest("0c" * 32),
+            result_sha256=Digest("0d" * 32),
+        ),
+    ),
+)
+DRIFTED = replace(
+    REFUSED,
+    refusals=(RefusedChange(path=RelPath(b"a"), reason="changed-since", transaction="0123456789ab"),),
+    stage="/state/workspace-tx/00112233aabb/stage",
+)
 RECOVERED = replace(REFUSED, was="interrupted-commit", approval="not-recorded", recovery="back")
 
 
-@pytest.mark.parametrize("record", [REFUSED, LANDED, RECOVERED])
+@pytest.mark.parametrize("record", [REFUSED, LANDED, MERGED, DRIFTED, RECOVERED])
 def test_a_record_is_read_back(record: CommitRecord) -> None:
     document = encode_commit(record)
     assert decode_commit(document) == record

@@ -19,6 +19,7 @@ from docket.formats.workspace.state import TransactionState
 from docket.rules.workspace.states import Standing
 from docket.stores.workspace.transactions import Damaged, Transactions
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.commands import tx_merge
 from docket.surfaces.cli.commands.tx_commit import commit
 from docket.surfaces.cli.commands.tx_diff import diff
 from docket.surfaces.cli.commands.tx_recover import recover
@@ -54,6 +55,7 @@ def tx() -> None:
       docket tx commit                      review it on the terminal, then land it
       docket tx commit --yes                land it without a review
       docket tx commit --approve DIGEST     land exactly that, protected paths too
+      docket tx commit --merge              merge texts that were changed in the tree too
       docket tx commit --only src --from-discarded 1f2e3d4c5b6a
       docket tx recover --dry-run
       docket tx gc --dry-run
@@ -109,13 +111,17 @@ def show(transaction: str | None, *, as_json: bool) -> int:
         changes = _changes_now(state, world)
         members = {**to_members(state), "standing": str(standing_of(state))}
         change_set = None if changes is None else render.members(changes)
-        console.result(console.as_json({**members, "change_set": change_set}))
+        conflicts = tx_merge.conflict_members(state, changes, world)
+        told = {"conflicts": conflicts} if conflicts else {}
+        console.result(console.as_json({**members, "change_set": change_set, **told}))
         return exits.OK
     for line in render.state_lines(state, standing_of(state)):
         console.result(console.plain(line))
     changes = _changes_now(state, world)
     for line in render.change_lines(changes) if changes is not None else ():
         console.result(console.plain(line))
+    for line in tx_merge.conflict_lines(state, changes, world):
+        console.result(line)
     return exits.OK
 
 

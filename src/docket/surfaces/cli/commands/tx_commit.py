@@ -18,6 +18,7 @@ from docket.formats.workspace.state import TransactionState
 from docket.rules.workspace.states import Standing
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.asking import LeftError, is_attended
+from docket.surfaces.cli.commands.tx_merge import merge_option
 from docket.surfaces.cli.transaction_choice import (
     as_json_option,
     hunks_of,
@@ -35,6 +36,7 @@ from docket.surfaces.render import transactions as render
 @part_options
 @click.option("--approve", metavar="DIGEST", help="Land exactly the change set of this digest, protected paths too.")
 @click.option("--from-discarded", is_flag=True, help="Land what was discarded when its run ended.")
+@merge_option
 @click.option("--yes", is_flag=True, help="Land it without a review on the terminal.")
 @as_json_option
 def commit(  # noqa: PLR0913 - each is an option
@@ -44,6 +46,7 @@ def commit(  # noqa: PLR0913 - each is an option
     hunks: Path | None,
     approve: str | None,
     from_discarded: bool,
+    merge: bool,
     yes: bool,
     as_json: bool,
 ) -> int:
@@ -62,6 +65,7 @@ def commit(  # noqa: PLR0913 - each is an option
       docket tx commit --yes
       docket tx commit --only src --only README.md
       docket tx commit --hunks chosen.json
+      docket tx commit --merge
     """
     state = named_transaction(transaction)
     asked = LaterCommit(
@@ -70,8 +74,9 @@ def commit(  # noqa: PLR0913 - each is an option
         hunks=hunks_of(hunks, only),
         shown=_digest(approve),
         from_discarded=from_discarded,
+        merge=merge,
     )
-    has_options = yes or as_json or from_discarded or bool(only) or hunks is not None or approve is not None
+    has_options = yes or as_json or merge or from_discarded or bool(only) or hunks is not None or approve is not None
     if not has_options and is_attended():
         confirmed = _reviewed(state)
         if confirmed is None:

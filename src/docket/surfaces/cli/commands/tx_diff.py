@@ -10,6 +10,7 @@ import click
 
 from docket.engines.transaction.closing import ClosedTransaction, standing_of
 from docket.engines.transaction.later import chosen_part, looked_at
+from docket.engines.transaction.merging import MergeRefused
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
@@ -20,6 +21,7 @@ from docket.rules.workspace.protected import protected_hits
 from docket.rules.workspace.renames import Rename
 from docket.rules.workspace.states import Standing
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.commands.tx_merge import merge_option, merged_part, refused_lines, refused_members
 from docket.surfaces.cli.patches import patch_lines
 from docket.surfaces.cli.transaction_choice import (
     as_json_option,
@@ -37,17 +39,26 @@ from docket.surfaces.render import transactions as render
 @click.command()
 @transaction_argument
 @part_options
+@merge_option
 @click.option("--stat", is_flag=True, help="Print figures alone.")
 @click.option("-p", "--patch", is_flag=True, help="Print the contents as a unified diff.")
 @as_json_option
 def diff(  # noqa: PLR0913 - each is an option
-    transaction: str | None, *, only: tuple[str, ...], hunks: Path | None, stat: bool, patch: bool, as_json: bool
+    transaction: str | None,
+    *,
+    only: tuple[str, ...],
+    hunks: Path | None,
+    merge: bool,
+    stat: bool,
+    patch: bool,
+    as_json: bool,
 ) -> int:
     """Show what a transaction would change.
 
     The digest at the end names exactly that, for docket tx commit --approve. A file that was renamed is R, and is
     removed and added all the same. With --json each changed file has its hunks, for docket tx commit --hunks; with
-    -p they are there line by line.
+    -p they are there line by line. With --merge it is what docket tx commit --merge would land, and where it would
+    land nothing, exit code 44 and the conflicts.
 
     \b
     Examples:
@@ -59,12 +70,23 @@ def diff(  # noqa: PLR0913 - each is an option
     choice = hunks_of(hunks, only)
     with _opened(state) as closed, StagedTexts(closed) as texts:
         part = chosen_part(closed, only=paths_of(only), hunks=choice)
+        if merge:
+            found = merged_part(closed, part, world_of(state))
+            if isinstance(found, MergeRefused):
+                return _refused(found, as_json=as_json)
+            closed, part = found  # noqa: PLW2901 - the same transaction, over the tree as it is now
         if as_json:
             console.result(console.as_json(_members(closed, part, texts, patch=patch)))
             return exits.OK
         for line in _lines(closed, part, texts.renames(part.taken), stat=stat, patch=patch):
             console.result(line)
     return exits.OK
+
+
+def _refused(refused: MergeRefused, *, as_json: bool) -> int:
+    for line in (console.as_json(refused_members(refused)),) if as_json else refused_lines(refused):
+        console.result(line)
+    return exits.COMMIT_REFUSED
 
 
 def _opened(state: TransactionState) -> AbstractContextManager[ClosedTransaction]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -57,11 +57,12 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRequest:
-    """The projects to look through; `named`: rows carry their project."""
+    """The projects to look through; `named`: rows carry their project; `landed` tells what a person landed since."""
 
     layouts: tuple[Layout, ...]
     wanted: Wanted
     named: bool = False
+    landed: Callable[[str], bool] = lambda _: False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +115,8 @@ _NO_NUMBER = "DKT-99999999-??????"  # a ledger that cannot be read is of no day:
 
 def _row(entry: _Entry, request: ListRequest, disk: Disk) -> RunRow:
     row = _of_receipt(entry.receipt, entry.number) if entry.receipt is not None else _of_ledger(entry, disk)
+    if row.end in (End.REVIEW, End.NOT_LANDED) and row.transaction is not None and request.landed(row.transaction):
+        row = replace(row, end=End.OK)
     return replace(row, project=_shown(entry.layout.tree_root)) if request.named else row
 
 

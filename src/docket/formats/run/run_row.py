@@ -3,7 +3,8 @@
 Rules:
 1. Only the members that a list shows are read; one that is missing or mistyped is an InvalidDocumentError that names
    it, so that a damaged receipt never passes for a run that spent nothing.
-2. How a run ended is one word of a closed list (`End`).
+2. How a run ended is one word of a closed list (`End`). One that ended well and whose changes wait on a stage, or did
+   not land, is told as that.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from enum import StrEnum
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.reading import Reader
+from docket.formats.workspace.scope import Settled
 
 
 class End(StrEnum):
@@ -21,6 +23,8 @@ class End(StrEnum):
 
     LIVE = "live"
     OK = "ok"
+    REVIEW = "review"
+    NOT_LANDED = "not-landed"
     FAILED = "failed"
     CAP = "cap"
     INTERRUPTED = "interrupted"
@@ -33,7 +37,8 @@ class End(StrEnum):
 class RunRow:
     """A run in figures. `detail` says why it is damaged; `files` is None where what changed is not known.
 
-    `tokens` are input and output together; `began_at` is an RFC 3339 instant or whatever another writer put there.
+    `tokens` are input and output together; `began_at` is an RFC 3339 instant or whatever another writer put there;
+    `transaction` is that of a run with a stage.
     """
 
     docket_number: str
@@ -51,6 +56,7 @@ class RunRow:
     duration_ms: int | None = None
     files: int | None = None
     project: str | None = None
+    transaction: str | None = None
     path: str | None = None
     detail: str | None = None
 
@@ -69,9 +75,11 @@ def row_of_receipt(document: JsonValue, docket_number: str) -> RunRow:
     breached = session.optional("breached", session.text)
     interrupted = session.optional("interrupted", session.flag)
     has_gap = _has_gap(receipt)
+    end = end_of(exit_code=code, breached=breached, interrupted=bool(interrupted), has_gap=has_gap)
+    stage = Reader(receipt.any("workspace"), "receipt.workspace") if receipt.has("workspace") else None
     return RunRow(
         docket_number=number,
-        end=end_of(exit_code=code, breached=breached, interrupted=bool(interrupted), has_gap=has_gap),
+        end=end if stage is None or end is not End.OK else _settled(stage),
         began_at=session.text("started_at") if session.has("started_at") else receipt.text("created_at"),
         session_id=session.text("id"),
         agent=session.text("agent") if session.has("agent") else None,
@@ -84,6 +92,7 @@ def row_of_receipt(document: JsonValue, docket_number: str) -> RunRow:
         cost_usd=totals.usd("cost_usd"),
         duration_ms=milliseconds(session.optional("duration_seconds", session.text)),
         files=None if has_gap else _files(receipt.object("files")),
+        transaction=None if stage is None else stage.optional("transaction", stage.text),
     )
 
 
@@ -98,6 +107,14 @@ def end_of(*, exit_code: int | None, breached: str | None, interrupted: bool, ha
     if exit_code != 0:
         return End.FAILED
     return End.INCOMPLETE if has_gap else End.OK
+
+
+def _settled(stage: Reader) -> End:
+    """Return how a run that ended well left its stage."""
+    outcome = stage.text("outcome")
+    if outcome == Settled.COMMITTED:
+        return End.OK
+    return End.REVIEW if outcome == Settled.LEFT_FOR_REVIEW else End.NOT_LANDED
 
 
 def _has_gap(receipt: Reader) -> bool:

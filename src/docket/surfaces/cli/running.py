@@ -209,7 +209,7 @@ def tell(asked: RunArguments, result: RunResult) -> None:
     """Say how the run ended and where its record stands."""
     for problem in _problems(result):
         console.warn(console.plain(problem))
-    if not asked.as_json and result.receipt is not None:
+    if not asked.as_json and not asked.quiet and result.receipt is not None:
         for line in workspace.block(result.receipt):
             console.note(console.plain(line))
     if asked.as_json:

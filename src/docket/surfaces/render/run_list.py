@@ -18,7 +18,7 @@ from docket.surfaces.render.live import clock_text
 
 COLOURS = {
     End.LIVE: "green", End.CAP: "red", End.FAILED: "yellow", End.DAMAGED: "red", End.KILLED: "red",
-    End.INCOMPLETE: "yellow", End.INTERRUPTED: "yellow",
+    End.INCOMPLETE: "yellow", End.INTERRUPTED: "yellow", End.REVIEW: "yellow", End.NOT_LANDED: "yellow",
 }  # fmt: skip
 
 
@@ -101,5 +101,7 @@ def closing(totals: Totals) -> str:
         plural(totals.tokens, "token"),
         f"${Usd(totals.cost_micros)}",
     ]
-    odd = [f"{totals.ends[end]:,} {end}" for end in (End.LIVE, End.KILLED, End.DAMAGED) if totals.ends.get(end)]
+    odd = [
+        f"{totals.ends[end]:,} {end}" for end in (End.LIVE, End.REVIEW, End.KILLED, End.DAMAGED) if totals.ends.get(end)
+    ]
     return ", ".join(parts) + (f"; {', '.join(odd)}" if odd else "")

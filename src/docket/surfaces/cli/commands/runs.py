@@ -15,14 +15,16 @@ from typing import Any
 import click
 
 from docket.engines.run_listing import ListRequest, Totals, Wanted, list_runs, summed
-from docket.errors import UsageError
+from docket.errors import DocketError, UsageError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.reason import Reason
 from docket.formats.run.run_row import End, RunRow
+from docket.formats.workspace.state import Status
 from docket.host.clock import SystemClock
 from docket.stores.layout import Layout
 from docket.stores.projects import projects
+from docket.stores.workspace.transactions import Transactions
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import recipes_like
 from docket.surfaces.cli.project import current_folder, layout_at, runs_above
@@ -48,8 +50,9 @@ def runs(**options: Any) -> int:  # noqa: ANN401 - click hands options over by n
     """List the runs of this project, the newest day first, and what they cost in all.
 
     A run is listed with its receipt, or, while it is going on or where it was killed, by its ledger. A receipt that
-    cannot be read is listed with the reason. Cost, calls and tokens below the list are the exact sums of what is
-    listed.
+    cannot be read is listed with the reason. One whose changes wait on a stage ends in review, until they are landed
+    (docket tx); one whose changes did not land is not-landed. Cost, calls and tokens below the list are the exact sums
+    of what is listed.
 
     Exit code 0, or 1 if a receipt or a ledger among them is damaged.
 
@@ -68,7 +71,9 @@ def runs(**options: Any) -> int:  # noqa: ANN401 - click hands options over by n
         ends=frozenset(map(End, options["ends"])) | (frozenset((End.LIVE,)) if options["live"] else frozenset()),
         limit=options["limit"],
     )
-    request = ListRequest(layouts=tuple(_layouts(options)), wanted=wanted, named=bool(options["every"]))
+    request = ListRequest(
+        layouts=tuple(_layouts(options)), wanted=wanted, named=bool(options["every"]), landed=_has_landed
+    )
     totals = Totals()
     rows = summed(list_runs(request), totals)
     if options["as_json"]:
@@ -78,6 +83,13 @@ def runs(**options: Any) -> int:  # noqa: ANN401 - click hands options over by n
         if not totals.runs and not options["every"]:
             console.say(runs_above(options["docket_dir"]) or "docket runs --all lists those of every project")
     return exits.FAILED if totals.ends.get(End.DAMAGED) else exits.OK
+
+
+def _has_landed(transaction: str) -> bool:
+    """Whether a person landed a run's transaction after the run."""
+    with suppress(DocketError):
+        return Transactions.of(os.environ).load(transaction).status is Status.COMMITTED
+    return False
 
 
 def _layouts(options: dict[str, Any]) -> Iterator[Layout]:

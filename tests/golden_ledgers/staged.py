@@ -94,6 +94,23 @@ def commit_refused() -> LedgerBuilder:
     return _ended(ledger, 44, ExitSource.DOCKET)
 
 
+def commit_interrupted() -> LedgerBuilder:
+    """The commit had begun, and not all of it could be put back: what stands in the tree, a recovery tells."""
+    ledger = _worked(OPENED)
+    ledger.add(INTENT)
+    ledger.add(
+        WorkspaceSettled(
+            transaction="00112233aabb",
+            outcome=Settled.INTERRUPTED,
+            reason="write-failed",
+            detail="the disk said no; docket tx recover 00112233aabb ends it",
+            refused=1,
+            refusals=(RefusedChange(path=RelPath.parse(b"src/new.py"), reason="write-failed"),),
+        )
+    )
+    return _ended(ledger, 44, ExitSource.DOCKET)
+
+
 def left_for_review() -> LedgerBuilder:
     """A person is to look at it first."""
     ledger = _worked(replace(OPENED, settle="review"))

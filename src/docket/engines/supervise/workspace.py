@@ -6,6 +6,8 @@ Rules (spec/workspace.md, Order at the end of a run):
 3. No process of the run left -> pass after -> closing scan -> intent, durable -> commit or not -> outcome. What lands
    is decided by `rules.workspace.settle` alone.
 4. Whatever fails in between discards: the tree is never touched by a run whose end is not known.
+5. A commit that had begun and of which not all could be put back, or of which that could not be written down, is
+   `interrupted`: what became of it is for a recovery to say, and the record of the run claims nothing.
 """
 
 from __future__ import annotations
@@ -44,6 +46,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.receipt import TOP_PATHS
 from docket.formats.visible import visible
 from docket.formats.workspace.scope import Decision, Settled
+from docket.formats.workspace.state import Status
 from docket.rules.workspace.protected import approval, protected_hits
 from docket.rules.workspace.settle import EndFacts, Verdict, last_call_trouble, settle
 from docket.rules.workspace.surface import Classes
@@ -94,7 +97,7 @@ def settle_stage(run: OpenRun, found: Staged, facts: EndFacts) -> bool:
     found.is_settled = True
     if event.outcome is Settled.COMMITTED:
         _drop(run, found)
-    return event.outcome is not Settled.REFUSED
+    return event.outcome not in (Settled.REFUSED, Settled.INTERRUPTED)
 
 
 def landed(run: OpenRun, found: Staged, ending: Ending, counts: tuple[int, int]) -> bool:
@@ -237,7 +240,7 @@ def _committed(found: Staged, closed: ClosedTransaction) -> WorkspaceSettled:
     assert isinstance(outcome, CommitRefused)  # noqa: S101 - told to the type checker
     return WorkspaceSettled(
         transaction=closed.state.id,
-        outcome=Settled.REFUSED,
+        outcome=Settled.INTERRUPTED if outcome.state.status is Status.COMMITTING else Settled.REFUSED,
         reason=str(outcome.reason),
         detail=outcome.detail,
         refused=len(outcome.paths),
@@ -265,8 +268,13 @@ def _drop(run: OpenRun, found: Staged) -> None:
 def _abandon(run: OpenRun, found: Staged) -> None:
     """Say that a transaction whose run could not be brought to its end does not land."""
     state, detail = found.world.transactions.load(found.opened.state.id), "the run was not brought to its end"
-    settled = WorkspaceSettled(
-        transaction=state.id, outcome=Settled.DISCARDED, reason=str(Reason.RUN_INTERRUPTED), detail=detail
-    )
+    outcome = Settled.DISCARDED
+    match state.status:
+        case Status.COMMITTED | Status.REFUSED:
+            return  # it is settled, and only the record could not take it
+        case Status.COMMITTING:
+            outcome, detail = Settled.INTERRUPTED, f"{detail}; docket tx recover {state.id} ends its commit"
+    settled = WorkspaceSettled(transaction=state.id, outcome=outcome, reason=str(Reason.RUN_INTERRUPTED), detail=detail)
     run.session.ledger.append(settled, control=True)
-    discard_transaction(state, found.world, (Reason.RUN_INTERRUPTED, detail))
+    if outcome is Settled.DISCARDED:
+        discard_transaction(state, found.world, (Reason.RUN_INTERRUPTED, detail))

@@ -18,6 +18,10 @@ NOT_TRANSACTIONAL = (
 )
 
 
+UNSETTLED = "unsettled"
+"""What a receipt says of a stage of which the record says nothing more: its run was cut short."""
+
+
 class BackendName(StrEnum):
     """The backends, as policy, state and receipt spell them."""
 
@@ -48,3 +52,4 @@ class Settled(StrEnum):
     REFUSED = "refused"
     DISCARDED = "discarded"
     LEFT_FOR_REVIEW = "left-for-review"
+    INTERRUPTED = "interrupted"

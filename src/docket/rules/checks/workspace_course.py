@@ -5,7 +5,8 @@ Rules:
 2. Its intent stands behind the pass after; what became of it behind its intent and as the intent allows. Without an
    intent it can only have been discarded.
 3. What landed had an approval where it needed one, an approval for the run only where the opening gives it, and one
-   step for each change. What did not land says why, and names no plan.
+   step for each change. What did not land, or of which only a recovery can say whether it did, says why, and names
+   no plan.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from docket.formats.workspace.scope import Decision, Settled
 WorkspaceEvent: TypeAlias = WorkspaceOpened | WorkspaceRefused | WorkspaceIntent | WorkspaceSettled
 WORKSPACE_EVENTS = (WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled)
 _OUTCOMES = {
-    Decision.COMMIT: (Settled.COMMITTED, Settled.REFUSED),
+    Decision.COMMIT: (Settled.COMMITTED, Settled.REFUSED, Settled.INTERRUPTED),
     Decision.REVIEW: (Settled.LEFT_FOR_REVIEW,),
     Decision.DISCARD: (Settled.DISCARDED,),
 }

@@ -2,7 +2,8 @@
 
 Rules (spec/receipt.md, Workspace):
 1. The member stands where a transaction was opened or refused, and nowhere else.
-2. `committed` is true only where the ledger says so after an intent to commit; what never settled is `unsettled`.
+2. `committed` is true only where the ledger says so after an intent to commit; what never settled is `unsettled`. Of
+   an `interrupted` commit it is not known what it left, and `committed` claims nothing more than that it is not over.
 3. `not_transactional` is the whole list, always: what a transaction says nothing about.
 """
 
@@ -18,9 +19,8 @@ from docket.formats.ledger.workspace_events import (
     WorkspaceRefused,
     WorkspaceSettled,
 )
-from docket.formats.workspace.scope import NOT_TRANSACTIONAL, Settled
+from docket.formats.workspace.scope import NOT_TRANSACTIONAL, UNSETTLED, Settled
 
-UNSETTLED = "unsettled"
 NOT_OPENED = "not-opened"
 
 

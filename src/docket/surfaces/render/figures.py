@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 
 from docket.formats.canonical import JsonObject, JsonValue
-from docket.formats.workspace.scope import Settled
+from docket.formats.workspace.scope import UNSETTLED, Decision, Settled
 
 ALL_PATHS = "the ledger names every one (fs.change)"
 
@@ -131,6 +131,8 @@ def files(document: JsonObject) -> str:
         if count(document, "files", kind)
     ]
     where = " in a stage that did not land" if is_left_on_a_stage(document) else ""
+    if is_unknown_what_landed(document):
+        where = " in a stage of which the record does not say whether it landed"
     line = f"{'at least ' * has_gap}{plural(changed, 'path')} changed{where} ({', '.join(kinds)})"
     violations = count(document, "files", "violations")
     return line + (f", {plural(violations, 'policy violation')}" if violations else "")
@@ -139,6 +141,13 @@ def files(document: JsonObject) -> str:
 def is_left_on_a_stage(document: JsonObject) -> bool:
     """Return whether the agent worked on a stage whose changes are not in the tree, and could still be landed."""
     return part(document, "workspace", "outcome") in (Settled.REFUSED, Settled.DISCARDED, Settled.LEFT_FOR_REVIEW)
+
+
+def is_unknown_what_landed(document: JsonObject) -> bool:
+    """Return whether a commit was meant, and the record does not say whether it came to its end."""
+    if part(document, "workspace", "outcome") == UNSETTLED:
+        return part(document, "workspace", "decision", "is") == Decision.COMMIT
+    return part(document, "workspace", "outcome") == Settled.INTERRUPTED
 
 
 def gap(document: JsonObject) -> str:

@@ -67,11 +67,19 @@ def stage(document: JsonObject) -> str:
     if outcome == Settled.COMMITTED:
         return f"transaction {name} landed"
     detail = figures.part(document, "workspace", "detail")
+    if figures.is_unknown_what_landed(document):
+        return f"what became of transaction {name} is not on the record ({outcome}{f': {detail}' if detail else ''})"
     return f"transaction {name} did not land ({outcome}{f': {detail}' if detail else ''})"
 
 
 def landing(document: JsonObject) -> str:
-    """Return how a person looks at a stage that did not land, and lands it; empty where nothing changed on it."""
+    """Return how a person looks at a stage that did not land, and lands it; empty where nothing changed on it.
+
+    Where it is not known whether it landed: how that is found.
+    """
+    if figures.is_unknown_what_landed(document):
+        name = figures.text(document, "workspace", "transaction")
+        return f"; docket tx show {name} tells how it stands, docket tx recover {name} ends a commit that was cut short"
     if not figures.count(document, "files", "changed"):
         return ""
     name, reason, shown = (

@@ -26,7 +26,7 @@ def summary(document: JsonObject) -> tuple[str, ...]:
     ]
     cache, refused = operations.cache(document), figures.count(document, "network", "tunnels_denied")
     lines += [f"cache: {cache}"] * bool(cache)
-    is_staged = figures.is_left_on_a_stage(document)
+    is_staged = figures.is_left_on_a_stage(document) or figures.is_unknown_what_landed(document)
     kept, back = operations.snapshot(document), operations.rollback(document)
     undo = f"; undo the run with docket restore {figures.text(document, 'docket_number')}"
     is_left = bool(figures.count(document, "files", "changed")) and figures.part(document, "ops", "rollback") is None

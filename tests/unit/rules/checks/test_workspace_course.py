@@ -18,6 +18,7 @@ LANDED = WorkspaceSettled(
 )
 REFUSED = WorkspaceSettled(transaction=OPENED.transaction, outcome=Settled.REFUSED, reason="base-drift", detail="x")
 DISCARDED = replace(REFUSED, outcome=Settled.DISCARDED, reason="agent-failed")
+CUT_SHORT = replace(REFUSED, outcome=Settled.INTERRUPTED, reason="write-failed")
 GIVEN_UP = replace(INTENT, decision=Decision.DISCARD, reason="agent-failed", detail="x")
 NO = WorkspaceRefused(reason="nested", detail="x")
 PATH = RefusedChange(path=RelPath(b"a"), reason="changed-since")
@@ -43,6 +44,7 @@ def fault(*events: WorkspaceEvent, has_process: bool = True, has_pass_after: boo
         (OPENED, INTENT, replace(LANDED, applied=1, already=0)),
         (OPENED, INTENT, REFUSED),
         (OPENED, INTENT, DISCARDED),
+        (OPENED, INTENT, CUT_SHORT),
         (OPENED, GIVEN_UP, DISCARDED),
         (OPENED, DISCARDED),
     ],
@@ -61,6 +63,10 @@ def test_what_can_have_happened(events: tuple[WorkspaceEvent, ...]) -> None:
         ((OPENED, replace(INTENT, transaction="ffffffffffff")), "another transaction"),
         ((OPENED, INTENT, replace(LANDED, transaction="ffffffffffff")), "another transaction"),
         ((OPENED, LANDED), "without an intent"),
+        ((OPENED, CUT_SHORT), "without an intent"),
+        ((OPENED, GIVEN_UP, CUT_SHORT), "the intent was to discard"),
+        ((OPENED, INTENT, replace(CUT_SHORT, reason=None)), "no reason is given"),
+        ((OPENED, INTENT, replace(CUT_SHORT, plan_sha256=Digest("d4" * 32))), "a plan is named"),
         ((OPENED, GIVEN_UP, LANDED), "the intent was to discard"),
         ((OPENED, INTENT, replace(REFUSED, outcome=Settled.LEFT_FOR_REVIEW)), "the intent was to commit"),
         ((replace(OPENED, approved=False), INTENT), "approval is run"),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from docket.surfaces.cli.main import main
 from run_lab import Done, RunLab, build
 
 AGENT = "echo new > new.txt; echo two > f"
@@ -93,3 +96,110 @@ def test_what_is_over_cannot_be_discarded_and_where_there_is_nothing_that_is_tol
         r"docket: it is over: docket tx show tells what it changed\n",
         done.stderr,
     )
+
+
+Inside = Callable[..., Done]
+
+
+@pytest.fixture
+def inside(lab: RunLab, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Inside:
+    """Return docket's commands in this process: what they say is the same, and a program each costs more than it."""
+    for name, value in lab.environment().items():
+        monkeypatch.setenv(name, value)
+
+    def docket(*arguments: str, cwd: Path | None = None) -> Done:
+        monkeypatch.chdir(cwd or lab.tree)
+        capsys.readouterr()
+        code = main(arguments)
+        stdout, stderr = capsys.readouterr()
+        return Done(exit_code=code, stdout=stdout, stderr=stderr)
+
+    return docket
+
+
+def test_a_quiet_run_is_told_by_the_lists(lab: RunLab, inside: Inside) -> None:
+    done = staged(lab, "--workspace-tx-settle", "review", "-q")
+    assert (done.exit_code, done.stdout) == (0, ""), done.said
+    assert "workspace_tx" not in done.stderr
+    assert "docket: stage" not in done.stderr
+    runs = inside("runs").stdout.splitlines()
+    assert runs[1].split()[2] == "review"
+    assert runs[2].endswith("; 1 review")
+    heading, row = inside("tx", "list").stdout.splitlines()
+    assert heading.split()[:3] == ["id", "standing", "changed"]
+    assert row.split()[1:3] == ["closed", "2"]
+    other = lab.root / "other"
+    other.mkdir()
+    assert inside("tx", "list", cwd=other).stdout == "there is no transaction\n"
+    assert "docket tx list --all lists 1 transaction of other trees" in inside("tx", "list", cwd=other).stderr
+    assert str(lab.tree) in inside("tx", "list", "--all", cwd=other).stdout
+    assert inside("tx", "list", "--standing", "refused").stdout == "no transaction stands so\n"
+    assert json.loads(inside("tx", "list", "--standing", "refused", "--json").stdout) == []
+    assert inside("tx", "commit").exit_code == 0
+    assert inside("runs").stdout.splitlines()[1].split()[2] == "ok"
+    diff = inside("tx", "diff")
+    assert diff.exit_code == 75
+    assert "docket tx show " in diff.stderr
+
+
+def test_what_is_discarded_and_cleared_away_is_told_as_json(lab: RunLab, inside: Inside) -> None:
+    staged(lab, "--workspace-tx-settle", "review")
+    discarded = json.loads(inside("tx", "discard", "--json").stdout)
+    assert (discarded["standing"], discarded["reason"]) == ("discarded", "settle-discard")
+    told = json.loads(inside("tx", "gc", "--days", "0", "--dry-run", "--json").stdout)
+    assert (told["removed"], [item["id"] for item in told["transactions"]]) == (False, [discarded["id"]])
+    assert json.loads(inside("tx", "gc", "--days", "0", "--json").stdout)["removed"] is True
+    assert json.loads(inside("tx", "gc", "--days", "0", "--json").stdout) == {"removed": True, "transactions": []}
+    (stages,) = [line for line in inside("doctor").stdout.splitlines() if line.split()[1] == "stages"]
+    assert "copy" in stages
+
+
+BACKENDS = ("copy", "overlay")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_chosen_hunks_land_and_the_successor_has_the_rest(backend: str, lab: RunLab, inside: Inside) -> None:
+    before = "".join(f"{number}\n" for number in range(20))
+    (lab.tree / "f").write_text(before)
+    (lab.tree / "f").chmod(0o644)
+    agent = "sed -i 's/^3$/three/; s/^15$/fifteen/' f; chmod 755 f; echo new > new.txt"
+    done = lab.run(
+        "--workspace-tx", "--workspace-tx-backend", backend, "--workspace-tx-settle", "review",
+        "--workspace-tx-protect", "f", "--", "sh", "-c", agent,
+    )  # fmt: skip
+    if done.exit_code == 43:
+        pytest.skip(f"no {backend} here: {done.stderr}")
+    assert done.exit_code == 0, done.said
+    told = json.loads(inside("tx", "diff", "--json", "-p").stdout)
+    file, new = told["changes"]
+    assert [hunk.get("lines") for hunk in file["hunks"]] == [None, ["-3", "+three"], ["-15", "+fifteen"]]
+    assert (file["protected"], new["protected"], new["no_hunks"]) == (True, False, "it is not a file on both sides")
+    chosen = lab.root / "chosen.json"
+
+    def choose(digest: str, *hunks: str) -> Done:
+        take = [{"path": "f", "hunks": list(hunks)}]
+        chosen.write_text(json.dumps({"format": "docket/workspace-hunks/v1", "diff_sha256": digest, "take": take}))
+        return inside("tx", "commit", "--hunks", str(chosen))
+
+    names = [hunk["name"] for hunk in file["hunks"]]
+    for digest, hunk, code, said in (
+        ("ab" * 32, names[1], 75, "were chosen from another change set than this one"),
+        (told["diff_sha256"], "9-0123456789ab", 2, "f has no hunk 9-0123456789ab"),
+        (told["diff_sha256"], names[2], 44, ""),  # it is protected, and nobody approved
+    ):
+        refused = choose(digest, hunk)
+        assert (refused.exit_code, said in refused.stderr) == (code, True), refused.said
+    assert inside("tx", "commit", "--hunks", str(chosen), "--only", "f").exit_code == 2
+    assert inside("tx", "commit", "--hunks", str(lab.root / "none")).exit_code == 75
+    digest = json.loads(inside("tx", "diff", "--json", "--hunks", str(chosen)).stdout)["diff_sha256"]
+    landed = inside("tx", "commit", "--hunks", str(chosen), "--approve", digest)
+    assert landed.exit_code == 0, landed.said
+    assert (lab.tree / "f").read_text() == before.replace("\n15\n", "\nfifteen\n")
+    assert (lab.tree / "f").stat().st_mode & 0o777 == 0o644
+    assert not (lab.tree / "new.txt").exists()
+    rest = json.loads(inside("tx", "diff", "--json").stdout)
+    assert [hunk["name"].partition("-")[0] for hunk in rest["changes"][0]["hunks"]] == ["mode", "1"]
+    assert inside("tx", "commit", "--approve", rest["diff_sha256"]).exit_code == 0
+    assert (lab.tree / "f").read_text() == before.replace("\n3\n", "\nthree\n").replace("\n15\n", "\nfifteen\n")
+    assert (lab.tree / "f").stat().st_mode & 0o777 == 0o755
+    assert (lab.tree / "new.txt").read_text() == "new\n"

@@ -102,6 +102,7 @@ def _project(root: Path, docket_dir: Path | None) -> Iterator[Finding]:
         return
     yield _state(layout)
     yield _docket_dir(layout)
+    yield _stages(layout)
     yield _ledgers(layout)
 
 
@@ -118,6 +119,32 @@ def _state(layout: Layout) -> Finding:
     if free < LOW_SPACE_BYTES:
         return Finding("state folder", Level.NOTE, f"{layout.state}: only {free // 1_000_000} MB are free")
     return Finding("state folder", Level.OK, f"{layout.state}, {free // 1_000_000_000} GB free")
+
+
+def _stages(layout: Layout) -> Finding:
+    from docket.engines.transaction.backends.interface import Usable, View  # noqa: PLC0415 - asked only here
+    from docket.engines.transaction.backends.registry import backends  # noqa: PLC0415
+    from docket.stores.workspace.transactions import Transactions  # noqa: PLC0415
+
+    # As `_state`: what would be made is tried in the folder that is there, and taken away again.
+    root = Transactions.of(os.environ).root
+    folder = next(path for path in (root, *root.parents) if os.path.lexists(path))
+    works: list[str] = []
+    refused: list[str] = []
+    for backend in backends():
+        try:
+            found = backend.probe(layout.tree_root, folder)
+        except DocketError as error:
+            refused.append(f"{backend.name}: {error.detail}")
+            continue
+        if isinstance(found, Usable):
+            works.append(f"{backend.name}{'' if found.view is View.BASE_PATH else ' (in a folder of its own)'}")
+        else:
+            refused.append(f"{backend.name}: {found.detail}")
+    told = "; ".join(filter(None, (", ".join(works), *refused)))
+    if not works:
+        return Finding("stages", Level.NOTE, told, "docket run works without --workspace-tx")
+    return Finding("stages", Level.OK, told)
 
 
 def _docket_dir(layout: Layout) -> Finding:

@@ -1,8 +1,11 @@
-"""Row 11: a transaction opened over 100,000 files, with each backend.
+"""Rows 11 and 12: a transaction opened over 100,000 files, with each backend, and ten changed files landed there.
 
-The overlay against `git status` of the same tree; the copy against `cp -a` and `git worktree add`. What is timed is all
-that opening is: the preconditions, the pass over the base, the state on disk, the stage, and the namespaces. The
-overlay's pass is an unchanged one, for a run has just made its own.
+Opening: the overlay against `git status` of the same tree; the copy against `cp -a` and `git worktree add`. What is
+timed is all that opening is: the preconditions, the pass over the base, the state on disk, the stage, and the
+namespaces. The overlay's pass is an unchanged one, for a run has just made its own.
+
+Landing: ten files are written anew on an overlay, which is not timed; then the stage is measured, the change set found
+and kept, and all of it landed durably, journal and state included; against `git status`.
 
 The tree is that of rows 8 and 9; DOCKET_BENCH_TRANSACTION_FILES says of how many files. Sides run alternately; medians
 of five, of three where everything is copied. The reflink is measured where the file system has it.
@@ -17,12 +20,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from itertools import islice
 from pathlib import Path
 
 from bench_tree import GIT, make_tree
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.engines.transaction.backends.registry import backends
-from docket.engines.transaction.closing import drop_stage
+from docket.engines.transaction.closing import close_transaction, drop_stage
+from docket.engines.transaction.committing import CommitRequest, Committed, commit_transaction
 from docket.engines.transaction.opening import open_transaction
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.formats.run.policy import WorkspaceBackend
@@ -32,8 +37,9 @@ from docket.host.ids import SystemIds
 from docket.stores.statcache import StatCache
 from docket.stores.workspace.transactions import Transactions
 
-NUMBERS = (11,)
+NUMBERS = (11, 12)
 FILES = 100_000
+CHANGED = 10
 Side = tuple[Callable[[], None], Callable[[], None]]
 
 
@@ -62,7 +68,40 @@ def rows() -> list[dict[str, object]]:
                 compared(f"{name}, {backend}, against {peer}", side, work, (goal, rounds))
                 for peer, work, goal, rounds in peers
             ]
-        return found
+        return [*found, *landing(folder, world, (name, files), status)]
+
+
+def landing(folder: Path, world: TransactionWorld, what: tuple[str, int], peer: Side) -> list[dict[str, object]]:
+    """Compare landing ten changed files with `git status`; nothing where no overlay can be had."""
+    request = asked(folder, WorkspaceBackend.OVERLAY)
+    standing: list[OpenTransaction] = []
+
+    def prepare() -> None:
+        opened = open_transaction(request, world)
+        assert isinstance(opened, OpenTransaction), opened
+        standing.append(opened)
+        names = (Path(place, name) for place, _, found in os.walk(opened.stage.root) for name in found)
+        for path in list(islice(names, CHANGED)):
+            path.write_bytes(os.urandom(3000))
+
+    def work() -> None:
+        closed = close_transaction(standing[-1], world)
+        outcome = commit_transaction(CommitRequest(closed=closed), world)
+        assert isinstance(outcome, Committed), outcome
+        assert outcome.applied == CHANGED
+
+    def undo() -> None:
+        opened = standing.pop()
+        drop_stage(opened, world)
+        world.transactions.remove(opened.state.id)
+
+    try:
+        prepare()
+    except AssertionError:
+        return []
+    undo()
+    said = f"{CHANGED} changed files landed in {what[1]}, overlay, against git status and its syncs"
+    return [compared(said, (work, undo), peer, (1.5, 5), prepare=prepare) | {"row": 12}]
 
 
 def git(folder: Path, *arguments: str) -> None:
@@ -83,9 +122,7 @@ def world_of(folder: Path) -> TransactionWorld:
 
 def opening(folder: Path, world: TransactionWorld, backend: WorkspaceBackend) -> Side | None:
     """Return opening with a backend and taking it away again; None where the backend cannot stage the tree."""
-    request = OpenRequest(
-        base=folder / "tree", rules=SurfaceRules(exclude=(), share=(), protect=(), evidence=()), backend=backend
-    )
+    request = asked(folder, backend)
     standing: list[OpenTransaction] = []
 
     def work() -> None:
@@ -107,6 +144,11 @@ def opening(folder: Path, world: TransactionWorld, backend: WorkspaceBackend) ->
     return work, undo
 
 
+def asked(folder: Path, backend: WorkspaceBackend) -> OpenRequest:
+    """Return what every opening here is asked for."""
+    return OpenRequest(base=folder / "tree", rules=SurfaceRules(), backend=backend)
+
+
 def copied(folder: Path) -> Side:
     where = folder / "copy"
 
@@ -126,12 +168,20 @@ def worktree(folder: Path) -> Side:
     return lambda: git(folder, "worktree", "add", "--quiet", "--detach", os.fspath(where)), undo
 
 
-def compared(what: str, ours: Side, peer: Side, asked: tuple[float | None, int]) -> dict[str, object]:
-    """Time both alternately; what a side leaves is taken away before the next, untimed."""
-    goal, rounds = asked
+def nothing() -> None:
+    """Prepare nothing."""
+
+
+def compared(
+    what: str, ours: Side, peer: Side, wanted: tuple[float | None, int], prepare: Callable[[], None] = nothing
+) -> dict[str, object]:
+    """Time both alternately; what a side leaves is taken away before the next, untimed, as `prepare` is for ours."""
+    goal, rounds = wanted
     took: tuple[list[float], list[float]] = ([], [])
     for _ in range(rounds):
         for (work, undo), times in zip((ours, peer), took, strict=True):
+            if times is took[0]:
+                prepare()
             os.sync()  # neither side pays for what the other left unwritten
             start = time.perf_counter()
             work()

@@ -82,6 +82,7 @@ def observe_stage(
 
     `before` is what a pass over the base saw by the same surface before the stage was made.
     """
+    request = replace(request, of_another=True)
     changed = None if request.surface.roots else backend_of(opened.state, world).changes(opened.stage)
     if changed is None:
         return world.observe(request)

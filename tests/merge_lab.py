@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,13 @@ from docket.formats.workspace.state import SurfaceRules
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.stores.workspace.transactions import Transactions
+
+
+def in_memory() -> Iterator[Path]:
+    """Give a folder that costs no disk where the system has one: what is durable is no matter here."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as made:
+        yield Path(os.path.realpath(made))
 
 
 @dataclass(slots=True)
@@ -84,10 +93,6 @@ class MergeLab:
         assert isinstance(done.outcome, CommitRefused), done.outcome
         assert self.tree() == before
         return done.outcome
-
-    def without_git(self) -> None:
-        """Let nothing be found that could tell an ancestor but what is displaced."""
-        self.world = replace(self.world, pool=lambda: None)
 
     def tree(self) -> dict[str, tuple[int, bytes]]:
         """What the base holds: mode and content by path."""

@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from docket.engines.transaction.later import clear
-from docket.errors import UnavailableError
+from docket.engines.transaction import merging
+from docket.engines.transaction.committing import CommitRefused, CommitRequest
+from docket.engines.transaction.later import clear, looked_at
+from docket.engines.transaction.merging import Merge, MergeRefused
+from docket.engines.transaction.staged_texts import StagedTexts
+from docket.engines.transaction.world import TransactionWorld
+from docket.errors import UnavailableError, UsageError
 from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.commit_record import decode_commit
+from docket.formats.workspace.hunk_choice import HunkChoice, TakenPath
 from docket.formats.workspace.state import Status
+from docket.host.disk import SYSTEM_DISK
+from docket.rules.workspace.hunks import Sides
+from docket.stores.blobs import BlobFolder
+from docket.stores.pool import create_pool, open_pool
 from docket.stores.workspace.ancestors import Ancestors
 from docket.stores.workspace.conflicts import Conflicts
-from merge_lab import MergeLab
+from merge_lab import MergeLab, in_memory
 
 TEXT = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 OURS = TEXT.replace(b"one\n", b"ONE\n")
@@ -27,12 +39,13 @@ BOTH = OURS.replace(b"seven\n", b"SEVEN\n")
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> MergeLab:
-    made = MergeLab(Path(os.path.realpath(tmp_path)))
-    (made.base / "d").mkdir()
-    (made.base / "d" / "f").write_bytes(TEXT)
-    (made.base / "g").write_bytes(b"g\n")
-    return made
+def lab() -> Iterator[MergeLab]:
+    for root in in_memory():
+        made = MergeLab(root)
+        (made.base / "d").mkdir()
+        (made.base / "d" / "f").write_bytes(TEXT)
+        (made.base / "g").write_bytes(b"g\n")
+        yield made
 
 
 def writing(name: str, content: bytes) -> Callable[[Path], object]:
@@ -147,6 +160,19 @@ def test_one_conflict_refuses_the_whole_and_both_versions_are_kept(lab: MergeLab
     (lab.base / "d/f").write_bytes(TEXT)
     lab.land(ours, merge=True)
     assert conflicts.read(RelPath(b"d/f")) is None
+
+
+def test_a_conflict_is_settled_by_the_same_text_on_both_sides(lab: MergeLab) -> None:
+    ours = lab.worked(both(writing("d/f", TEXT.replace(b"four", b"ours")), writing("g", b"G\n")))
+    lab.land(lab.worked(writing("d/f", TEXT.replace(b"four", b"theirs"))))
+    assert lab.refused(ours, merge=True).reason is Reason.MERGE_CONFLICT
+    for root in (lab.base, ours.stage):
+        (root / "d/f").write_bytes(TEXT.replace(b"four", b"both"))
+    lab.land(ours)
+    assert {name: content for name, (_, content) in lab.tree().items()} == {
+        "d/f": TEXT.replace(b"four", b"both"),
+        "g": b"G\n",
+    }
 
 
 def chmod(mode: int) -> Callable[[Path], object]:
@@ -275,6 +301,79 @@ def test_what_was_merged_is_approved_by_its_own_digest(lab: MergeLab) -> None:
     derived = lab.commit(ours, merge=True).taken.digest
     done = lab.land(ours, merge=True, shown=derived)
     assert json.loads(Path(done.record).read_text())["approval"] == "diff"
+
+
+def test_a_base_that_moves_between_merge_and_commit_is_merged_anew(
+    lab: MergeLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours, theirs = lab.worked(writing("d/f", OURS)), lab.worked(writing("d/f", THEIRS))
+    lab.land(theirs)
+    saves = iter((TEXT.replace(b"four\n", b"4\n"), None))
+    real = merging.merge
+
+    def moving(request: CommitRequest, world: TransactionWorld) -> Merge | MergeRefused:
+        found = real(request, world)
+        content = next(saves)
+        if content is not None:
+            (lab.base / "d/f").write_bytes(content)
+        return found
+
+    monkeypatch.setattr(merging, "merge", moving)
+    lab.land(ours, merge=True)
+    assert (lab.base / "d/f").read_bytes() == OURS.replace(b"four\n", b"4\n")
+
+
+def test_a_base_that_never_rests_is_refused(lab: MergeLab, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = lab.worked(writing("d/f", OURS)), lab.worked(writing("d/f", THEIRS))
+    lab.land(theirs)
+    numbers = iter(range(100))
+    real = merging.merge
+
+    def moving(request: CommitRequest, world: TransactionWorld) -> Merge | MergeRefused:
+        found = real(request, world)
+        (lab.base / "d/f").write_bytes(TEXT.replace(b"four\n", b"%d\n" % next(numbers)))
+        return found
+
+    monkeypatch.setattr(merging, "merge", moving)
+    done = lab.commit(ours, merge=True)
+    assert isinstance(done.outcome, CommitRefused)
+    assert (done.outcome.reason, next(numbers)) == (Reason.BASE_DRIFT, merging.ATTEMPTS)
+    assert (lab.base / "d/f").read_bytes() == TEXT.replace(b"four\n", b"2\n")
+
+
+def test_what_the_pool_of_snapshots_has_is_enough(lab: MergeLab) -> None:
+    snapshots = lab.root / "snapshots"
+    with SYSTEM_DISK.folder(snapshots, create=True) as folder:
+        with create_pool(folder, wait_seconds=1) as pool:
+            BlobFolder(pool.contents).put((TEXT,))
+        lab.world = replace(lab.world, pool=lambda: open_pool(folder, wait_seconds=1))
+        ours = lab.worked(writing("d/f", OURS))
+        (lab.base / "d/f").write_bytes(THEIRS)
+        lab.land(ours, merge=True)
+    assert (lab.base / "d/f").read_bytes() == BOTH
+
+
+def test_what_git_has_at_the_path_is_enough(lab: MergeLab) -> None:
+    environment = {"PATH": os.environ["PATH"], "HOME": str(lab.root)}
+    for words in (("init", "-q"), ("add", "d/f")):
+        subprocess.run(["git", *words], cwd=lab.base, env=environment, check=True)
+    ours = lab.worked(writing("d/f", OURS))
+    (lab.base / "d/f").write_bytes(THEIRS)
+    lab.land(ours, merge=True)
+    assert (lab.base / "d/f").read_bytes() == BOTH
+
+
+def test_hunks_of_a_file_that_drifted_are_not_chosen(lab: MergeLab) -> None:
+    ours = lab.worked(writing("d/f", OURS))
+    whole = lab.world.transactions.changes(ours.id)
+    assert whole is not None
+    with looked_at(lab.world.transactions.load(ours.id), lab.world) as closed, StagedTexts(closed) as texts:
+        sides = texts.sides(whole.changes[0])
+    assert isinstance(sides, Sides)
+    lab.land(lab.worked(writing("d/f", THEIRS)))
+    taken = TakenPath(path=RelPath(b"d/f"), hunks=(sides.hunks[0].name,))
+    with pytest.raises(UsageError, match="it changed in the tree since"):
+        lab.commit(ours, merge=True, hunks=HunkChoice(diff_sha256=whole.digest, take=(taken,)))
 
 
 def test_a_part_that_is_merged_leaves_the_rest_to_a_successor(lab: MergeLab) -> None:

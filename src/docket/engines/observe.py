@@ -14,7 +14,7 @@ listing is for.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -74,7 +74,8 @@ class ObserveRequest:
     `statuses` takes down beside the listing what the inodes of files say: of every file, or, if `unread` too, of those
     that were not read; then a file whose status does not vouch for its content is read all the same.
     `of_another`: the tree is another than the one whose digests the cache is for, and nothing that is known of that
-    one is forgotten.
+    one is forgotten. `made` are the digests and sizes with which files were made, by their paths, in a tree that nobody
+    else has written to since: such a file is not read if its status vouches for it.
     """
 
     root: bytes
@@ -87,6 +88,7 @@ class ObserveRequest:
     unread: bool = False
     statuses: bool = False
     of_another: bool = False
+    made: Mapping[bytes, tuple[bytes, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,6 +139,7 @@ def _pass(request: ObserveRequest, world: ObserveWorld, root: int) -> Listing:
             reader=tree.reader(),
             statuses=request.statuses,
             unread=request.unread,
+            made=request.made,
         ),
         progress,
     )

@@ -229,6 +229,10 @@ class Walk:
         """Return what is known of a file by reading it."""
         _, name, status = row
         found, content, ctime_ns = self._found, self._content, status.st_ctime_ns
+        made = self._as_made(frame, row)
+        if made is not None:
+            found.fresh.append(key + made)
+            return made
         taker = content if content is not None and content.wants(status.st_size) else None
         read = self._reader.digest(frame.descriptor, name, status, key, taker)
         if not isinstance(read, bytes):
@@ -249,6 +253,13 @@ class Walk:
         if self._reads % _REPORT_EVERY_READS == 0:
             self.report(self.files + len(found.mtimes), self.file_bytes + found.file_bytes)
         return read
+
+    def _as_made(self, frame: _Frame, row: Row) -> bytes | None:
+        """Return the digest that a file was made with, where its status vouches for it since."""
+        status = row[2]
+        digest, size = self._request.made.get(frame.start.prefix + row[0], (None, 0))
+        vouches = self._keeps and size == status.st_size and is_settled(status.st_ctime_ns, self._settling_ns)
+        return digest if vouches else None
 
     def _beside(self, frame: _Frame, row: Row, attributes: Attributes) -> None:
         """Take down what stands beside an entry, where there is anything."""

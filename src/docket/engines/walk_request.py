@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from docket.engines.segment import Segment
@@ -53,7 +53,8 @@ class WalkRequest:
     may be kept. `content` takes the bytes of every file it does not hold yet; `details` asks for what stands beside a
     listing (`formats.tree.details`), with the user who reads as `reader`; `statuses` for the records of a
     status listing (`formats.tree.status_listing`): of every file, or if `unread` only of those for which `lookup` gave
-    UNKNOWN_DIGEST.
+    UNKNOWN_DIGEST. `made` are the digests and sizes with which files were made, by their paths, in a tree that nobody
+    else has written to since.
     """
 
     root: int
@@ -66,3 +67,4 @@ class WalkRequest:
     reader: int = 0
     statuses: bool = False
     unread: bool = False
+    made: Mapping[bytes, tuple[bytes, int]] = field(default_factory=dict)

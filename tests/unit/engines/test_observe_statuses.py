@@ -87,6 +87,23 @@ def test_with_digests_every_file_has_both(made):
 
 
 @pytest.mark.usefixtures("an_hour_later")
+def test_what_a_file_was_made_with_is_believed_only_while_its_status_vouches_for_it(made):
+    told = {b"d/f": (bytes(31) + b"\1", 1), b"g": (bytes(31) + b"\2", 3)}
+    cache = StatCache()
+    world = ObserveWorld(cache=cache, copies=0)
+    listing = observe_tree(ObserveRequest(root=os.fsencode(made), made=told), world)
+    assert listing.record(RelPath(b"d/f")).sha256 == "0" * 63 + "1"
+    assert listing.record(RelPath(b"g")).sha256 == digest(b"gg")
+    (made / "d/f").write_bytes(b"F")
+    assert observe_tree(ObserveRequest(root=os.fsencode(made)), world).record(RelPath(b"d/f")).sha256 == digest(b"F")
+
+
+def test_a_file_made_just_now_is_read_whatever_is_told_of_it(made):
+    request = ObserveRequest(root=os.fsencode(made), made={b"g": (bytes(32), 2)})
+    assert observe_tree(request, ObserveWorld(copies=0)).record(RelPath(b"g")).sha256 == digest(b"gg")
+
+
+@pytest.mark.usefixtures("an_hour_later")
 def test_what_is_known_of_a_tree_survives_passes_that_do_not_look_everywhere(made, tmp_path):
     cache = StatCache()
     world = ObserveWorld(cache=cache, copies=0)

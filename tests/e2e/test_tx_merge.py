@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import time
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,33 @@ def staged(lab: RunLab, script: str) -> str:
     assert done.exit_code == 0, done.said
     (made,) = [item for item in json.loads(lab.docket("tx", "list", "--json").stdout) if item["id"] not in before]
     return str(made["id"])
+
+
+def test_a_run_whose_commit_is_refused_names_who_landed_meanwhile(lab: RunLab) -> None:
+    other = staged(lab, "sed -i s/one/ONE/ f")
+    flag, begun = lab.root / "flag", lab.root / "begun"
+    script = f"sed -i s/seven/SEVEN/ f; touch {begun}; until [ -e {flag} ]; do sleep 0.05; done"
+    with lab.start("run", "--workspace-tx", "--workspace-tx-backend", "copy", "--", "sh", "-c", script) as process:
+        deadline = time.monotonic() + lab.seconds
+        while not begun.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        landed = lab.docket("tx", "commit", other)
+        flag.touch()
+        _, said = process.communicate(timeout=lab.seconds)
+    assert landed.exit_code == 0, landed.said
+    assert process.returncode == 44, said
+    assert f"workspace_tx.refusals: f (changed-since), transaction {other} landed there" in said.splitlines()
+    members = {path: json.loads(path.read_text())["workspace"] for path in lab.receipts()}
+    ((path, workspace),) = [item for item in members.items() if item[1]["outcome"] == "refused"]
+    assert [(item["path"], item["transaction"]) for item in workspace["refusals"]] == [("f", other)]
+    assert (
+        workspace["detail"] == f"f changed in the tree since it was staged; transaction {other} landed there meanwhile"
+    )
+    assert lab.docket("verify", str(path)).exit_code == 0
+    merging = re.search(r"docket (tx commit --merge [0-9a-f]+) merges what both changed and lands it", said)
+    assert merging is not None, said
+    assert lab.docket(*merging[1].split()).exit_code == 0
+    assert (lab.tree / "f").read_text() == TEXT.replace("one", "ONE").replace("seven", "SEVEN")
 
 
 def test_the_second_of_two_is_told_of_the_first_and_lands_merged(lab: RunLab) -> None:

@@ -180,7 +180,8 @@ class _Commit:
             self._check_room(plan)
             self._keep_displaced(plan, tree)
             self._apply(plan, tree, held)
-        self._landed()
+            # Whoever waits for the base finds out who landed on it.
+            self._landed()
 
     def refuse(self, reason: Reason, detail: str) -> None:
         """Write down that nothing was applied; where not all could be put back, recovery says how it ended."""

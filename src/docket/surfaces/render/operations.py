@@ -88,7 +88,10 @@ def landing(document: JsonObject) -> str:
     words = f" --approve {shown}" if reason == Reason.PROTECTED_PATH else ""
     if figures.part(document, "workspace", "outcome") == Settled.DISCARDED:
         words += " --from-discarded"
-    return f"; docket tx diff {name} shows what it would change, docket tx commit{words} {name} lands it"
+    if reason == Reason.BASE_DRIFT:
+        words += " --merge"
+    ends = "merges what both changed and lands it" if reason == Reason.BASE_DRIFT else "lands it"
+    return f"; docket tx diff {name} shows what it would change, docket tx commit{words} {name} {ends}"
 
 
 def rollback(document: JsonObject) -> str:

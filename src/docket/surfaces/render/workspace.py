@@ -35,7 +35,10 @@ def block(receipt: JsonObject) -> Iterator[str]:
     for name in ("refusals", "not_preserved", "excluded_writes"):
         for item in _items(member.get(name)):
             reason = f" ({item['reason']})" if "reason" in item else ""
-            yield f"workspace_tx.{name}: {item.get('path', item.get('path_b64'))}{reason}"
+            other = f", transaction {item['transaction']} landed there" if "transaction" in item else ""
+            yield f"workspace_tx.{name}: {item.get('path', item.get('path_b64'))}{reason}{other}"
+    if member.get("refusals"):
+        yield f"workspace_tx.store: {member.get('store')}"
     yield f"workspace_tx.not_transactional: {', '.join(str(item) for item in _texts(member['not_transactional']))}"
 
 

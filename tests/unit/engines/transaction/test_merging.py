@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from docket.engines.transaction import merging
-from docket.engines.transaction.committing import CommitRefused, CommitRequest
+from docket.engines.transaction.committing import CommitOutcome, CommitRefused, CommitRequest, Committed
 from docket.engines.transaction.later import clear, looked_at
 from docket.engines.transaction.merging import Merge, MergeRefused
 from docket.engines.transaction.staged_texts import StagedTexts
@@ -30,7 +32,7 @@ from docket.stores.blobs import BlobFolder
 from docket.stores.pool import create_pool, open_pool
 from docket.stores.workspace.ancestors import Ancestors
 from docket.stores.workspace.conflicts import Conflicts
-from merge_lab import MergeLab, in_memory
+from merge_lab import MergeLab, Opened, in_memory
 
 TEXT = b"one\ntwo\nthree\nfour\nfive\nsix\nseven\n"
 OURS = TEXT.replace(b"one\n", b"ONE\n")
@@ -132,6 +134,31 @@ def test_what_is_displaced_goes_with_the_last_transaction_that_is_cleared_away(l
 def test_nothing_is_kept_where_nobody_else_may_land(lab: MergeLab) -> None:
     lab.land(lab.worked(writing("d/f", OURS)))
     assert not (lab.world.transactions.root / "ancestors").exists()
+
+
+def test_what_cannot_be_kept_is_told_and_keeps_nothing_from_landing(lab: MergeLab) -> None:
+    lab.worked(writing("d/f", OURS))
+    theirs = lab.worked(writing("d/f", THEIRS))
+    (lab.world.transactions.root / "ancestors").write_bytes(b"in the way")
+    outcome = lab.land(theirs).outcome
+    assert isinstance(outcome, Committed)
+    (remark,) = outcome.remarks
+    assert remark.startswith("what the commit displaced is not kept for other transactions to be merged with: ")
+
+
+def test_of_two_that_commit_at_once_one_lands_and_is_named(lab: MergeLab) -> None:
+    both_ways = [lab.worked(writing("d/f", content)) for content in (OURS, THEIRS)]
+    barrier = threading.Barrier(2)
+
+    def commit(opened: Opened) -> CommitOutcome:
+        barrier.wait()
+        return lab.commit(opened).outcome
+
+    with ThreadPoolExecutor(2) as threads:
+        outcomes = list(threads.map(commit, both_ways))
+    (landed,) = [item for item in outcomes if isinstance(item, Committed)]
+    (refused,) = [item for item in outcomes if isinstance(item, CommitRefused)]
+    assert [item.transaction for item in refused.paths] == [landed.state.id]
 
 
 def test_one_conflict_refuses_the_whole_and_both_versions_are_kept(lab: MergeLab) -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 BIND = b"bind"
+READ_ONLY = b"read-only"
 OVERLAY = b"overlay"
 
 STEP_NAMESPACE = "namespace"
@@ -110,6 +111,10 @@ def _make(target: bytes, mounts: Sequence[Sequence[bytes]]) -> list[int]:
                 folders = b"lowerdir=%s,upperdir=%s,workdir=%s" % (_path(source), _path(upper), _path(work))
                 data = b",".join(part for part in (folders, options) if part)
                 namespaces.mount(b"docket", place, b"overlay", 0, data)
+        elif kind == READ_ONLY:
+            with _Step(STEP_BIND):
+                namespaces.mount(_path(source), place, None, namespaces.MS_BIND)
+                namespaces.forbid_writing(place)
         else:
             with _Step(STEP_BIND):
                 namespaces.mount(_path(source), place, None, namespaces.MS_BIND | namespaces.MS_REC)

@@ -20,6 +20,9 @@ USERS = 0x10000000  # CLONE_NEWUSER
 MS_BIND = 0x1000
 MS_REC = 0x4000
 MS_SLAVE = 0x80000
+_MS_RDONLY, _MS_REMOUNT = 0x1, 0x20
+# What statvfs tells of a mount, and the flag that must be said again, or a new user namespace may not change it.
+_KEPT = ((0x2, 0x2), (0x4, 0x4), (0x8, 0x8), (0x400, 0x400), (0x800, 0x800), (0x1000, 0x200000))
 
 _PR_CAPBSET_DROP = 24
 _CAP_SYS_ADMIN = 21
@@ -68,6 +71,13 @@ def _write(path: str, data: bytes) -> None:
 def mount(source: bytes | None, target: bytes, kind: bytes | None, flags: int, data: bytes | None = None) -> None:
     """Mount a file system of that kind, or change mounts as the flags say."""
     _checked(_call("mount")(source, target, kind, ctypes.c_ulong(flags), data))
+
+
+def forbid_writing(target: bytes) -> None:
+    """Let nobody write through the mount at a path, which stays what else it was."""
+    told = os.statvfs(target).f_flag
+    kept = sum(flag for seen, flag in _KEPT if told & seen)
+    mount(None, target, None, MS_BIND | _MS_REMOUNT | _MS_RDONLY | kept)
 
 
 def renounce_mounting() -> None:

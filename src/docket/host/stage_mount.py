@@ -133,7 +133,8 @@ def make_mounts(plan: MountPlan, target: bytes) -> StageMount | MountRefused:
 def _items(mount: Mount) -> Sequence[bytes]:
     match mount:
         case BindMount():
-            return mount_maker.BIND, mount.source, mount.target, b"", b"", b""
+            kind = mount_maker.READ_ONLY if mount.read_only else mount_maker.BIND
+            return kind, mount.source, mount.target, b"", b"", b""
         case OverlayMount():
             options = b",".join(mount.options)
             return mount_maker.OVERLAY, mount.lower, mount.target, mount.upper, mount.work, options

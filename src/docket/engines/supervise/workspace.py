@@ -157,6 +157,8 @@ def _opened(run: OpenRun) -> Staged:
     found = Staged(opened=opened, world=world, asked=asked)
     session.ledger.append(_opening(found), control=True)
     session.ledger.flush()
+    for place in opened.read_only:
+        run.world.watcher.warned(f"git belongs to {visible(place)} here: the agent can read that and not write to it")
     return found
 
 

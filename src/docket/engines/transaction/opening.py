@@ -14,14 +14,17 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
 from docket.engines.apply import leftover_names, open_tree
 from docket.engines.observe import ObserveRequest
-from docket.engines.transaction.backends.interface import Backend, Refused, StageRequest, Usable, View
+from docket.engines.transaction.backends.interface import Backend, Refused, Stage, StageRequest, Usable, View
 from docket.engines.transaction.git_locks import observed_between_gits
+from docket.engines.transaction.git_outside import read_only_places
 from docket.engines.transaction.git_state import keep_indexes
+from docket.engines.transaction.remembering import remember_stage
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
@@ -75,10 +78,14 @@ def _tried(request: OpenRequest, world: TransactionWorld) -> Opened:
     backend = choose(request, world)
     if isinstance(backend, Refusal):
         return backend
-    chosen, view = backend
-    refused = leads_into_base(listing, base, _documents(base, listing)) if view is View.STAGE else None
-    refused = refused or _no_room(listing, world)
-    return refused or _staged(request, world, (chosen, view, listing))
+    documents = tuple(_documents(base, listing))
+    if backend[1] is View.STAGE:
+        kept: tuple[bytes, ...] | Refusal = leads_into_base(listing, base, documents) or ()
+    else:
+        kept = read_only_places(request.base, listing, documents)
+    if isinstance(kept, Refusal):
+        return kept
+    return _no_room(listing, world) or _staged(request, world, backend, (listing, kept))
 
 
 def standing_refusal(base: Path, world: TransactionWorld) -> Refusal | None:
@@ -144,8 +151,13 @@ def _documents(base: bytes, listing: Listing) -> Iterator[tuple[RelPath, bytes]]
                 yield path, file.read(MAX_GIT_DOCUMENT_BYTES)
 
 
-def _staged(request: OpenRequest, world: TransactionWorld, found: tuple[Backend, View, Listing]) -> OpenTransaction:
-    backend, view, listing = found
+def _staged(
+    request: OpenRequest,
+    world: TransactionWorld,
+    chosen: tuple[Backend, View],
+    found: tuple[Listing, tuple[bytes, ...]],
+) -> OpenTransaction:
+    (backend, view), (listing, kept) = chosen, found
     assert listing.root is not None  # noqa: S101 - a pass tells which directory it saw
     now = world.clock.now()
     lost = () if backend.keeps_everything else not_kept(staged_part(listing))
@@ -168,9 +180,8 @@ def _staged(request: OpenRequest, world: TransactionWorld, found: tuple[Backend,
     )
     world.transactions.create(state, listing)
     try:
-        asked = stage_request(state, world, listing)
-        stage = backend.materialise(asked)
-        keep_indexes(listing, stage.root, asked.folder)
+        asked = replace(stage_request(state, world, listing), read_only=kept)
+        stage = _materialised(backend, asked, world)
     except BaseException:
         with suppress(DocketError):
             world.transactions.remove(state.id)
@@ -180,8 +191,18 @@ def _staged(request: OpenRequest, world: TransactionWorld, found: tuple[Backend,
         stage=stage,
         base=listing,
         shared=asked.shared,
+        read_only=kept,
         lost=(*(f"{item.path}: {item.what}" for item in lost), *(f"{item.path}: {item.reason}" for item in omitted)),
     )
+
+
+def _materialised(backend: Backend, asked: StageRequest, world: TransactionWorld) -> Stage:
+    """Make the stage, and keep what is to be known of it later; a backend that names changes needs no more."""
+    stage = backend.materialise(asked)
+    keep_indexes(asked.listing, stage.root, asked.folder)
+    if not backend.keeps_everything:
+        remember_stage(stage.root, asked.surface, asked.listing, world)
+    return stage
 
 
 def stage_request(state: TransactionState, world: TransactionWorld, listing: Listing) -> StageRequest:

@@ -16,10 +16,11 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BindMount:
-    """Show the directory or file `source` at `target`."""
+    """Show the directory or file `source` at `target`; with `read_only` without what is mounted below it."""
 
     source: bytes
     target: bytes
+    read_only: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,22 +14,21 @@ Pure; what is looked at is handed in.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.tree.listing import FileEntry, Listing, SymlinkEntry
+from docket.formats.tree.listing import FileEntry, Listing
+from docket.formats.tree.parts import links_of, paths_ending, records_at
 from docket.formats.visible import visible
+from docket.rules.workspace.git_reach import COMMON, GIT, GITDIR, WORKTREE, is_within, places_outside
 
 RESERVE_BYTES = 64 * 1024 * 1024
 RESERVE_INODES = 1024
 MAX_ENTRIES = 2_000_000
 MAX_NAMED = 5
-_GIT = b".git"
-_GITDIR = re.compile(rb"\Agitdir: (.*?)\r?\n?\Z", re.DOTALL)
-_WORKTREE = re.compile(rb"^\s*worktree\s*=\s*(.*?)\s*$", re.MULTILINE | re.IGNORECASE)
+_DOCUMENT_NAMES = (GIT, COMMON, b"config", b"config.worktree", b"alternates")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,7 @@ def place_refusal(base: bytes, state: bytes, home: bytes | None) -> Refusal | No
     if base == b"/" or (home is not None and base == home):
         detail = f"{visible(base)} is not staged: a copy of it is never what was meant"
         return Refusal(reason=Reason.BASE_REFUSED, detail=detail, hint="name a project with --cwd")
-    if _is_within(state, base) or _is_within(base, state):
+    if is_within(state, base) or is_within(base, state):
         detail = f"the tree {visible(base)} and the state folder {visible(state)} lie in one another"
         return Refusal(reason=Reason.NESTED, detail=detail, hint="set DOCKET_STATE_DIR to a folder outside the tree")
     return None
@@ -73,7 +72,9 @@ def room_refusal(listing: Listing, free_bytes: int | None, free_inodes: int | No
 
 def leads_into_base(listing: Listing, base: bytes, documents: Iterable[tuple[RelPath, bytes]]) -> Refusal | None:
     """Refuse what, in a stage at another path, would lead out of it and back; `documents` are git's, as they stand."""
+    outside = places_outside(listing, base, ())
     found = [*_links(listing, base), *_git_documents(base, documents)]
+    found += [f"{item.path} (git's own, a link to {visible(item.place)})" for item in outside]
     if not found:
         return None
     more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
@@ -83,42 +84,44 @@ def leads_into_base(listing: Listing, base: bytes, documents: Iterable[tuple[Rel
 
 
 def git_documents(listing: Listing) -> tuple[RelPath, ...]:
-    """Return the files of a listing by which git finds other places: `.git` files, configurations, alternates."""
-    return tuple(
-        entry.path for entry in listing.entries if isinstance(entry, FileEntry) and _is_git_document(entry.path.parts)
-    )
+    """Return the files of a listing by which git finds other places."""
+    named = (path for path in paths_ending(listing, *_DOCUMENT_NAMES) if _is_git_document(path.parts))
+    return tuple(path for path, record in records_at(listing, named).items() if isinstance(record, FileEntry))
 
 
 def _is_git_document(parts: tuple[bytes, ...]) -> bool:
-    if parts[-1] == _GIT:
+    if parts[-1] == GIT:
         return True
-    if _GIT not in parts:
+    if GIT not in parts:
         return False
-    return parts[-1] in (b"config", b"config.worktree") or parts[-3:] == (b"objects", b"info", b"alternates")
+    return parts[-1] in (b"config", b"config.worktree", COMMON) or parts[-3:] == (b"objects", b"info", b"alternates")
 
 
 def _links(listing: Listing, base: bytes) -> Iterator[str]:
-    for entry in listing.entries:
-        if isinstance(entry, SymlinkEntry) and entry.target.startswith(b"/"):
+    for entry in links_of(listing):
+        if entry.target.startswith(b"/"):
             target = posixpath.normpath(entry.target)
-            if _is_within(target.replace(b"//", b"/", 1) if target.startswith(b"//") else target, base):
+            if is_within(target.replace(b"//", b"/", 1) if target.startswith(b"//") else target, base):
                 yield f"{entry.path} (a link to {visible(entry.target)})"
 
 
 def _git_documents(base: bytes, documents: Iterable[tuple[RelPath, bytes]]) -> Iterator[str]:
     for path, data in documents:
         where = posixpath.dirname(base + b"/" + path.raw)
-        if path.parts[-1] == _GIT:
-            found = _GITDIR.match(data)
-            if found is not None and not _stays(found[1], where, base):
-                yield f"{path} (a repository at {visible(found[1])})"
+        if path.parts[-1] == GIT:
+            named = GITDIR.match(data)
+            if named is not None and not _stays(named[1], where, base):
+                yield f"{path} (a repository at {visible(named[1])})"
+        elif path.parts[-1] == COMMON:
+            if not _stays(data.rstrip(b"\r\n"), where, base):
+                yield f"{path} (a repository at {visible(data.rstrip())})"
         elif path.parts[-1] == b"alternates":
             for line in data.split(b"\n"):
                 outside = line and not line.startswith((b"#", b"/"))
                 if outside and not _stays(line, posixpath.dirname(where), base):
                     yield f"{path} (objects at {visible(line)})"
         else:
-            for setting in _WORKTREE.findall(data):
+            for setting in WORKTREE.findall(data):
                 if not _stays(setting.strip(b'"'), where, base):
                     yield f"{path} (a working tree at {visible(setting)})"
 
@@ -127,8 +130,4 @@ def _stays(target: bytes, where: bytes, base: bytes) -> bool:
     """Whether a path that is told from `where` is relative and stays within the base."""
     if target.startswith((b"/", b"~")):
         return False
-    return _is_within(posixpath.normpath(where + b"/" + target), base)
-
-
-def _is_within(path: bytes, folder: bytes) -> bool:
-    return path == folder or path.startswith(folder.rstrip(b"/") + b"/")
+    return is_within(posixpath.normpath(where + b"/" + target), base)

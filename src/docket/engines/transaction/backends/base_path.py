@@ -41,7 +41,13 @@ def show_at_base(request: StageRequest, root: Path) -> StageMount | MountRefused
     """
     base = os.fsencode(request.base)
     over = BindMount(source=os.fsencode(root), target=base)
-    return make_mounts(MountPlan(mounts=(over, *shared_mounts(request.base, request.shared))), base)
+    mounts = (*kept_mounts(request.read_only), over, *shared_mounts(request.base, request.shared))
+    return make_mounts(MountPlan(mounts=mounts), base)
+
+
+def kept_mounts(places: tuple[bytes, ...]) -> tuple[BindMount, ...]:
+    """Return the mounts through which nobody writes to those places; they come before what stands at the base's."""
+    return tuple(BindMount(source=place, target=place, read_only=True) for place in places)
 
 
 def mounted_or_raise(made: StageMount | MountRefused) -> StageMount:

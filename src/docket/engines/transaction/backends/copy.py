@@ -58,9 +58,10 @@ class CopyBackend:
     def materialise(self, request: StageRequest) -> Stage:
         """Make the copy; UnavailableError (CHANGED_WHILE_READ where the base moved), with nothing of it left."""
         stage = self._stage(request.folder)
+        mounts = request.shared or request.read_only
         try:
             # Where nothing is shared, whether it can be shown at the base's path is seen when it is.
-            view = view_here(request.base, request.folder) if request.shared else View.BASE_PATH
+            view = view_here(request.base, request.folder) if mounts else View.BASE_PATH
             with reported("make", stage.root):
                 stage.root.mkdir(mode=0o700)
             with self.contents(request) as contents:
@@ -100,7 +101,7 @@ def _shown(request: StageRequest, stage: Stage) -> Stage:
     made = show_at_base(request, stage.root)
     if isinstance(made, StageMount):
         return replace(stage, view=View.BASE_PATH, mount=made)
-    if request.shared:
+    if request.shared or request.read_only:
         raise UnavailableError(made.reason, made.detail)
     return stage
 

@@ -7,11 +7,12 @@ Rules:
    with the base in a way that lets a write through the stage reach the base.
 3. A path of `request.masked` is absent in the stage. A path of `request.shared` shows the base's own file or
    directory, and a write there reaches the base at once.
-4. The base is never written by any method.
-5. `changes` may name more paths than changed, never fewer; None says that only a walk of the whole stage can tell.
+4. Where a stage stands at the base's own path, nothing can be written to the paths of `request.read_only` through it.
+5. The base is never written by any method.
+6. `changes` may name more paths than changed, never fewer; None says that only a walk of the whole stage can tell.
    A path that it names stands for everything below it too. It is asked when no process of the run is left.
-6. `discard` removes everything `materialise` made, may be called twice, and on what a killed `materialise` left.
-7. Everything a backend keeps lies in `request.folder`; a later process gets at the stage again with `attach`.
+7. `discard` removes everything `materialise` made, may be called twice, and on what a killed `materialise` left.
+8. Everything a backend keeps lies in `request.folder`; a later process gets at the stage again with `attach`.
 
 Implementations: `backends.copy`, `backends.reflink`, `backends.overlay`; one suite holds them to this
 (tests/contracts/test_stage_backends.py). What is scanned, compared and committed is `engines.transaction`'s.
@@ -58,7 +59,7 @@ class StageRequest:
     the transaction's own folder (0700, on whatever file system the state lies), in which the backend makes what it
     needs under names that begin with `stage`. `surface` is what a pass over base or stage looks at, `listing` what a
     pass over the base saw, with its details. `masked` and `shared` are the outermost paths of those classes that
-    stand in the base.
+    stand in the base. `read_only` are real paths outside of the base that nobody on a stage at its path may write to.
     """
 
     base: Path
@@ -68,6 +69,7 @@ class StageRequest:
     listing: Listing
     masked: tuple[RelPath, ...] = ()
     shared: tuple[RelPath, ...] = ()
+    read_only: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

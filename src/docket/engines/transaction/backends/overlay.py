@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from docket.engines.transaction.backends.base_path import mounted_or_raise, shared_mounts
+from docket.engines.transaction.backends.base_path import kept_mounts, mounted_or_raise, shared_mounts
 from docket.engines.transaction.backends.interface import Probe, Refused, Stage, StageRequest, Usable
 from docket.engines.transaction.backends.upper_changes import changed_paths
 from docket.errors import UnavailableError
@@ -81,7 +81,8 @@ class OverlayBackend:
             raise UnavailableError(Reason.NOT_FOUND, f"the stage {folder} is gone")
         lock = hold_folder(folder)
         try:
-            mount = mounted_or_raise(_mounted(request.base, folder, shared_mounts(request.base, request.shared)))
+            over = shared_mounts(request.base, request.shared)
+            mount = mounted_or_raise(_mounted(request.base, folder, (kept_mounts(request.read_only), over)))
             if tree.root_identity(os.fsencode(request.base)) != request.base_identity:
                 mount.close()
                 raise UnavailableError(Reason.ROOT_REPLACED, f"{request.base} is not the directory it was before")
@@ -120,7 +121,7 @@ def _tried(base: Path, folder: Path) -> Probe:
         detail = f"the file system of {folder.parent} keeps no attributes of users"
         return Refused(reason=Reason.OVERLAY_REFUSED, detail=detail)
     _make_folders(base, folder / FOLDER, ())
-    mount = _mounted(base, folder / FOLDER, ())
+    mount = _mounted(base, folder / FOLDER, ((), ()))
     if isinstance(mount, MountRefused):
         return Refused(reason=mount.reason, detail=mount.detail)
     mount.close()
@@ -134,7 +135,9 @@ def _make_folders(base: Path, folder: Path, masked: Iterable[RelPath]) -> None:
         overlay_folders.make_upper(os.fsencode(base), os.fsencode(folder / _UPPER), hidden)
 
 
-def _mounted(base: Path, folder: Path, over: tuple[BindMount, ...]) -> StageMount | MountRefused:
+def _mounted(base: Path, folder: Path, around: tuple[tuple[BindMount, ...], ...]) -> StageMount | MountRefused:
+    """Mount it between what comes before it and what comes over it."""
+    before, over = around
     # The kernel marks the work directory of a volatile overlay and refuses it the next time, so it is a new one.
     work = folder / _WORK
     remove_tree(work)
@@ -144,7 +147,7 @@ def _mounted(base: Path, folder: Path, over: tuple[BindMount, ...]) -> StageMoun
     overlay = OverlayMount(
         target=place, lower=place, upper=os.fsencode(folder / _UPPER), work=os.fsencode(work), options=OPTIONS
     )
-    return make_mounts(MountPlan(mounts=(overlay, *over)), place)
+    return make_mounts(MountPlan(mounts=(*before, overlay, *over)), place)
 
 
 def _upper(folder: Path) -> Path:

@@ -293,9 +293,13 @@ def test_job_killed_while_it_is_stopped_leaves_nothing(show, mark):
 
 @needs_bash
 def test_job_started_in_the_background_gets_the_terminal_by_fg(show, mark):
-    screen = show("echo $$ >> $PIDS; read a; echo got $a; exit 6", in_shell=True)
+    # The agent reads only when its supervisor has been heard: the whole job is stopped at once, its words with it.
+    heard = mark.pids_file.with_name("heard")
+    waits = f"while [ ! -e {heard} ]; do sleep 0.05; done"
+    screen = show(f"echo $$ >> $PIDS; {waits}; read a; echo got $a; exit 6", in_shell=True)
     screen.type(f"sh {mark.pids_file.with_name('supervise')} &\n".encode())
     agent, _, supervisor, _ = screen.read_line(b"agent ")
+    heard.touch()
     await_true(lambda: state(int(supervisor)) == "T")
     assert screen.foreground() == screen.process.pid
     screen.type(b"fg\n")

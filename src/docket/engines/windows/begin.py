@@ -4,7 +4,7 @@ Rules:
 1. Whoever comes twice changes nothing: the tree as it was at the first time is the one that counts. What is over, or
    has a tombstone, opens nothing.
 2. The tree is looked at without the lock. If a tool ended meanwhile and none runs with which the window overlaps, it
-   is looked at again: what that tool did is not this one's.
+   is looked at again, the last time under the lock: what that tool did is not this one's.
 3. While somebody looks at the tree after another group, a window waits, so that its tool does not run into that look.
 4. A look that fails opens the window all the same, with the reason; a registry that cannot be had leaves a tombstone.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+from docket.engines.windows.buried import without_buried
 from docket.engines.windows.world import BeginRequest, Outcome, Said, WindowsWorld
 from docket.errors import PartialEvidenceError
 from docket.formats.windows.key import pre_ref
@@ -25,7 +26,8 @@ from docket.host.liveness import ProcessIdentity, is_gone
 from docket.rules.windows.grouping import begun, closing_beside, group_for, joinable, sealed
 
 MAX_LOOKS = 3
-MAX_WAIT_SECONDS = 1.0
+WAIT_SHARE = 0.5
+"""How much of the budget a window waits at most for a look after another group."""
 _PAUSE_SECONDS = 0.01
 _LOOK_SHARE_SECONDS = 0.3
 """What is left of the budget for the registry when a look runs out of time."""
@@ -59,7 +61,7 @@ def _settled(request: BeginRequest, world: WindowsWorld) -> Outcome | None:
 
 
 def _begin(request: BeginRequest, world: WindowsWorld, deadline: Deadline, started: Moment) -> Outcome:
-    wait_until = time.monotonic() + MAX_WAIT_SECONDS
+    wait_until = time.monotonic() + world.budget_seconds * WAIT_SHARE
     looks = 0
     seen, found = -1, None
     while True:
@@ -67,16 +69,19 @@ def _begin(request: BeginRequest, world: WindowsWorld, deadline: Deadline, start
         known = registry.window(request.key)
         if known is not None:
             return Outcome(said=Said.KNOWN, window=known)
-        if found is None or (registry.epoch != seen and looks < MAX_LOOKS):
+        if found is None or registry.epoch != seen:
             seen, looks = registry.epoch, looks + 1
             found = _looked(world, deadline)
         with world.registry.held(_wait(deadline)) as held:
-            registry = sealed(held.registry, started)
+            registry = without_buried(sealed(held.registry, started), world)
+            held.publish(registry)  # or the next turn would find again what is found here
             known, settled = registry.window(request.key), _settled(request, world)
             if known is not None or settled is not None:
                 return settled or Outcome(said=Said.KNOWN, window=known)
             alone = joinable(registry, request.key) is None
-            again = alone and registry.epoch != seen and looks < MAX_LOOKS
+            again = alone and registry.epoch != seen
+            if again and looks >= MAX_LOOKS:
+                found, again = _looked(world, deadline), False  # while the lock is held no tool ends
             busy = alone and _is_busy(registry, request) and time.monotonic() < wait_until
             if not again and not busy:
                 window = _registered(request, world, registry, started, found)

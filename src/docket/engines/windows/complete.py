@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from docket.engines.windows.buried import without_buried
 from docket.engines.windows.finish import finish_group, make_partial
 from docket.engines.windows.world import CompleteRequest, Outcome, Said, WindowsWorld
 from docket.errors import DocketError, PartialEvidenceError
 from docket.formats.windows.names import PartialReason
 from docket.formats.windows.records import Completion, Moment, PendingPartial, Tombstone
-from docket.formats.windows.registry import Closing, OpenWindow, Registry, WindowStatus
+from docket.formats.windows.registry import Closing, OpenWindow, WindowStatus
 from docket.host.git_program import Deadline, GitTimeoutError
-from docket.rules.windows.grouping import completed, given_up, sealed
+from docket.rules.windows.grouping import completed, sealed
 
 MAX_LOCK_SECONDS = 1.0
 
@@ -108,17 +109,6 @@ def _completed(request: CompleteRequest, world: WindowsWorld, deadline: Deadline
             registry = registry.with_group(replace(registry.group(window.group_id), closing=closing))
         held.publish(registry)
         return _Published(window=window, is_last=is_last)
-
-
-def without_buried(registry: Registry, world: WindowsWorld) -> Registry:
-    """Return the registry without the windows that got a tombstone while the registry could not be had."""
-    for window in registry.windows:
-        if window.status is WindowStatus.COMPLETE or registry.group(window.group_id).sealed:
-            continue
-        tombstone = world.evidence.tombstone(window.key.window_id)
-        if tombstone is not None:
-            registry = given_up(registry, window, tombstone.reason)
-    return registry
 
 
 def _wait(deadline: Deadline) -> float:

@@ -4,7 +4,7 @@ Rules (spec/windows.md, Nomination):
 1. git works on a copy of the index, in a folder of its own: its times are those of the original, so that what git
    takes for unchanged is what it would take for unchanged there. No lock of the person's repository is taken.
 2. Nominated is what differs from the index by status or bytes (no line ends, no filters), what is staged, what is
-   neither tracked nor ignored, and what the index tells git not to look at.
+   neither tracked nor ignored, and what is known of the index (`index_notes`).
 3. The ignore patterns are the tree's own, those of the repository and the person's. They nominate and decide nothing
    else.
 """
@@ -27,6 +27,7 @@ from docket.host.disk_errors import reported
 from docket.host.git_place import GitPlace, global_excludes
 from docket.host.git_program import Deadline, GitWorkplace, run_together
 from docket.stores.windows.git_store import GitStore
+from docket.stores.windows.index_notes import index_notes
 
 MAX_INDEX_BYTES = 1024**3
 _EMPTY_TREES = {
@@ -34,8 +35,6 @@ _EMPTY_TREES = {
     Hashes.SHA256: "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
 }
 _RAW = re.compile(rb":\d{6} \d{6} [0-9a-f]+ [0-9a-f]+ [A-Z]\d*\0([^\0]+)\0")
-_UNWATCHED = re.compile(rb"(?:\A|(?<=\0))[a-zS] ([^\0]+)\0")
-_UNSEEN = re.compile(rb"(?:\A|(?<=\0))[sS] ([^\0]+)\0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,12 +81,11 @@ def nominate(store: GitStore, bench: Workbench, head: str | None, deadline: Dead
         ("diff-files", *raw),
         ("diff-index", "--cached", *raw, base),
         ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", *ignored),
-        ("ls-files", "-z", "-v"),
     ]
-    changed, staged, others, told = run_together(bench.workplace, commands, deadline)
-    unseen = frozenset(_UNSEEN.findall(told))
-    paths = {*_names(changed), *_names(staged), *others.split(b"\0")[:-1], *_UNWATCHED.findall(told)}
-    return Nominated(paths=frozenset(paths), unseen=unseen)
+    changed, staged, others = run_together(bench.workplace, commands, deadline)
+    notes = index_notes(store, bench.workplace, bench.index_sha256, deadline)
+    paths = notes.unwatched.union(notes.filtered, _names(changed), _names(staged), others.split(b"\0")[:-1])
+    return Nominated(paths=paths, unseen=notes.unseen)
 
 
 def exclude_files(place: GitPlace) -> list[Path]:
@@ -107,9 +105,7 @@ def exclude_digest(place: GitPlace) -> str:
 
 def _names(raw: bytes) -> list[bytes]:
     found = _RAW.findall(raw)
-    if sum(map(len, found)) and raw.count(b"\0") != 2 * len(found):
-        raise PartialEvidenceError(PartialReason.MALFORMED_STATUS, "git's list of changed paths cannot be read")
-    if raw and not found:
+    if raw.count(b"\0") != 2 * len(found):
         raise PartialEvidenceError(PartialReason.MALFORMED_STATUS, "git's list of changed paths cannot be read")
     return found
 

@@ -123,13 +123,8 @@ class GitTree:
 
     def changes(self, before: str, after: str, deadline: Deadline) -> tuple[TreeChange, ...]:
         """Return what differs; a typed partial where a tree is not there any more."""
-        try:
-            raw = self._compare(before, after, deadline)
-        except GitTimeoutError as error:
-            raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error
-        except UnavailableError as error:
-            raise PartialEvidenceError(PartialReason.ALTERNATE_OBJECT_MISSING, error.detail) from error
-        return tuple(_change(*found) for found in raw)
+        with _partial():
+            return tuple(_change(*found) for found in self._compare(before, after, deadline))
 
     @contextmanager
     def contents(self) -> Iterator[Callable[[str, int], bytes | None]]:
@@ -280,7 +275,12 @@ class GitTree:
 
     def _compare(self, before: str, after: str, deadline: Deadline) -> list[tuple[bytes, ...]]:
         arguments = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", before, after)
-        raw = run_git(self._store.git(), arguments, deadline)
+        try:
+            raw = run_git(self._store.git(), arguments, deadline)
+        except GitTimeoutError:
+            raise
+        except UnavailableError as error:
+            raise PartialEvidenceError(PartialReason.ALTERNATE_OBJECT_MISSING, error.detail) from error
         found = _CHANGE.findall(raw)
         if 2 * len(found) != raw.count(b"\0"):
             raise PartialEvidenceError(PartialReason.MALFORMED_STATUS, "git's list of changes cannot be read")

@@ -1,0 +1,131 @@
+"""What an index says of its paths that does not change while the index stays: kept beside the store, by its digest.
+
+Rules (spec/windows.md, Nomination):
+1. *Unwatched* are paths that git was told not to compare (assume-unchanged, skip-worktree); *unseen* those among them
+   that need not be on the disk.
+2. *Filtered* are files that stand on the disk in another form than in the repository: line ends, encodings, pointers
+   of large files. They are known by their size, where the repository can have such files at all. What is compared
+   after a tool is what stood on the disk before it, so they are looked at before it.
+3. It is a convenience: lost or damaged it costs time.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from docket.errors import DocketError
+from docket.formats.visible import base64_text
+from docket.host.durable import temporary_name
+from docket.host.git_program import Deadline, GitWorkplace, run_git
+from docket.stores.windows.git_store import GitStore
+
+NOTES = "index.notes"
+MAX_NOTES_BYTES = 256 * 1024 * 1024
+_MAX_CONFIG_BYTES = 1024 * 1024
+_UNWATCHED = re.compile(rb"(?:\A|(?<=\0))[a-zS] ([^\0]+)\0")
+_UNSEEN = re.compile(rb"(?:\A|(?<=\0))[sS] ([^\0]+)\0")
+_ATTRIBUTES = re.compile(rb"(?:\A|(?<=[\0/ ]))\.gitattributes\0")
+_STAGED = re.compile(rb"100[0-7]{3} ([0-9a-f]+) 0\t([^\0]+)\0")
+_CONVERTING = re.compile(rb"autocrlf|attributesfile|\[\s*include", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexNotes:
+    """What is known of one index."""
+
+    unwatched: frozenset[bytes] = frozenset()
+    unseen: frozenset[bytes] = frozenset()
+    filtered: frozenset[bytes] = frozenset()
+
+
+def index_notes(store: GitStore, workplace: GitWorkplace, index_sha256: str, deadline: Deadline) -> IndexNotes:
+    """Return what is known of the index of that digest, found out where it is not known yet."""
+    path = store.work.parent / NOTES
+    known = _load(path, index_sha256)
+    if known is not None:
+        return known
+    told = run_git(workplace, ("ls-files", "-z", "-v"), deadline)
+    filtered = _filtered(store, workplace, deadline) if _may_convert(store, told) else frozenset[bytes]()
+    notes = IndexNotes(
+        unwatched=frozenset(_UNWATCHED.findall(told)), unseen=frozenset(_UNSEEN.findall(told)), filtered=filtered
+    )
+    with suppress(DocketError):
+        _store(store, path, index_sha256, notes)
+    return notes
+
+
+def _may_convert(store: GitStore, told: bytes) -> bool:
+    place = store.place
+    if _ATTRIBUTES.search(told) or (place.worktree / ".gitattributes").exists():
+        return True
+    home = os.environ.get("HOME") or "/"
+    own = Path(os.environ.get("XDG_CONFIG_HOME") or f"{home}/.config") / "git"
+    attributes = (place.common_dir / "info/attributes", own / "attributes", Path("/etc/gitattributes"))
+    configs = (place.common_dir / "config", Path(home) / ".gitconfig", own / "config", Path("/etc/gitconfig"))
+    return any(path.exists() for path in attributes) or any(_CONVERTING.search(_text(path)) for path in configs)
+
+
+def _text(path: Path) -> bytes:
+    with suppress(OSError), path.open("rb") as file:
+        return file.read(_MAX_CONFIG_BYTES)
+    return b""
+
+
+def _filtered(store: GitStore, workplace: GitWorkplace, deadline: Deadline) -> frozenset[bytes]:
+    staged = _STAGED.findall(run_git(workplace, ("ls-files", "-z", "-s"), deadline))
+    if not staged:
+        return frozenset()
+    asked = b"".join(name + b"\n" for name, _ in staged)
+    sizes = run_git(store.git(), ("cat-file", "--batch-check=%(objectsize)", "--buffer"), deadline, fed=asked)
+    root = os.open(store.place.worktree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return frozenset(
+            path
+            for (_, path), size in zip(staged, sizes.split(b"\n"), strict=False)
+            if size.isdigit() and _size(root, path) not in (None, int(size))
+        )
+    finally:
+        os.close(root)
+
+
+def _size(root: int, path: bytes) -> int | None:
+    with suppress(OSError):
+        return os.stat(path, dir_fd=root, follow_symlinks=False).st_size
+    return None
+
+
+def _load(path: Path, index_sha256: str) -> IndexNotes | None:
+    try:
+        with path.open("rb") as file:
+            value = json.loads(file.read(MAX_NOTES_BYTES))
+        if value["index"] != index_sha256:
+            return None
+        lists = [frozenset(map(base64.b64decode, value[name])) for name in ("unwatched", "unseen", "filtered")]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return IndexNotes(unwatched=lists[0], unseen=lists[1], filtered=lists[2])
+
+
+def _store(store: GitStore, path: Path, index_sha256: str, notes: IndexNotes) -> None:
+    value = {
+        "index": index_sha256,
+        "unwatched": _coded(notes.unwatched),
+        "unseen": _coded(notes.unseen),
+        "filtered": _coded(notes.filtered),
+    }
+    with store.disk.folder(path.parent) as folder:
+        temporary = temporary_name(path.name)
+        with folder.create(temporary) as file:
+            file.append(json.dumps(value).encode())
+        folder.replace(temporary, path.name)
+
+
+def _coded(paths: Iterable[bytes]) -> list[str]:
+    return [base64_text(path) for path in sorted(paths)]

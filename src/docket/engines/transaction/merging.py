@@ -45,6 +45,7 @@ from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.commit_record import MergedPath
 from docket.host.git_merge import GitMerge
 from docket.rules.workspace.commit_plan import landing
+from docket.rules.workspace.git_paths import GitPaths
 from docket.rules.workspace.merging import (
     MAX_MERGED_BYTES,
     Became,
@@ -165,6 +166,7 @@ def _drifted(closed: ClosedTransaction, tree: ConfinedTree, world: TransactionWo
         return ()
     changes = {change.path: change for change in closed.found.change_set.changes}
     several = {item.path for item in closed.listing.details.paths if item.identity is not None}
+    git = GitPaths.of(closed.opened.base, closed.listing)
     drifted = []
     for item in foresee(plan, tree):
         if item.outcome is None or item.outcome.status not in _UNDONE or item.step.path not in changes:
@@ -178,6 +180,7 @@ def _drifted(closed: ClosedTransaction, tree: ConfinedTree, world: TransactionWo
                 detail=item.outcome.detail or "it is not what was staged",
                 mtime_ns=0 if present is None else present.status.st_mtime_ns,
                 several_names=item.step.path in several,
+                is_gits=git.folder_of(item.step.path) is not None,
             )
         )
     return tuple(drifted)

@@ -4,7 +4,8 @@ Rules (spec/workspace.md, Merging):
 1. Three states are compared: what was staged (the ancestor), what the stage holds (ours), what the tree holds now
    (theirs). What only one side changed is that side's; what both changed alike is that; the rest is for a text merge.
 2. Content and mode are merged each for itself. Modes that both sides changed to different ones are a conflict.
-3. Only regular files on all three sides are merged, with one name each, and none larger than `MAX_MERGED_BYTES`.
+3. Only regular files on all three sides are merged, with one name each, none larger than `MAX_MERGED_BYTES`, and
+   nothing of git's own, which lines put together do not make whole.
    What one side removed and the other changed, and what both made anew, are conflicts.
 4. Content with a NUL in its first `TEXT_BYTES` is no text.
 5. What merging makes of a change set is a change set of its own, over the tree as it is now.
@@ -36,7 +37,7 @@ class Drifted:
     """A change whose path is not as it was staged: `theirs` is what stands there, None for nothing.
 
     `mtime_ns` is when that was modified; `reason` and `detail` say what stood in our way. `several_names`:
-    the file has other names in the stage.
+    the file has other names in the stage. `is_gits`: git keeps it for itself.
     """
 
     change: FsChange
@@ -45,6 +46,7 @@ class Drifted:
     detail: str
     mtime_ns: int = 0
     several_names: bool = False
+    is_gits: bool = False
 
     @property
     def path(self) -> RelPath:
@@ -173,6 +175,8 @@ def _files(drifted: Drifted) -> tuple[EntryState, EntryState, EntryState] | Unme
             return Unmergeable(reason=Reason.NOT_MERGEABLE, detail=detail)
         if state.sha256 is None or state.size is None:
             return Unmergeable(reason=drifted.reason, detail=drifted.detail)
+    if drifted.is_gits:
+        return Unmergeable(reason=Reason.NOT_MERGEABLE, detail="both sides changed it, and git's own is not merged")
     if drifted.several_names:
         return Unmergeable(reason=Reason.NOT_MERGEABLE, detail="it is one of several names of a file in the stage")
     return before, ours, theirs

@@ -380,6 +380,14 @@ def test_what_the_pool_of_snapshots_has_is_enough(lab: MergeLab) -> None:
     assert (lab.base / "d/f").read_bytes() == BOTH
 
 
+def test_configuration_of_git_is_not_merged_by_its_lines(lab: MergeLab) -> None:
+    (lab.base / ".git").mkdir()
+    (lab.base / ".git/config").write_bytes(TEXT)
+    ours, theirs = lab.worked(writing(".git/config", OURS)), lab.worked(writing(".git/config", THEIRS))
+    lab.land(theirs)
+    assert lab.refused(ours, merge=True).reason is Reason.NOT_MERGEABLE
+
+
 def test_what_git_has_at_the_path_is_enough(lab: MergeLab) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(lab.root)}
     for words in (("init", "-q"), ("add", "d/f")):

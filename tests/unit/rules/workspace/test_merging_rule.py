@@ -122,6 +122,13 @@ def test_a_file_of_several_names_is_not_merged() -> None:
     assert found == Unmergeable(reason=Reason.NOT_MERGEABLE, detail="it is one of several names of a file in the stage")
 
 
+def test_git_s_own_is_not_merged() -> None:
+    found = decide(drifted(A, B, C, is_gits=True))
+    assert found == Unmergeable(
+        reason=Reason.NOT_MERGEABLE, detail="both sides changed it, and git's own is not merged"
+    )
+
+
 @pytest.mark.parametrize(
     ("content", "expected"),
     [

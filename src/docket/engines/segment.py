@@ -15,6 +15,7 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.attributes import Attributes
 from docket.formats.tree.details import Detail, Details
+from docket.formats.tree.directories import packed_inodes
 from docket.formats.tree.listing import HEADER, Counts, Kind, Listing, Omission, encode_record
 
 Facts: TypeAlias = tuple[bytes, str, str | None, str | None, int | None, int | None]
@@ -40,14 +41,15 @@ class Segment(NamedTuple):
     directory_mtimes: bytes
     symlink_mtimes: bytes
     statuses: bytes
+    directory_inodes: bytes
 
 
 class Gathering:
     """What a walk has found since the last `cut`."""
 
     __slots__ = (
-        "acks", "details", "directories", "directory_mtimes", "file_bytes", "fresh", "lines", "marked", "met",
-        "mtimes", "omissions", "statuses", "symlink_mtimes", "symlinks",
+        "acks", "details", "directories", "directory_inodes", "directory_mtimes", "file_bytes", "fresh", "lines",
+        "marked", "met", "mtimes", "omissions", "statuses", "symlink_mtimes", "symlinks",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -68,6 +70,7 @@ class Gathering:
         self.directory_mtimes: list[int] = []
         self.symlink_mtimes: list[int] = []
         self.statuses: list[str] = []
+        self.directory_inodes: list[int] = []
 
     def omit(self, omission: Omission) -> None:
         """Add an omission."""
@@ -94,6 +97,7 @@ class Gathering:
             directory_mtimes=_packed(self.directory_mtimes),
             symlink_mtimes=_packed(self.symlink_mtimes),
             statuses="".join(self.statuses).encode("utf-8"),
+            directory_inodes=packed_inodes(self.directory_inodes),
         )
         self._clear()
         return segment
@@ -131,6 +135,7 @@ def _details(parts: list[Segment]) -> Details:
         paths=tuple(_detail(seen) for part in parts for seen in part.details),
         directory_mtimes=b"".join(part.directory_mtimes for part in parts),
         symlink_mtimes=b"".join(part.symlink_mtimes for part in parts),
+        directory_inodes=b"".join(part.directory_inodes for part in parts),
     )
 
 

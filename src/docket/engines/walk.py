@@ -336,6 +336,7 @@ class Walk:
             self._found.directories += 1
             if self._details:
                 self._found.directory_mtimes.append(status.st_mtime_ns)
+                self._found.directory_inodes.append(status.st_ino)
                 self._beside(frame, (row[0], row[1], status), attributes_open(descriptor))
         identity = tree.identity_of(status)
         start = Start(prefix=path + b"/", identity=identity, rows=listed.rows, gaps=listed.gaps, inside=inside)

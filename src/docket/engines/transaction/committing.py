@@ -27,6 +27,7 @@ from docket.engines.transaction.displaced import clear_ancestors, keep_displaced
 from docket.engines.transaction.git_locks import locked
 from docket.engines.transaction.git_state import landing_changes
 from docket.engines.transaction.neighbours import sentence, who_landed_on
+from docket.engines.transaction.parents import replaced_above
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import DocketError, InvalidDocumentError
 from docket.formats.digest import Digest
@@ -238,8 +239,11 @@ class _Commit:
         return plan
 
     def _check_drift(self, plan: Plan, tree: ConfinedTree) -> None:
-        outcomes = [item.outcome for item in foresee(plan, tree) if item.outcome is not None]
+        found = foresee(plan, tree)
+        outcomes = [item.outcome for item in found if item.outcome is not None]
         paths = tuple(_drifted(item) for item in outcomes if item.status in _UNDONE)
+        due = [item.step.path for item in found if item.outcome is None]
+        paths += tuple(_moved(*item) for item in replaced_above(due, self._closed.opened.base, tree).items())
         if paths:
             detail = f"{_named(paths)} changed in the tree since it was staged"
             raise RefusedError(Reason.BASE_DRIFT, detail, paths)
@@ -303,6 +307,11 @@ class _Promised:
 
     def keep(self, path: RelPath, state: EntryState, content: BinaryIO | None, /) -> None:
         """Keep nothing beside the tree: the displaced thing itself is what recovery puts back."""
+
+
+def _moved(path: RelPath, above: RelPath) -> RefusedPath:
+    detail = f"another directory stands at {above} than the one that was staged"
+    return RefusedPath(path=path, reason=Reason.CHANGED_SINCE, detail=detail)
 
 
 def _protected(hits: tuple[RelPath, ...]) -> RefusedError:

@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from docket.engines.transaction.closing import (
     ClosedTransaction,
@@ -30,6 +31,7 @@ from docket.engines.transaction.committing import CommitOutcome, CommitRequest, 
 from docket.engines.transaction.displaced import clear_ancestors
 from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.merging import MergedCommit, check_shown, commit_merged
+from docket.engines.transaction.parents import take_inodes
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
@@ -219,6 +221,7 @@ def _as_it_is(request: CommitRequest, world: TransactionWorld) -> MergedCommit:
 def _succeeded(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet, world: TransactionWorld) -> str:
     """Let the rest go on in a transaction of its own, over the base as it is now."""
     base = landed_listing(closed.opened.base, taken)
+    take_inodes(base, closed.opened.base, Path(os.fsdecode(state.base.path)))
     rest = changes_of(base, closed.listing, closed.opened, world).change_set
     now = world.clock.now()
     successor = replace(

@@ -5,7 +5,7 @@ Rules (spec/tree.md, Details):
 2. A `Detail` stands for a path that has something to tell: further names (`identity`, `links`), holes
    (`allocated_bytes` below its size), extended attributes, an owner (`owner`) who is not the reader.
 3. Modification times of directories and of links are one little-endian signed 64-bit number each, in the listing's
-   order, as those of files are in `Listing.mtimes`.
+   order, as those of files are in `Listing.mtimes`. Inodes of directories are unsigned (formats.tree.directories).
 """
 
 from __future__ import annotations
@@ -37,3 +37,4 @@ class Details:
     paths: tuple[Detail, ...] = ()
     directory_mtimes: bytes = b""
     symlink_mtimes: bytes = b""
+    directory_inodes: bytes = b""

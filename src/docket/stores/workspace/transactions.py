@@ -2,7 +2,8 @@
 
 Rules (spec/workspace.md, Where it stands):
 1. `tx.json` is published whole, first of all: a folder without one never began. `base.listing` is what the base's
-   staged part was, `changes` the change set as it was found last, `stage*` is the backend's.
+   staged part was, `base.directories` the inodes of its directories, `changes` the change set as it was found last,
+   `stage*` is the backend's.
 2. Folders are 0700, files 0600, and no name in them is followed if it is a link. A state folder that is a link is
    refused.
 3. Whoever changes a transaction's state holds its lock.
@@ -15,8 +16,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
@@ -35,6 +36,7 @@ from docket.stores.unfinished import names_in
 
 WORKSPACE_TX = "workspace-tx"
 STATE, LISTING, CHANGES, LOCK, RECORDS = "tx.json", "base.listing", "changes", "lock", "records"
+DIRECTORIES = "base.directories"
 STAGE_PREFIX = "stage"
 MAX_LISTING_BYTES = 4 * 1024**3
 
@@ -80,6 +82,8 @@ class Transactions:
                 undo.callback(shutil.rmtree, self.path(state.id), ignore_errors=True)
                 folder = held.enter_context(root.folder(state.id, create=True))
                 publish(folder, LISTING, base.document)
+                if base.details.directory_inodes:
+                    publish(folder, DIRECTORIES, base.details.directory_inodes)
                 publish(folder, STATE, encode_state(state))
                 undo.pop_all()
 
@@ -106,7 +110,11 @@ class Transactions:
         if sha256(document) != state.manifest_sha256:
             detail = f"the listing of {state.id} is not the one that its state names"
             raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail)
-        return known_listing(document)
+        listing = known_listing(document)
+        with suppress(UnavailableError):  # an older docket took none down
+            inodes = self._read(state.id, DIRECTORIES, MAX_LISTING_BYTES)
+            listing.details = replace(listing.details, directory_inodes=inodes)
+        return listing
 
     def save_changes(self, transaction_id: str, changes: ChangeSet) -> None:
         """Keep the change set as it was found last."""

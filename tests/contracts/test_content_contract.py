@@ -1,4 +1,4 @@
-"""What every content store does: the blob folder on two disks, the memory twin, and git's objects read only."""
+"""What every content store does: the blob folder on two disks, the memory twin, git's objects read only, made ones."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from docket.host.disk import SYSTEM_DISK
 from docket.host.git_batch import GitBatch
 from docket.stores.blobs import BlobFolder
 from docket.stores.git_objects import GitObjects
+from docket.stores.workspace.made_contents import MadeContents
 from fakes.memory_content import MemoryContent
 
 LARGE = bytes(range(256)) * 9000
@@ -67,6 +68,18 @@ class Git:
         self.add(address, data)
 
 
+class Made:
+    """Contents made in memory before those of another store, which holds the one that is spoilt."""
+
+    def __init__(self):
+        self.others = MemoryContent()
+        self.others.put([b"one"])
+        self.store = MadeContents([data for data in CONTENTS if data != b"one"], self.others)
+
+    def spoil(self, address, data):
+        self.others.kept[address] = data
+
+
 def address_of(data):
     return Address(Digest(hashlib.sha256(data).hexdigest()), len(data))
 
@@ -74,15 +87,16 @@ def address_of(data):
 ONE = address_of(b"one")
 
 
-@pytest.fixture(params=["system", "memory disk", "memory", "git"])
+@pytest.fixture(params=["system", "memory disk", "memory", "git", "made"])
 def kept(request, tmp_path):
     made = {
         "system": lambda: Blobs(SYSTEM_DISK, tmp_path / "blobs"),
         "memory disk": lambda: Blobs(MemoryDisk(), Path("/blobs")),
         "memory": Memory,
         "git": lambda: Git(tmp_path),
+        "made": Made,
     }[request.param]()
-    if request.param != "git":
+    if request.param not in ("git", "made"):
         for data in CONTENTS:
             made.store.put([data])
     yield made

@@ -9,9 +9,11 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from docket.surfaces.cli.main import main
+from docket.surfaces.cli.transaction_choice import ids_like, paths_like
 from run_lab import Done, RunLab, build
 
 AGENT = "echo new > new.txt; echo two > f"
@@ -203,3 +205,34 @@ def test_chosen_hunks_land_and_the_successor_has_the_rest(backend: str, lab: Run
     assert (lab.tree / "f").read_text() == before.replace("\n3\n", "\nthree\n").replace("\n15\n", "\nfifteen\n")
     assert (lab.tree / "f").stat().st_mode & 0o777 == 0o755
     assert (lab.tree / "new.txt").read_text() == "new\n"
+
+
+def test_a_file_without_hunks_says_why(lab: RunLab, inside: Inside) -> None:
+    (lab.tree / "twin").write_text("1\n2\n")
+    os.link(lab.tree / "twin", lab.tree / "other-twin")
+    (lab.tree / "large").write_text("x\n" * 600_000)
+    (lab.tree / "moved").write_text("1\n2\n")
+    (lab.tree / "turns").write_text("1\n")
+    agent = "for name in twin large moved; do echo more >> $name; done; printf '\\0' >> f; rm turns; mkdir turns"
+    assert staged(lab, "--workspace-tx-settle", "review", agent=agent).exit_code == 0
+    (lab.tree / "moved").write_text("somebody else\n")
+    told = json.loads(inside("tx", "diff", "--json").stdout)
+    assert {item["path"]: (item.get("no_hunks"), item["hunks"]) for item in told["changes"]} == {
+        "f": ("it is binary", []),
+        "large": ("it has more than 1,048,576 bytes", []),
+        "moved": ("it changed in the tree since", []),
+        "other-twin": ("it has several names", []),
+        "turns": ("it is not a file on both sides", []),
+        "twin": ("it has several names", []),
+    }
+
+
+def test_the_shell_completes_ids_and_changed_paths(lab: RunLab, inside: Inside) -> None:
+    staged(lab, "--workspace-tx-settle", "review")
+    (listed,) = json.loads(inside("tx", "list", "--json").stdout)
+    context = click.Context(click.Command("commit"))
+    assert ids_like(context, click.Argument(["transaction"]), listed["id"][:3]) == [listed["id"]]
+    context.params["transaction"] = listed["id"]
+    assert paths_like(context, click.Option(["--only"]), "n") == ["new.txt"]
+    context.params["transaction"] = "ffffffffffffff"
+    assert paths_like(context, click.Option(["--only"]), "") == []

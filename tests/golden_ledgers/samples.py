@@ -36,7 +36,15 @@ from golden_ledgers.build import (
 from golden_ledgers.contents import contents, contents_refused, rollback_refused, rolled_back
 from golden_ledgers.kept import cached
 from golden_ledgers.pooled import pooled
-from golden_ledgers.staged import commit_interrupted, commit_refused, discarded, landed, left_for_review, not_staged
+from golden_ledgers.staged import (
+    commit_interrupted,
+    commit_refused,
+    discarded,
+    landed,
+    left_for_review,
+    not_staged,
+    nothing_changed,
+)
 
 
 def anthropic() -> LedgerBuilder:
@@ -510,6 +518,7 @@ ALL = {
         rolled_back,
         rollback_refused,
         landed,
+        nothing_changed,
         commit_interrupted,
         commit_refused,
         left_for_review,

@@ -70,6 +70,28 @@ def landed() -> LedgerBuilder:
     return _ended(ledger, 0, ExitSource.AGENT)
 
 
+def nothing_changed() -> LedgerBuilder:
+    """The agent only read: what landed is nothing, which is a commit all the same."""
+    ledger = LedgerBuilder()
+    for event in (start(), policy(), snapshot(Phase.BEFORE, 3)):
+        ledger.add(event)
+    ledger.add(replace(OPENED, backend=BackendName.OVERLAY, view=View.BASE_PATH, approved=False, not_preserved=0))
+    for event in (spawn(), exited(0), snapshot(Phase.AFTER, 3)):
+        ledger.add(event)
+    nothing = replace(INTENT, added=0, protected=0, approval="none", result_sha256=OPENED.manifest_sha256)
+    ledger.add(replace(nothing, not_preserved=(), excluded_writes=(), excluded_write_count=0))
+    ledger.add(
+        WorkspaceSettled(
+            transaction="00112233aabb",
+            outcome=Settled.COMMITTED,
+            plan_sha256=Digest("d4" * 32),
+            applied=0,
+            already=0,
+        )
+    )
+    return _ended(ledger, 0, ExitSource.AGENT)
+
+
 def commit_refused() -> LedgerBuilder:
     """The file that was added stands in the tree by now, with another content: nothing landed."""
     ledger = _worked(replace(OPENED, backend=BackendName.OVERLAY, view=View.BASE_PATH, approved=False, shared=1))

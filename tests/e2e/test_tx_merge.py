@@ -72,6 +72,9 @@ def test_the_second_of_two_is_told_of_the_first_and_lands_merged(lab: RunLab) ->
     assert f"docket tx show {first} shows what transaction {first} changed" in lines
     assert f"docket tx commit --merge {second} merges texts that both changed" in lines
 
+    patch = lab.docket("tx", "diff", "-p", second).stdout
+    assert "-ONE\n+one\n" in patch
+    assert "-seven\n+SEVEN\n" in patch
     shown = lab.docket("tx", "diff", "--merge", second).stdout.splitlines()[-1].removeprefix("diff ")
     landed = lab.docket("tx", "commit", "--merge", "--approve", shown, second)
     assert landed.exit_code == 0, landed.said

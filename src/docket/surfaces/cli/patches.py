@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
 import click
 
 from docket.engines.foresee import compare_contents
 from docket.engines.transaction.closing import ClosedTransaction
+from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import plan_of
+from docket.formats.tree.steps import ANYTHING, MakeSymlink, Remove, Step, WriteFile
 from docket.rules.workspace.commit_plan import landing
 from docket.rules.workspace.hunks import Part
 from docket.stores.workspace.made_contents import MadeContents
@@ -21,13 +24,24 @@ _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def patch_lines(closed: ClosedTransaction, part: Part) -> Iterator[str]:
-    """Yield the contents of a part as a unified diff, safe for a terminal."""
-    plan = plan_of(landing(part.taken, closed.listing).steps, closed.state.base.identity)
+    """Yield the contents of a part as a unified diff, safe for a terminal.
+
+    It is from what stands in the tree now, also where that is not what was staged.
+    """
+    steps = (_whatever_stands(step) for step in landing(part.taken, closed.listing).steps)
+    plan = plan_of(steps, closed.state.base.identity)
     with TreeContents(os.fsencode(closed.opened.stage.root), closed.listing.entries) as staged:
         contents = MadeContents(part.made.values(), staged)
         for compared in compare_contents(plan, closed.state.base.path, contents):
             for line in content_diff.diff_of(compared):
                 yield "\t".join(console.plain(piece) for piece in line.split("\t"))
+
+
+def _whatever_stands(step: Step) -> Step:
+    is_file = isinstance(step, WriteFile | MakeSymlink) or (
+        isinstance(step, Remove) and step.kind is not Kind.DIRECTORY
+    )
+    return replace(step, precondition=ANYTHING) if is_file else step
 
 
 def coloured(line: str) -> str:

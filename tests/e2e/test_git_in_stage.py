@@ -3,15 +3,19 @@
 import os
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from docket.engines.transaction.committing import CommitRefused
+from docket.engines.apply_recovery import Asked
+from docket.engines.transaction import committing
+from docket.engines.transaction.committing import CommitRefused, CommitRequest, commit_transaction
 from docket.engines.transaction.opening import open_transaction
+from docket.engines.transaction.recovering import recover_transaction
 from docket.engines.transaction.world import OpenRequest
 from docket.formats.reason import Reason
-from docket.formats.workspace.state import SurfaceRules
+from docket.formats.workspace.state import Owner, SurfaceRules
 from docket.rules.workspace.preflight import Refusal
 from staged_git_lab import begin, check, commit, copy_of, git, log, make_repository, status, world_in
 
@@ -288,6 +292,8 @@ def test_a_gc_in_the_base_is_no_drift_for_the_agent_s_commit(work):
     commit(work.stage, "the agent's", one="agent\n")
     git(work.base, "gc", "--quiet", "--prune=now")
     assert not (work.base / ".git/refs/heads/main").exists()
+    for folder in (work.stage / ".git/objects").glob("??"):  # and then made some of its folders again
+        (work.base / ".git/objects" / folder.name).mkdir(exist_ok=True)
     work.landed()
     assert log(work.base)[0] == "the agent's"
     assert status(work.base) == ""
@@ -421,3 +427,33 @@ def test_a_lock_that_a_dead_commit_left_is_not_staged(base, tmp_path):
     work = begin(base, tmp_path / "state")
     assert not (work.stage / ".git/index.lock").exists()
     assert not (base / ".git/index.lock").exists()
+
+
+@pytest.mark.parametrize("is_applied", [False, True])
+def test_git_s_lock_goes_with_the_recovery_of_a_commit_that_was_killed(work, is_applied):
+    commit(work.stage, "the agent's", one="agent\n")
+    closed = work.close()
+    child = os.fork()
+    if not child:
+        real = committing.apply
+
+        def dies(*given):
+            if is_applied:
+                real(*given)
+            os._exit(9)
+
+        committing.apply = dies
+        commit_transaction(CommitRequest(closed=closed), work.world)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    lock = work.base / ".git/index.lock"
+    assert lock.read_text().startswith("docket holds this")
+    assert "index.lock" in git(work.base, "commit", "--allow-empty", "--message", "x", check=False)
+    gone = replace(work.world.transactions.load(closed.state.id), owner=Owner(pid=child, started="1", boot_id="x"))
+    work.world.transactions.save(gone)
+    recovered = recover_transaction(closed.state.id, Asked(), work.world)
+    assert recovered.is_over
+    assert not lock.exists()
+    assert log(work.base)[0] == ("the agent's" if is_applied else "second")
+    assert status(work.base) == ""
+    check(work.base)

@@ -3,7 +3,8 @@
 Rules (spec/workspace.md, Commit):
 1. A directory that somebody put in the place of another is another one, though it holds the same: nothing lands in it.
 2. Of a path that already is as it would be nothing is asked.
-3. Where the inodes of a base's directories were not taken down, there is nothing to compare.
+3. Git removes and makes its folders of objects and refs as it goes: any of these is as good as another.
+4. Where the inodes of a base's directories were not taken down, there is nothing to compare.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from docket.formats.tree.directories import directory_members, inodes_by_member,
 from docket.formats.tree.listing import Listing
 from docket.formats.tree.spans import path_of
 from docket.host.tree_files import TreeFiles
+from docket.rules.workspace.git_paths import is_made_anew_by_git
 
 
 def replaced_above(paths: Iterable[RelPath], base: Listing, tree: ConfinedTree) -> dict[RelPath, RelPath]:
@@ -43,11 +45,13 @@ def replaced_above(paths: Iterable[RelPath], base: Listing, tree: ConfinedTree) 
 
 
 def _is_another(path: RelPath, inode: int | None, files: TreeFiles, tree: ConfinedTree) -> bool:
-    if inode is None:
+    if inode is None or is_made_anew_by_git(path):
+        return False
+    standing = files.identity(path)
+    if standing is None:  # where it may be made again, the plan makes another
         return False
     tree.holders.expect({path: (tree.identity[0], inode)})
-    standing = files.identity(path)
-    return standing is not None and standing[1] != inode
+    return standing[1] != inode
 
 
 def take_inodes(landed: Listing, base: Listing, root: Path) -> None:

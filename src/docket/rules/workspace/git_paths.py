@@ -81,6 +81,13 @@ def is_stored(role: GitRole | None) -> bool:
     return role in (GitRole.OBJECT, GitRole.FANOUT, GitRole.STORED)
 
 
+def is_made_anew_by_git(path: RelPath) -> bool:
+    """Whether a directory in `.git` is one that git removes once it is empty, and makes when it needs it."""
+    parts = path.parts
+    inside = parts[parts.index(b".git") + 1 :] if b".git" in parts else ()
+    return b"refs" in inside[:-1] or (inside[-2:-1] == (b"objects",) and _is_hex(inside[-1], (2,)))
+
+
 def _stored(parts: tuple[bytes, ...]) -> GitRole:
     if parts[-2] == b"objects" and _is_hex(parts[-1], (2,)):
         return GitRole.FANOUT

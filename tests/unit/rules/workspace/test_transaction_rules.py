@@ -213,6 +213,8 @@ def test_links_that_lead_back(entry: SymlinkEntry, leads: bool) -> None:
         (b".git/modules/sub/config", b"[core]\n\tworktree = ../../../sub\n", False),
         (b".git/config", b"[core]\n\tworktree = ~/x\n", True),
         (b".git/config", b"[core]\n\tbare = false\n", False),
+        (b".git/commondir", b"../../main/.git\n", True),
+        (b".git/worktrees/w/commondir", b"../..\n", False),
         (b".git/objects/info/alternates", b"/elsewhere/objects\n# a remark\n\n", False),
         (b".git/objects/info/alternates", b"../../../other/.git/objects\n", True),
         (b".git/objects/info/alternates", b"../modules/x/objects\n", False),

@@ -1,12 +1,12 @@
 """A status listing, `docket/tree-status/v1`: what the inodes of files say, for those whose contents were not read.
 
-Rules (spec/workspace.md, Contents not read):
+Rules (spec/tree.md, Status listings):
 1. One record a file, in tree order: its path, size and mode, its inode, mtime and ctime, and its digest if that is
    known.
 2. Numbers that may be beyond what every reader of JSON keeps are decimal text.
 3. Records are found by bisecting the text: what is looked up costs what is looked up, however many there are.
 
-It does not observe (engines.observe); what of a tree is taken for unchanged is `rules.workspace.unread`.
+It does not observe (engines.observe), and does not say what of a tree is taken for unchanged.
 """
 
 from __future__ import annotations

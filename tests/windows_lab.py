@@ -14,6 +14,7 @@ from docket.engines.windows.world import BeginRequest, CompleteRequest, Outcome,
 from docket.formats.windows.delta import Delta
 from docket.formats.windows.key import WindowKey
 from docket.host.clock import SystemClock
+from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.git_place import find_git_place
 from docket.host.git_program import Deadline
 from docket.stores.layout import Layout
@@ -59,7 +60,8 @@ class WindowsLab:
 
     def post(self, use: str, **other: str) -> Outcome:
         """A tool has ended."""
-        return complete(CompleteRequest(key=self.key(use, **other), tool_name="Bash"), self.world)
+        key = self.key(use, **other)
+        return complete(CompleteRequest(key=key, tool_name="Bash", event_id=f"{use}.post"), self.world)
 
     def delta(self, outcome: Outcome) -> Delta:
         """The delta of a window that was closed."""
@@ -89,11 +91,11 @@ def git(root: Path, *arguments: str, check: bool = True) -> str:
     return done.stdout
 
 
-def world_of(windows: Path, store: TreeStore) -> WindowsWorld:
+def world_of(windows: Path, store: TreeStore, disk: Disk = SYSTEM_DISK) -> WindowsWorld:
     """The engine's ports over a store."""
     return WindowsWorld(
-        registry=RegistryFile(windows),
-        evidence=Evidence(windows),
+        registry=RegistryFile(windows, disk=disk),
+        evidence=Evidence(windows, disk=disk),
         tree=store,
         clock=SystemClock(),
         budget_seconds=SECONDS,
@@ -113,13 +115,13 @@ def git_lab(root: Path, *, files: dict[str, str] | None = None, limits: LookLimi
     return reopened(root, limits)
 
 
-def reopened(root: Path, limits: LookLimits | None = None) -> WindowsLab:
+def reopened(root: Path, limits: LookLimits | None = None, disk: Disk = SYSTEM_DISK) -> WindowsLab:
     """The lab over the repository that stands there."""
     place = find_git_place(root / "tree")
     assert place is not None
     (root / "windows").mkdir(exist_ok=True)
-    store = open_git_tree(root / "windows", place, limits)
-    return WindowsLab(root=root, store=store, world=world_of(root / "windows", store))
+    store = open_git_tree(root / "windows", place, limits, disk=disk)
+    return WindowsLab(root=root, store=store, world=world_of(root / "windows", store, disk))
 
 
 def folder_lab(root: Path, *, files: dict[str, str] | None = None, limits: LookLimits | None = None) -> WindowsLab:
@@ -129,9 +131,14 @@ def folder_lab(root: Path, *, files: dict[str, str] | None = None, limits: LookL
     (root / "windows").mkdir()
     for name, text in (files or {"a": "1\n2\n3\n", "d/b": "x\n", "gone": "g\n"}).items():
         write(root / "tree" / name, text)
+    return reopened_folder(root, limits)
+
+
+def reopened_folder(root: Path, limits: LookLimits | None = None, disk: Disk = SYSTEM_DISK) -> WindowsLab:
+    """The lab over the folder that stands there."""
     layout = Layout(tree_root=root / "tree", state=root, docket_dir=root, evidence=())
-    store = open_folder_tree(root / "windows", layout, limits)
-    return WindowsLab(root=root, store=store, world=world_of(root / "windows", store))
+    store = open_folder_tree(root / "windows", layout, limits, disk=disk)
+    return WindowsLab(root=root, store=store, world=world_of(root / "windows", store, disk))
 
 
 def write(path: Path, text: str | bytes) -> None:

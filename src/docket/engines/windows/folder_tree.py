@@ -218,10 +218,12 @@ class FolderTree:
             raise
 
 
-def open_folder_tree(windows: Path, layout: Layout, limits: LookLimits | None = None) -> FolderTree:
+def open_folder_tree(
+    windows: Path, layout: Layout, limits: LookLimits | None = None, *, disk: Disk = SYSTEM_DISK
+) -> FolderTree:
     """Open what is kept of a folder; PartialEvidenceError(snapshot_store_unavailable) where it cannot be looked at."""
     try:
-        return FolderTree(windows, layout, limits or LookLimits())
+        return FolderTree(windows, layout, limits or LookLimits(), disk)
     except OSError as error:
         detail = f"{layout.tree_root} cannot be looked at: {error.strerror}"
         raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, detail) from error

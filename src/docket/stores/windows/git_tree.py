@@ -33,6 +33,7 @@ from docket.formats.windows.names import (
     PartialReason,
 )
 from docket.formats.windows.registry import Baseline
+from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.git_batch import GitBatch
 from docket.host.git_place import GitPlace, checked_out, git_place_at, head_log_bytes, head_log_moves, object_format
 from docket.host.git_program import Deadline, GitTimeoutError, run_git
@@ -318,14 +319,19 @@ class GitTree:
 
 
 def open_git_tree(
-    windows: Path, place: GitPlace, limits: LookLimits | None = None, *, evidence: tuple[RelPath, ...] = ()
+    windows: Path,
+    place: GitPlace,
+    limits: LookLimits | None = None,
+    *,
+    evidence: tuple[RelPath, ...] = (),
+    disk: Disk = SYSTEM_DISK,
 ) -> GitTree:
     """Open docket's store for a worktree in the folder of windows, made where it is missing."""
     try:
         hashes = object_format(place)
     except UnavailableError as error:
         raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
-    return GitTree(open_git_store(windows, place, hashes), windows / RAW_CACHE, limits, evidence)
+    return GitTree(open_git_store(windows, place, hashes, disk=disk), windows / RAW_CACHE, limits, evidence)
 
 
 @contextmanager

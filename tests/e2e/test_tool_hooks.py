@@ -1,0 +1,110 @@
+"""`docket hook` as an agent calls it: a process of its own for each event, over a real repository."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import git_lab
+from git_lab import GitLab, needs_git
+
+pytestmark = needs_git
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> GitLab:
+    return git_lab.build(tmp_path)
+
+
+def payload(event: str, use: str, **members: Any) -> bytes:
+    return json.dumps({
+        "session_id": "s1", "prompt_id": "p1", "hook_event_name": event, "tool_name": "Bash",
+        "tool_input": {"command": "make it"}, "tool_use_id": use, **members,
+    }).encode()  # fmt: skip
+
+
+def hook(lab: GitLab, event: str, given: bytes, *, agent: str = "claude", **variables: str) -> str:
+    """Call the hook; what it said on standard error. It always ends with 0 and says nothing on standard output."""
+    done = subprocess.run(
+        [sys.executable, "-m", "docket", "hook", agent, event],
+        cwd=lab.tree, env={**lab.lab.environment(), "DOCKET_DEBUG": "1", **variables}, input=given,
+        capture_output=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    return done.stderr.decode()
+
+
+def test_a_tool_between_its_two_hooks_is_shown(lab):
+    assert "opened" in hook(lab, "PreToolUse", payload("PreToolUse", "toolu_1"))
+    (lab.tree / "a").write_text("a\nmore\n")
+    (lab.tree / "d/x").chmod(0o755)
+    lab.git("commit", "-qam", "by the tool")
+    assert "closed" in hook(lab, "PostToolUse", payload("PostToolUse", "toolu_1", tool_response={"stdout": "x"}))
+    shown = lab.lab.docket("windows", "show", "toolu_1").stdout
+    assert "  make it\n" in shown
+    assert shown.endswith("M a\n@@ -2,0 +2,1 @@\n+more\nM d/x (mode 100644 to 100755)\n")
+    listed = json.loads(lab.lab.docket("windows", "list", "--json").stdout)
+    assert [(row["tool_use_id"], row["status"]) for row in listed["closed"]] == [("toolu_1", "complete")]
+    delta = json.loads(lab.lab.docket("windows", "show", "--json", "toolu_1").stdout)
+    assert [file["path"] for file in delta["files"]] == ["a", "d/x"]
+    assert "2 files changed" in lab.lab.docket("windows", "list").stdout
+
+
+def test_a_failed_tool_and_one_in_a_folder_below_are_of_the_same_tree(lab):
+    hook(lab, "PreToolUse", payload("PreToolUse", "toolu_1", cwd=str(lab.tree / "d")))
+    (lab.tree / "a").write_text("changed\n")
+    hook(lab, "PostToolUseFailure", payload("PostToolUseFailure", "toolu_1", cwd=str(lab.tree), error="exit 1"))
+    delta = json.loads(lab.lab.docket("windows", "show", "--json", "toolu_1").stdout)
+    assert (delta["tool_uses"][0]["outcome"], [file["path"] for file in delta["files"]]) == ("failed", ["a"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [(b"", "JSONDecodeError"), (b"{", "JSONDecodeError"), (b"[]", "no JSON object"), (b"\xff\xfe", "JSONDecodeError"),
+     (payload("PreToolUse", ""), "without tool_use_id"), (b'{"hook_event_name": "Stop"}', ""),
+     (b"[" * 100_000, "RecursionError")],
+)  # fmt: skip
+def test_whatever_is_given_no_tool_fails_for_it(lab, given, said):
+    assert said in hook(lab, "PreToolUse", given)
+
+
+def test_a_payload_of_fifty_megabytes_closes_its_window(lab):
+    hook(lab, "PreToolUse", payload("PreToolUse", "toolu_1"))
+    hook(lab, "PostToolUse", payload("PostToolUse", "toolu_1", tool_response={"stdout": "x" * 50_000_000}))
+    assert "nothing changed" in lab.lab.docket("windows", "show", "toolu_1").stdout
+
+
+def test_an_unknown_payload_is_kept_by_its_shape(lab):
+    hook(lab, "PreToolUse", b'{"hook_event_name": "PreToolUse", "secret": "s3cret"}')
+    (kept,) = lab.lab.state.glob("*/windows/unknown/*.json")
+    assert json.loads(kept.read_bytes())["members"] == ["hook_event_name", "secret"]
+
+
+def test_an_agent_that_nobody_knows_and_a_state_folder_that_cannot_be_made_fail_no_tool(lab):
+    assert "no agent is called x" in hook(lab, "PreToolUse", payload("PreToolUse", "u"), agent="x")
+    hook(lab, "PreToolUse", payload("PreToolUse", "u"), DOCKET_STATE_DIR="/dev/null/x")
+
+
+def test_a_standard_input_that_never_ends_is_not_waited_for(lab):
+    with subprocess.Popen(
+        [sys.executable, "-m", "docket", "hook", "claude", "PreToolUse"],
+        cwd=lab.tree, env=lab.lab.environment(), stdin=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        assert process.wait(timeout=30) == 0
+
+
+def test_a_hook_starts_light():
+    script = (
+        "import sys; import docket.surfaces.hooks.windows, docket.stores.windows.git_tree, docket.rules.agents.hooks"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", f"{script}; print(' '.join(sys.modules))"], capture_output=True, text=True, check=True
+    )
+    heavy = {"click", "rich", "asyncio", "aiohttp", "ssl", "cryptography", "pathspec", "platformdirs", "email"}
+    assert heavy.isdisjoint(done.stdout.split())
+    assert "docket.engines.observe" not in done.stdout.split()

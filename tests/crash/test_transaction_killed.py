@@ -74,6 +74,8 @@ class Staged:
         shutil.rmtree(self.lab.state)
         subprocess.run(["cp", "-a", f"{self.lab.root}/saved-tree/.", self.lab.tree], check=True)
         subprocess.run(["cp", "-a", self.lab.root / "saved-state", self.lab.state], check=True)
+        for inodes in self.lab.state.glob("workspace-tx/*/base.directories"):
+            inodes.unlink()  # the directories that stand there now are copies
 
     def killed(self, at: int, *command: str) -> bool:
         """Run a command that is killed at that step; say whether it came that far."""

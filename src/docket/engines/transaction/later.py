@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from docket.engines.transaction.closing import (
     ClosedTransaction,
@@ -31,8 +30,8 @@ from docket.engines.transaction.committing import CommitOutcome, CommitRequest, 
 from docket.engines.transaction.displaced import clear_ancestors
 from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.merging import MergedCommit, check_shown, commit_merged
-from docket.engines.transaction.parents import take_inodes
 from docket.engines.transaction.staged_texts import StagedTexts
+from docket.engines.transaction.succeeding import succeed
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
 from docket.formats.digest import Digest
@@ -43,7 +42,7 @@ from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.commit_record import CommitRecord, MergedPath, encode_commit
 from docket.formats.workspace.hunk_choice import HunkChoice
 from docket.formats.workspace.state import Status, TransactionState
-from docket.rules.workspace.derive import derive, landed_listing
+from docket.rules.workspace.derive import derive
 from docket.rules.workspace.hunks import Part, part_of
 from docket.rules.workspace.states import TERMINAL, Standing
 from docket.stores.workspace.transactions import Damaged, Transactions
@@ -144,6 +143,7 @@ def clearable(transactions: Transactions, before: str) -> tuple[TransactionState
         and standing_of(state) in TERMINAL
         and state.changed_at < before
         and not transactions.is_locked(state.id)
+        and transactions.chosen(state.id) is None
     )
 
 
@@ -195,15 +195,21 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
     made = tuple(chosen.made.values())
     asked = CommitRequest(closed=part, made=made, approved_digest=request.shown)
     stage = written_below(closed.opened.stage)
+    if taken.digest != whole.digest:
+        world.transactions.save_chosen(before.id, taken)
+    else:
+        world.transactions.forget_chosen(before.id)
     done = commit_merged(asked, world) if request.merge else _as_it_is(asked, world)
     outcome = done.outcome
     successor = None
     if isinstance(outcome, Committed):
         world.transactions.save_changes(before.id, done.changes)
         if taken.digest != whole.digest:
-            successor = _succeeded(closed, outcome.state, taken, world)
+            successor = succeed(closed, outcome.state, taken, world)
         else:
             drop_stage(closed.opened, world)
+    elif outcome.state.status is not Status.COMMITTING:
+        world.transactions.forget_chosen(before.id)
     record = _record(before, done, whole, successor)
     if record.refusals:
         record = replace(record, stage=visible(os.fsencode(stage)))
@@ -216,35 +222,6 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
 
 def _as_it_is(request: CommitRequest, world: TransactionWorld) -> MergedCommit:
     return MergedCommit(outcome=commit_transaction(request, world), changes=request.closed.found.change_set)
-
-
-def _succeeded(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet, world: TransactionWorld) -> str:
-    """Let the rest go on in a transaction of its own, over the base as it is now."""
-    base = landed_listing(closed.opened.base, taken)
-    take_inodes(base, closed.opened.base, Path(os.fsdecode(state.base.path)))
-    rest = changes_of(base, closed.listing, closed.opened, world).change_set
-    now = world.clock.now()
-    successor = replace(
-        state,
-        id=world.ids.session_id(),
-        status=Status.CLOSED,
-        manifest_sha256=base.tree_sha256,
-        opened_at=now,
-        changed_at=now,
-        closed_at=now,
-        diff_sha256=rest.digest,
-        changes=rest.counts,
-        plan_sha256=None,
-        reason=None,
-        detail=None,
-        predecessor=state.id,
-    )
-    closed.opened.stage.close()
-    world.transactions.create(successor, base)
-    world.transactions.save_changes(successor.id, rest)
-    world.transactions.hand_over(state.id, successor.id)
-    world.transactions.save(replace(state, successor=successor.id))
-    return successor.id
 
 
 def _record(before: TransactionState, done: MergedCommit, whole: ChangeSet, successor: str | None) -> CommitRecord:

@@ -19,6 +19,7 @@ from docket.engines.apply import ConfinedTree, Leftover, LeftoverState, interrup
 from docket.engines.apply_recovery import Asked, Direction, Ended, recover
 from docket.engines.transaction.closing import moved, standing_of
 from docket.engines.transaction.git_locks import locked
+from docket.engines.transaction.succeeding import finish_succession, lacks_successor
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import UnavailableError
 from docket.formats.ledger.workspace_events import RefusedChange
@@ -69,7 +70,8 @@ def interrupted_commits(transactions: Transactions) -> tuple[TransactionState, .
 def _is_cut_short(state: TransactionState, transactions: Transactions) -> bool:
     if state.status is Status.COMMITTING:
         return standing_of(state) is Standing.INTERRUPTED_COMMIT
-    return has_journal(transactions.path(state.id)) and not transactions.is_locked(state.id)
+    lacks = state.status is Status.COMMITTED and transactions.chosen(state.id) is not None
+    return (lacks or has_journal(transactions.path(state.id))) and not transactions.is_locked(state.id)
 
 
 def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWorld) -> Recovered:
@@ -84,6 +86,8 @@ def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWor
         folder = world.transactions.path(transaction_id)
         if standing_of(state) is Standing.COMMITTING:
             raise UnavailableError(Reason.IN_USE, f"the commit of {transaction_id} is under way")
+        if state.status is not Status.COMMITTING and not has_journal(folder) and lacks_successor(state, world):
+            return _with_rest(Recovered(state=state, ended=None), asked, world)
         if state.status is not Status.COMMITTING and not has_journal(folder):
             raise UnavailableError(Reason.NOTHING_CHANGED, f"no commit of {transaction_id} was interrupted")
         found = read_journal(folder)
@@ -97,7 +101,18 @@ def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWor
             raise UnavailableError(Reason.ROOT_REPLACED, f"{base} is not the directory that was staged")
         if found is not None and not asked.dry_run:
             held.enter_context(locked(tree, found[1].steps, transaction_id))
-        return _Recovery(state, folder, world).run(found, tree, asked)
+        return _with_rest(_Recovery(state, folder, world).run(found, tree, asked), asked, world)
+
+
+def _with_rest(done: Recovered, asked: Asked, world: TransactionWorld) -> Recovered:
+    """Hand over the rest of a part that landed; where nothing landed, nothing is chosen any more."""
+    if asked.dry_run or not done.is_over:
+        return done
+    if done.state.status is not Status.COMMITTED:
+        world.transactions.forget_chosen(done.state.id)
+        return done
+    successor = finish_succession(done.state, world)
+    return done if successor is None else replace(done, state=replace(done.state, successor=successor))
 
 
 def clear_leftovers(base: Path, *, dry_run: bool) -> tuple[Leftover, ...]:

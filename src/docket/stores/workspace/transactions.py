@@ -36,7 +36,7 @@ from docket.stores.unfinished import names_in
 
 WORKSPACE_TX = "workspace-tx"
 STATE, LISTING, CHANGES, LOCK, RECORDS = "tx.json", "base.listing", "changes", "lock", "records"
-DIRECTORIES = "base.directories"
+DIRECTORIES, CHOSEN = "base.directories", "chosen"
 STAGE_PREFIX = "stage"
 MAX_LISTING_BYTES = 4 * 1024**3
 
@@ -123,12 +123,23 @@ class Transactions:
 
     def changes(self, transaction_id: str) -> ChangeSet | None:
         """Read the change set that was found last, None where none was."""
-        try:
-            return decode_change_set(self._read(transaction_id, CHANGES, MAX_LISTING_BYTES))
-        except UnavailableError as error:
-            if error.reason == Reason.NOT_FOUND:
-                return None
-            raise
+        return self._change_set(transaction_id, CHANGES)
+
+    def save_chosen(self, transaction_id: str, taken: ChangeSet) -> None:
+        """Write down what was chosen of a change set, before it lands."""
+        with self._disk.folder(self.path(transaction_id)) as folder:
+            publish(folder, CHOSEN, taken.document)
+
+    def chosen(self, transaction_id: str) -> ChangeSet | None:
+        """Read what was chosen of a change set whose rest has no successor yet, None where there is no such thing."""
+        return self._change_set(transaction_id, CHOSEN)
+
+    def forget_chosen(self, transaction_id: str) -> None:
+        """The rest is handed over, or nothing landed."""
+        with self._disk.folder(self.path(transaction_id)) as folder:
+            if folder.identity(CHOSEN) is not None:
+                folder.remove(CHOSEN)
+                folder.sync()
 
     def lock(self, transaction_id: str, *, wait_seconds: float = 0.0) -> FileLock:
         """Take a transaction's lock; UnavailableError(LOCKED) names who holds it."""
@@ -173,6 +184,14 @@ class Transactions:
         path = self.path(transaction_id)
         with reported("remove", path):
             remove_tree(path)
+
+    def _change_set(self, transaction_id: str, name: str) -> ChangeSet | None:
+        try:
+            return decode_change_set(self._read(transaction_id, name, MAX_LISTING_BYTES))
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return None
+            raise
 
     def _read(self, transaction_id: str, name: str, most: int) -> bytes:
         with self._disk.folder(self.path(transaction_id)) as folder, folder.open(name) as file:

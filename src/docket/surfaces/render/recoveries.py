@@ -9,6 +9,7 @@ from docket.engines.apply_recovery import Direction
 from docket.engines.apply_sides import Seen, Side
 from docket.engines.transaction.recovering import Recovered
 from docket.formats.visible import visible
+from docket.formats.workspace.state import Status
 from docket.surfaces.render.figures import plural
 
 _ENDS = {Direction.FORWARD: "the whole commit stands in the tree", Direction.BACK: "the tree is as it was before"}
@@ -18,6 +19,10 @@ _WOULD = {Direction.FORWARD: "it would go forward", Direction.BACK: "it would go
 def recovery_lines(done: Recovered, *, dry_run: bool) -> Iterator[str]:
     """Yield how a recovery ended, or what stands in its way."""
     name, ended = done.state.id, done.ended
+    if done.state.successor is not None:
+        yield f"{name}: what was chosen stands in the tree; the rest goes on as {done.state.successor}"
+    if ended is None and done.state.status is Status.COMMITTED:
+        return
     if ended is None:
         yield f"{name}: " + ("; ".join(done.left) or "nothing of the commit had begun; the tree is as it was")
         return

@@ -23,7 +23,7 @@ from stage_lab import BACKENDS, Bench
 from docket.host.isolation import adopt_orphans
 from docket.host.process import SpawnRequest, spawn
 adopt_orphans()
-bench = Bench(BACKENDS[{backend!r}](), Path({base!r}), Path({state!r}), Path({state!r}))
+bench = Bench(BACKENDS[{backend!r}](), Path({base!r}), Path({state!r}))
 stage = bench.stage()
 cwd = bench.base if stage.mount is not None else stage.root
 program = "echo kept > written; echo $$ > agent.pid; (while :; do date >> written; done) & wait"

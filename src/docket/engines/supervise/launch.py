@@ -16,9 +16,9 @@ from docket.host.process import Agent, SpawnRequest
 from docket.host.stage_mount import StageMount
 from docket.rules.agents.environment import no_proxy, proxy_variables
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
+from docket.rules.windows.hook_door import SESSION_URL_VARIABLE, hooks_url
 from docket.stores.live import live_path, make_live_links, write_live_files
 
-SESSION_URL_VARIABLE = "DOCKET_SESSION_URL"
 # What git sets for its hooks, and a person may have set: each names files of one repository.
 _OF_A_REPOSITORY = frozenset(
     (
@@ -42,18 +42,21 @@ def rehearse(request: RunRequest, world: RunWorld) -> LaunchPlan:
 
     RefusedBeforeStartError where the agent cannot be made to reach the boundary.
     """
-    return plan(request, world, _UNBOUND, live_path(request.layout, "unbound"))
+    return plan(request, world, (_UNBOUND, f"{_UNBOUND}/docket"), live_path(request.layout, "unbound"))
 
 
-def plan(request: RunRequest, world: RunWorld, base_url: str, run_dir: Path) -> LaunchPlan:
-    """Return the recipe's plan for this address."""
-    wanted = LaunchRequest(argv=request.argv, environ=request.environ, base_url=base_url, run_dir=str(run_dir))
-    inputs = {name: world.read_file(name) for name in request.recipe.wanted_files(wanted)}
-    return request.recipe.plan(
-        LaunchRequest(
-            argv=request.argv, environ=request.environ, base_url=base_url, run_dir=str(run_dir), inputs=inputs
-        )
+def plan(request: RunRequest, world: RunWorld, urls: tuple[str, str | None], run_dir: Path) -> LaunchPlan:
+    """Return the recipe's plan for these addresses: the boundary's, and the session's where there is one."""
+    base_url, session_url = urls
+    wanted = LaunchRequest(
+        argv=request.argv,
+        environ=request.environ,
+        base_url=base_url,
+        run_dir=str(run_dir),
+        hooks_url=None if session_url is None else hooks_url(session_url),
     )
+    inputs = {name: world.read_file(name) for name in request.recipe.wanted_files(wanted)}
+    return request.recipe.plan(replace(wanted, inputs=inputs))
 
 
 def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path, session_url: str | None) -> Agent:

@@ -145,7 +145,7 @@ def _afterwards(run: OpenRun, before: Listing, watched: Watched, course: _Course
 
 def _agents_time(run: OpenRun, boundary: Boundary, breached: Breached, stack: ExitStack) -> Watched:
     run_dir = stack.enter_context(live_folder(run.request.layout, run.session.session_id))
-    planned = launching.plan(run.request, run.world, boundary.base_url, run_dir)
+    planned = launching.plan(run.request, run.world, (boundary.base_url, boundary.session_url), run_dir)
     if run.request.http_proxy:
         planned = launching.through_proxy(planned, run.request.environ, boundary.base_url)
     write_boundary(run_dir, boundary.base_url)

@@ -29,7 +29,9 @@ class LaunchRequest:
     `argv` and `environ` are the person's, surrogateescape text. `base_url` is `http://127.0.0.1:PORT/TOKEN` without
     a slash at its end; a provider stands below it (`{base_url}/anthropic`, `{base_url}/openai/v1`). `run_dir` is the
     absolute path of the folder in which the plan's files will be written. `inputs` holds the bytes of what
-    `Recipe.wanted_files` named, None for what does not exist or cannot be read.
+    `Recipe.wanted_files` named, None for what does not exist or cannot be read. `hooks_url` is the address that the
+    run's hooks are posted below (`{hooks_url}/AGENT/EVENT`), None where the run takes none; `docket hook AGENT EVENT`
+    in the agent's environment finds it by itself.
     """
 
     argv: tuple[str, ...]
@@ -37,6 +39,7 @@ class LaunchRequest:
     base_url: str
     run_dir: str
     inputs: Mapping[str, bytes | None] = field(default_factory=dict)
+    hooks_url: str | None = None
 
     @property
     def origin(self) -> str:

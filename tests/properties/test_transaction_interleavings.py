@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -93,6 +94,18 @@ def folder() -> Iterator[Path]:
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(actions, max_size=14))
 def test_whatever_the_order_each_commit_lands_whole_or_not_at_all(steps: list[tuple[object, ...]]) -> None:
+    hold_against_the_model(steps)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@settings(max_examples=600, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(actions, max_size=30))
+def test_long_orders_too(steps: list[tuple[object, ...]]) -> None:
+    hold_against_the_model(steps)
+
+
+def hold_against_the_model(steps: list[tuple[object, ...]]) -> None:
     for root in folder():
         base = root / "base"
         (base / "d").mkdir(parents=True)

@@ -21,8 +21,9 @@ def search(old: list[str], new: list[str], deepest: int) -> list[tuple[int, int]
     ways: dict[int, tuple[int, list[tuple[int, int]]]] = {}
     for depth in range(deepest + 1):
         for k in range(-depth, depth + 1, 2):
+            x, way = 0, list[tuple[int, int]]()
             if depth == 0:
-                x, way = 0, []
+                pass
             elif k == -depth or (k != depth and ways[k - 1][0] < ways[k + 1][0]):
                 x, way = ways[k + 1]
             else:
@@ -68,7 +69,8 @@ def lines() -> list[dict[str, Any]]:
     pairs = [("", ""), ("", "ab"), ("ab", ""), ("abcabba", "cbabac"), ("abab", "baba"), ("axb", "ayb"), ("aa", "aaa")]
     for size in range(1, 40):
         letters = "abcdefgh"[: 2 + size % 7]
-        pairs.append(tuple("".join(chance.choice(letters) for _ in range(chance.randrange(size + 1))) for _ in "12"))
+        old, new = ("".join(chance.choice(letters) for _ in range(chance.randrange(size + 1))) for _ in "12")
+        pairs.append((old, new))
     found = []
     for number, (old, new) in enumerate(pairs):
         deepest = DEPTH if number % 5 else 3

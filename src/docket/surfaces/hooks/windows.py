@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docket.engines.windows.begin import begin
 from docket.engines.windows.complete import complete
+from docket.engines.windows.reclaim import see_to_left
 from docket.engines.windows.world import BeginRequest, CompleteRequest, Outcome
 from docket.formats.windows.key import key_text
 from docket.rules.windows.tool_event import Phase, ToolEvent
@@ -18,15 +19,18 @@ def tell(event: ToolEvent, folder: Path) -> Outcome:
     """Open or close the window of a tool in the tree of a folder."""
     world = windows_world(windows_place(folder))
     key = event.key(world.tree.repository)
+    deadline = world.deadline()
     if event.phase is Phase.BEFORE:
-        request = BeginRequest(key=key, tool_name=event.tool_name, command_summary=event.command_summary)
-        return begin(request, world)
-    return complete(
-        CompleteRequest(
-            key=key, tool_name=event.tool_name, command_summary=event.command_summary, outcome=event.outcome
-        ),
-        world,
-    )
+        outcome = begin(BeginRequest(key=key, tool_name=event.tool_name, command_summary=event.command_summary), world)
+    else:
+        outcome = complete(
+            CompleteRequest(
+                key=key, tool_name=event.tool_name, command_summary=event.command_summary, outcome=event.outcome
+            ),
+            world,
+        )
+    see_to_left(world, deadline)
+    return outcome
 
 
 def note_unknown(agent: str, event: str, members: list[str], folder: Path) -> None:

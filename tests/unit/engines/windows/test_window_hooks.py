@@ -11,6 +11,7 @@ import pytest
 import windows_lab
 from docket.engines.windows.begin import begin
 from docket.engines.windows.finish import resume_groups
+from docket.engines.windows.reclaim import reclaim_sealed
 from docket.engines.windows.world import BeginRequest, Said
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
@@ -200,6 +201,27 @@ def test_after_another_boot_the_wall_clock_tells_how_old_a_group_is(lab):
     clock.wall_s = 3600
     lab.pre("w")
     assert len(lab.world.registry.read().groups) == 2
+
+
+def test_a_sealed_group_is_reclaimed_with_a_partial_for_what_ended_and_a_tombstone_for_all(lab):
+    clock = Clock()
+    lab.world = replace(lab.world, clock=clock)
+    lab.pre("u")
+    lab.pre("v")
+    assert lab.post("u").said is Said.WAITING
+    clock.monotonic_s = 3601
+    lab.pre("w")
+    (reclaimed,) = reclaim_sealed(lab.world)
+    assert (reclaimed.completed, reclaimed.tombstoned) == (1, 2)
+    closed = lab.world.evidence.closed(lab.key("u").window_id)
+    assert (closed.status, closed.reason) == (Status.PARTIAL, PartialReason.STALE_ACTIVE_WINDOW)
+    assert lab.world.evidence.closed(lab.key("v").window_id) is None
+    assert {stone.key.tool_use_id for stone in lab.world.evidence.every_tombstone()} == {"u", "v"}
+    assert [window.key.tool_use_id for window in lab.world.registry.read().windows] == ["w"]
+    assert len(lab.store.refs()) == 1
+    late = lab.post("v")
+    assert (late.said, late.reason) == (Said.PARTIAL, PartialReason.STALE_ACTIVE_WINDOW)
+    assert reclaim_sealed(lab.world) == ()
 
 
 def test_a_corrupt_registry_stops_everything_and_is_left_as_it_is(lab):

@@ -24,7 +24,13 @@ _DOCKET_DIR = click.option("--docket-dir", type=click.Path(path_type=Path), help
 
 @click.group()
 def windows() -> None:
-    """Show what each tool call changed."""
+    """Show what each tool call changed.
+
+    \b
+    Examples:
+      docket windows list
+      docket windows show toolu_01A
+    """
 
 
 @windows.command("list")

@@ -86,7 +86,7 @@ def settle_stage(run: OpenRun, found: Staged, facts: EndFacts) -> bool:
     verdict = _recorded(run, found, closed, settle(facts, closed.state.settle))
     match verdict.decision:
         case Decision.COMMIT:
-            event = _committed(found, closed)
+            event = _committed(run, found, closed)
         case Decision.REVIEW:
             event = _told(closed, Settled.LEFT_FOR_REVIEW, verdict)
         case _:
@@ -229,9 +229,11 @@ def _has_base_moved(found: Staged) -> bool:
     return now.tree_sha256 != found.opened.state.manifest_sha256
 
 
-def _committed(found: Staged, closed: ClosedTransaction) -> WorkspaceSettled:
+def _committed(run: OpenRun, found: Staged, closed: ClosedTransaction) -> WorkspaceSettled:
     outcome = commit_transaction(CommitRequest(closed=closed, approved_run=found.asked.approved), found.world)
     if isinstance(outcome, Committed):
+        for remark in outcome.remarks:
+            run.world.watcher.warned(remark)
         return WorkspaceSettled(
             transaction=closed.state.id,
             outcome=Settled.COMMITTED,

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, encode
 from docket.formats.digest import sha256
-from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 
 MAX_TEXT = 1024
@@ -57,20 +56,6 @@ class WindowKey:
             "tool_use_id": self.tool_use_id,
             "mode": self.mode,
         }
-
-    @classmethod
-    def read(cls, reader: Reader) -> WindowKey:
-        """Read what `members` gave."""
-        key = cls(
-            repository=reader.text("repository"),
-            provider=reader.text("provider"),
-            session_id=reader.text("session_id"),
-            turn_id=reader.text("turn_id"),
-            tool_use_id=reader.text("tool_use_id"),
-            mode=reader.text("mode"),
-        )
-        reader.close()
-        return key
 
     @property
     def window_id(self) -> str:

@@ -1,7 +1,8 @@
 """What docket keeps of windows beside their deltas: canonical JSON documents, each written once (spec/windows.md).
 
 Rules:
-1. Each says what it is (`schema`); decoding accepts exactly what encoding gives.
+1. Each says what it is (`schema`); decoding accepts exactly what encoding gives: canonical bytes, every member that is
+   always written, none that is null.
 2. None is written a second time: whoever comes later reads the first.
 """
 
@@ -31,6 +32,19 @@ class Moment:
     at: str
     monotonic_ms: int
     boot_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UseFacts:
+    """What a hook says of a tool use beside its name.
+
+    `joins` is what its id is worth: `wire`, the id of the model's call; `own`, one that the agent made; `derived`, one
+    that docket made of the tool, what it was asked for and when. `agent_id` is the sub-agent whose tool it is.
+    """
+
+    joins: str
+    input_sha256: Digest | None = None
+    agent_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +96,7 @@ class PendingPartial(Payload):
     at: str
     command_summary: str | None = None
     outcome: str | None = None
+    use: UseFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +121,7 @@ class ClosedWindow(Payload):
     outcome: str | None = None
     tree_before: str | None = None
     tree_after: str | None = None
+    use: UseFacts | None = None
 
 
 Record = TypeVar("Record", GroupFinal, Tombstone, PendingPartial, ClosedWindow)
@@ -132,8 +148,6 @@ def decode_record(kind: type[Record], document: bytes) -> Record:
     for name in ("at", "closed_at"):
         reader = Reader(members, "the record")
         reader.optional(name, reader.instant)
-    if encode_record(record) != document:
-        raise InvalidDocumentError(Reason.NOT_CANONICAL, "the record is not in its only spelling")
     return record
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from docket.formats.windows.delta import (
     Span,
     ToolUse,
     decode_delta,
+    delta_digest,
     encode_delta,
 )
 from docket.formats.windows.names import Hashes, Operation, Scope, Status
@@ -87,6 +90,7 @@ def test_a_delta_is_these_bytes():
         hashes=Hashes.SHA1,
     )  # fmt: skip
     wanted = json.dumps(document(), sort_keys=True, separators=(",", ":")).encode()
+    assert delta_digest(wanted) == hashlib.sha256(wanted).hexdigest()
     assert encode_delta(delta) == wanted
     assert decode_delta(wanted) == delta
 
@@ -127,6 +131,12 @@ def test_a_reason_that_nobody_knows_is_kept():
     raw = encode(without(document(status="partial", reason="struck_by_lightning", files=[]), "hashes"))
     assert decode_delta(raw).reason == "struck_by_lightning"
     assert encode_delta(decode_delta(raw)) == raw
+
+
+def test_moves_of_head_are_told():
+    raw = encode(document(head_before=ONE, head_after=TWO, head_moves=2))
+    assert encode_delta(decode_delta(raw)) == raw
+    assert decode_delta(raw).head_moves == 2
 
 
 FINE = {
@@ -241,6 +251,13 @@ def test_an_actor_that_there_is_not_is_refused_when_written_too():
     with pytest.raises(InvalidDocumentError):
         encode_delta(Delta(scope=delta.scope, status=delta.status, window=delta.window, actors=delta.actors,
                            tool_uses=(wrong,)))  # fmt: skip
+
+
+def test_a_count_below_zero_is_refused_when_written_too():
+    delta = decode_delta(encode(document()))
+    for wrong in (replace(delta, head_moves=-1), replace(delta, limits=Limits(files_observed=1, bytes_read=-1))):
+        with pytest.raises(InvalidDocumentError):
+            encode_delta(wrong)
 
 
 def test_a_delta_too_large_to_read_is_refused(monkeypatch):

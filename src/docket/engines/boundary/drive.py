@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 
 from docket.engines.boundary import reporting
 from docket.engines.boundary.client import ClientConnection
+from docket.engines.boundary.hook_wait import HookWait
 from docket.engines.boundary.pool import Origin
 from docket.engines.boundary.room import Room
 from docket.engines.boundary.upstream import UpstreamConnection
@@ -56,6 +57,7 @@ from docket.rules.boundary.protocol import (
     StartClient,
     Stopping,
     SwitchClient,
+    TellHook,
     Tick,
     UpstreamFailed,
 )
@@ -80,6 +82,7 @@ class Drive:
         self._resolving: asyncio.Task[Resolved] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._loading: asyncio.Task[None] | None = None
+        self._hook: HookWait | None = None
         self._until_ns: int | None = None
         self._retry = self._told_gone = False
 
@@ -239,6 +242,15 @@ class Drive:
                 raise _NotYet
         self._client.refuse(reporting.answer(report.what, self._room))
 
+    def _tell_hook(self, command: TellHook) -> None:
+        room = self._room
+        if room.hooks is None:
+            return
+        if self._hook is None:
+            self._hook = HookWait(command.hook, room.hooks, room.loop, self._client.wake)
+        if not (self._hook.is_over or self._client.gone or room.stopping):
+            raise _NotYet
+
     def _release(self, _: Released) -> None:
         self._room.release()
 
@@ -335,6 +347,7 @@ _ACTS: Mapping[type[Command], Callable[..., Event | None]] = {
     Finish: Drive._finish,
     Refuse: Drive._refuse,
     Report: Drive._report,
+    TellHook: Drive._tell_hook,
     Reset: Drive._reset,
     Released: Drive._release,
     Breach: Drive._breach,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from docket.rules.drills.faults import FaultPlan
     from docket.rules.providers.registry import Provider
     from docket.rules.spending.price_book import PriceBook
+    from docket.rules.windows.hook_door import Hook
     from docket.stores.appended import Appended
     from docket.stores.responses import Kept
 
@@ -45,6 +46,14 @@ class Responses(Protocol):
 
     def keep(self, body: bytes) -> Kept:
         """Keep a body, or say why not; it never raises for what a disk does."""
+        ...
+
+
+class Hooks(Protocol):
+    """Who keeps the windows of the agent's tools."""
+
+    def tell(self, hook: Hook, done: Callable[[], None]) -> None:
+        """Take a hook, on the boundary's thread and without a wait; `done` is called once, from any thread."""
         ...
 
 
@@ -78,7 +87,8 @@ class BoundaryWorld:
 
     `on_breach` is called once, on the boundary's thread, when a cap is to end the run; it must return soon.
     `pools` is the run's part in its pools, None where it has none.
-    `responses` is None where the policy keeps none. `ledger_facts` says how the record fares, for whoever asks.
+    `responses` is None where the policy keeps none, `hooks` where no windows are kept. `ledger_facts` says how the
+    record fares, for whoever asks.
     """
 
     ledger: Ledger
@@ -89,6 +99,7 @@ class BoundaryWorld:
     responses: Responses | None = None
     ledger_facts: Callable[[], LedgerFacts] | None = None
     pools: PoolEntry | None = None
+    hooks: Hooks | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from docket.engines.boundary.bell import LedgerBell
 from docket.engines.boundary.pool import Pool
-from docket.engines.boundary.request import Ledger, Responses
+from docket.engines.boundary.request import Hooks, Ledger, Responses
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
@@ -44,6 +44,7 @@ class Room:
     on_breach: Callable[[Breach], None]
     responses: Responses | None = None
     ledger_facts: Callable[[], LedgerFacts] | None = None
+    hooks: Hooks | None = None
     tally: Tally = field(default_factory=Tally)
     stopping: bool = False
     waiting: list[Drive] = field(default_factory=list)

@@ -181,6 +181,7 @@ class Server:
             on_breach=self._breach,
             responses=world.responses,
             ledger_facts=world.ledger_facts,
+            hooks=world.hooks,
         )
         if line is not None and desk.pools is not None:
             line.attach(desk.pools, furnished.release)

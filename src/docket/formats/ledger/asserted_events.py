@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.window_events import WindowBegun
 
 
 class Reporter(StrEnum):
@@ -24,7 +25,7 @@ class Reporter(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCall(Payload):
-    """A tool is used; `id` joins it to its result."""
+    """A tool is used; `id` joins it to its result. `window` is what docket saw before it, never an agent's to say."""
 
     TYPE: ClassVar[str] = "tool.call"
     name: str
@@ -32,11 +33,12 @@ class ToolCall(Payload):
     input_bytes: int | None = None
     input_sha256: Digest | None = None
     reported_by: Reporter | None = None
+    window: WindowBegun | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult(Payload):
-    """A tool has ended; `error` is what went wrong where `ok` is false."""
+    """A tool has ended; `error` is what went wrong where `ok` is false, `window_id` the window that it closed."""
 
     TYPE: ClassVar[str] = "tool.result"
     name: str
@@ -47,6 +49,7 @@ class ToolResult(Payload):
     duration_ms: int | None = None
     error: str | None = None
     reported_by: Reporter | None = None
+    window_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -34,6 +34,7 @@ from docket.formats.ledger.tree_events import (
     RollbackRefused,
     SnapshotRefused,
 )
+from docket.formats.ledger.window_events import HookLost, ToolDelta
 from docket.formats.ledger.workspace_events import (
     WorkspaceIntent,
     WorkspaceOpened,
@@ -49,7 +50,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
         CapWarning, CapExceeded, Budget, NetDenied, NetAllowed, NetClosed, ToolCall, ToolResult,
         AssertedCall, PoolEntered, PoolUse, EvidenceGap, SessionEnd,
         Paced, BreakerChange, FaultPlanned, FaultInjected, SnapshotRefused, RollbackApplied, RollbackRefused,
-        WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled,
+        WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled, ToolDelta, HookLost,
     )
 }  # fmt: skip
 

@@ -90,6 +90,8 @@ def _checked(payload: Payload, data: JsonObject) -> Assertion:
                 raise _wrong("cached_input_tokens is a part of input_tokens")
             return payload
         case ToolCall() | ToolResult():
+            if "window" in data or "window_id" in data:
+                raise InvalidDocumentError(Reason.UNKNOWN_MEMBER, "what docket saw of a tool is docket's to write")
             return payload
         case _:  # pragma: no cover - the table above has no other
             raise _wrong("it is of no known type")

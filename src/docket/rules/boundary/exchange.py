@@ -25,6 +25,7 @@ from docket.rules.boundary.egress import Egress
 from docket.rules.boundary.forwarding import address_of, request_upstream
 from docket.rules.boundary.gates import Answer
 from docket.rules.boundary.handshake import Upgrading
+from docket.rules.boundary.hooking import HookDoor, is_hook
 from docket.rules.boundary.http1 import RequestHead, request_framing
 from docket.rules.boundary.late import LateBooking, Unweighed
 from docket.rules.boundary.own import OwnDoor, Visit, unrecorded_reply
@@ -94,7 +95,7 @@ class Exchange:
         self._at = ""
         self._asked = _UNASKED
         self._body = bytearray()
-        self._passing: Passing | ResponsesSocket | Egress | OwnDoor | None = None
+        self._passing: Passing | ResponsesSocket | Egress | OwnDoor | HookDoor | None = None
         self._weighed: Weighed | None = None
         self._asking: Asking | None = None
         self._reply: ModelReply | None = None
@@ -172,6 +173,11 @@ class Exchange:
                 self._passing = socket = ResponsesSocket(arrival, unmetered, self._terms, self._shared, self._at)
                 self.needs = socket.needs
                 return socket.begin()
+            case Visit() if is_hook(arrival):
+                self._passing = hook = HookDoor(self._shared)
+                opened = hook.begin(head, arrival, now_ns)
+                self.needs = hook.needs
+                return opened
             case Visit():
                 self._passing = door = OwnDoor(self._terms, self._shared)
                 opened = door.begin(head, arrival)
@@ -332,7 +338,7 @@ class Exchange:
         if self._failed or begun or (reply is not None and reply.settled and reply.started):
             return [CloseUpstream(), Released(), Reset()]
         self._failed = True
-        if isinstance(self._passing, OwnDoor):
+        if isinstance(self._passing, (OwnDoor, HookDoor)):
             return [Released(), unrecorded_reply(sentence), Finish()]
         if reply is not None and not reply.settled:
             closing = reply.unrecorded(now_ns)

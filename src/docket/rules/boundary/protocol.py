@@ -22,6 +22,7 @@ from docket.formats.ledger.payload_codec import Payload
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import OnBreach
 from docket.rules.boundary.http1 import Framing, RequestHead, ResponseHead
+from docket.rules.windows.hook_door import Hook
 
 # ---- events
 
@@ -206,6 +207,13 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
+class TellHook:
+    """Hand on what a hook said, and go on once that is dealt with, or a hook may be kept waiting no longer."""
+
+    hook: Hook
+
+
+@dataclass(frozen=True, slots=True)
 class Connect:
     """Send a request to `origin` (scheme, host, port). `body` is whole, or None where it follows in pieces.
 
@@ -306,7 +314,7 @@ class Breach:
 
 
 Command: TypeAlias = (
-    "Record | Await | Refuse | Report | Connect | Resolve | Dial | SendUpstream | EndUpstream | StartClient"
+    "Record | Await | Refuse | Report | TellHook | Connect | Resolve | Dial | SendUpstream | EndUpstream | StartClient"
     " | SwitchClient | SendClient | EndClient | Finish | Reset | CloseUpstream | Released | Breach"
 )
 

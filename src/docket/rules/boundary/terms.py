@@ -49,6 +49,13 @@ class Terms:
     http_proxy: bool = False
 
 
+@dataclass(slots=True)
+class HookReading:
+    """How many bytes the payloads of hooks hold that are being read, of the whole run."""
+
+    size_bytes: int = 0
+
+
 @dataclass(slots=True, kw_only=True)
 class Shared:
     """What the exchanges of a run have in common: the desk, the door's counter, the gates in their order.
@@ -63,6 +70,7 @@ class Shared:
     retain_bytes: int | None = None
     assertions: AssertionDesk = field(default_factory=AssertionDesk)
     denials: Denials = field(default_factory=Denials)
+    hooks: HookReading = field(default_factory=HookReading)
     tunnels: int = 0
 
     def next_tunnel(self) -> int:

@@ -9,6 +9,9 @@ Light on purpose: a hook in a process of its own needs these names and nothing e
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import StrEnum
+
 SESSION_URL_VARIABLE = "DOCKET_SESSION_URL"
 """Names the run's session in the agent's environment; a program in it that can read this may tell docket of tools."""
 HOOKS = "hooks"
@@ -24,3 +27,25 @@ def hooks_url(session_url: str) -> str:
 def hook_url(session_url: str, agent: str, event: str) -> str:
     """Return the address of one hook, as an agent's own settings or `docket hook` use it."""
     return f"{hooks_url(session_url)}/{agent}/{event}"
+
+
+class HookLoss(StrEnum):
+    """Why no window came of a hook."""
+
+    OVERSIZED = "oversized"
+    MALFORMED = "malformed"
+    UNKNOWN_AGENT = "unknown-agent"
+    UNKNOWN_PAYLOAD = "unknown-payload"
+    QUEUE_FULL = "queue-full"
+    FAULT = "fault"
+    RUN_ENDING = "run-ending"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hook:
+    """One hook as it was posted; `lost` says why its payload is not here, where it is not."""
+
+    agent: str
+    event: str
+    body: bytes = b""
+    lost: HookLoss | None = None

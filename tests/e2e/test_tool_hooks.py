@@ -65,9 +65,9 @@ def test_a_failed_tool_and_one_in_a_folder_below_are_of_the_same_tree(lab):
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [(b"", "JSONDecodeError"), (b"{", "JSONDecodeError"), (b"[]", "no JSON object"), (b"\xff\xfe", "JSONDecodeError"),
+    [(b"", "not-json"), (b"{", "not-json"), (b"[]", "no-object"), (b"\xff\xfe", "not-json"),
      (payload("PreToolUse", ""), "without tool_use_id"), (b'{"hook_event_name": "Stop"}', ""),
-     (b"[" * 100_000, "RecursionError")],
+     (b"[" * 100_000, "too-deep")],
 )  # fmt: skip
 def test_whatever_is_given_no_tool_fails_for_it(lab, given, said):
     assert said in hook(lab, "PreToolUse", given)

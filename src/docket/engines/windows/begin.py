@@ -131,6 +131,7 @@ def _registered(
         started=started,
         reason=PartialReason.SNAPSHOT_STORE_UNAVAILABLE,
         command_summary=request.command_summary,
+        use=request.use,
     )
     if isinstance(found, PartialEvidenceError):
         return replace(window, reason=found.reason)

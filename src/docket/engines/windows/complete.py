@@ -75,6 +75,7 @@ def without_window(request: CompleteRequest, world: WindowsWorld, now: Moment, r
         at=now.at,
         command_summary=request.command_summary,
         outcome=request.outcome,
+        use=request.use,
     )
     world.evidence.bury(Tombstone(key=request.key, at=now.at, reason=reason))
     closed = make_partial(world.evidence.pend(pending), world)

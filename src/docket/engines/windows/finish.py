@@ -73,6 +73,7 @@ def make_partial(pending: PendingPartial, world: WindowsWorld) -> ClosedWindow:
         members=1,
         command_summary=pending.command_summary,
         outcome=pending.outcome,
+        use=pending.use,
     )
     world.announce(record, digest)
     closed = world.evidence.close_window(record)
@@ -183,6 +184,9 @@ def _record(ended: Ended, member: OpenWindow, digest: Digest, delta: Delta) -> C
         outcome=None if completion is None else completion.outcome,
         tree_before=None if before is None else before.tree,
         tree_after=ended.final.tree,
+        use=member.use,
+        seq=member.seq,
+        rules=None if before is None else before.rules,
     )
 
 

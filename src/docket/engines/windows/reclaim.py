@@ -72,6 +72,7 @@ def _settled(member: OpenWindow, world: WindowsWorld) -> bool:
             at=completion.moment.at,
             command_summary=completion.command_summary,
             outcome=completion.outcome,
+            use=member.use,
         )
         make_partial(world.evidence.pend(pending), world)
     world.evidence.bury(Tombstone(key=member.key, at=member.started.at, reason=reason))

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from docket.formats.digest import Digest
 from docket.formats.windows.key import WindowKey
-from docket.formats.windows.records import ClosedWindow, Moment
+from docket.formats.windows.records import ClosedWindow, Moment, UseFacts
 from docket.formats.windows.registry import OpenWindow
 from docket.formats.workspace.owner import Owner
 from docket.host.clock import Clock
@@ -29,6 +29,7 @@ class BeginRequest:
     key: WindowKey
     tool_name: str
     command_summary: str | None = None
+    use: UseFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +41,7 @@ class CompleteRequest:
     event_id: str | None = None
     command_summary: str | None = None
     outcome: str | None = None
+    use: UseFacts | None = None
 
 
 class Said(StrEnum):

@@ -21,7 +21,7 @@ from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.reason import Reason
 from docket.formats.windows.key import ID_FORM, WindowKey
 from docket.formats.windows.names import Hashes
-from docket.formats.windows.records import Completion, Moment
+from docket.formats.windows.records import Completion, Moment, UseFacts
 from docket.formats.workspace.owner import Owner
 
 SCHEMA = "docket/windows-registry/v1"
@@ -66,6 +66,7 @@ class OpenWindow:
     reason: str | None = None
     completion: Completion | None = None
     command_summary: str | None = None
+    use: UseFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

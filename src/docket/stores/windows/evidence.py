@@ -34,6 +34,7 @@ from docket.host.durable import publish
 
 DELTAS, CLOSED, TOMBSTONES, PARTIALS, FINALS = "deltas", "closed", "tombstones", "partials", "finals"
 UNKNOWN, UNKNOWN_SCHEMA = "unknown", "docket/windows-unknown/v1"
+CLAIMS, CLAIM_SCHEMA = "claims", "docket/windows-claim/v1"
 _SUFFIX = ".json"
 _Any = TypeVar("_Any", GroupFinal, Tombstone, PendingPartial, ClosedWindow)
 
@@ -115,6 +116,22 @@ class Evidence:
     def remove_final(self, group_id: str) -> None:
         """Remove a group's final state, once the group is gone."""
         self._remove(FINALS, group_id)
+
+    def claim(self, name: str, claimant: str) -> str:
+        """Let `claimant` have a name that nobody has; return who has it."""
+        self._publish(CLAIMS, name, encode({"schema": CLAIM_SCHEMA, "claimant": claimant}))
+        return self.claimant(name) or claimant
+
+    def claimant(self, name: str) -> str | None:
+        """Return who has a name, None where it is free."""
+        document = self._read(CLAIMS, name, MAX_RECORD_BYTES)
+        if document is None:
+            return None
+        value = decode(document)
+        found = value.get("claimant") if isinstance(value, Mapping) else None
+        if not isinstance(found, str):
+            raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"the claim to {name} is no {CLAIM_SCHEMA}")
+        return found
 
     def note_unknown(self, provider: str, event: str, members: tuple[str, ...]) -> None:
         """Keep the shape of a payload that nobody knows, each shape once."""

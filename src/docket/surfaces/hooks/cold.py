@@ -4,7 +4,8 @@ Rules:
 1. It ends with 0, whatever it is given and whatever happens, within BUDGET_SECONDS: an alarm ends it where it stands,
    which is what every step of a window is made for.
 2. It says nothing on standard output, for agents read that; with DOCKET_DEBUG it says on standard error what it did.
-3. It starts light: neither click nor the boundary is loaded.
+3. What is no payload, or none that is known, is kept by its shape, none of its values.
+4. It starts light: neither click nor the boundary is loaded.
 """
 
 from __future__ import annotations
@@ -13,22 +14,28 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from docket.rules.windows.tool_event import HookEvent
 
 BUDGET_SECONDS = 1.95
 MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
-_PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR")
+_PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR")
+_LEAST_SECONDS = 0.1
 
 
 def run(arguments: Sequence[str]) -> int:
     """Handle one hook; always 0."""
+    ends_at = time.monotonic() + BUDGET_SECONDS
     signal.signal(signal.SIGALRM, _out_of_time)
     signal.setitimer(signal.ITIMER_REAL, BUDGET_SECONDS)
     try:
-        _handled(arguments[0], arguments[1], _payload())
+        _handled(arguments[0], arguments[1], ends_at)
     except Exception as error:  # noqa: BLE001 - no fault of docket's fails an agent's tool
         _tell(f"{type(error).__name__}: {error}")
     finally:
@@ -40,44 +47,59 @@ def _out_of_time(_number: int, _frame: object) -> NoReturn:
     os._exit(0)
 
 
-def _payload() -> dict[str, object]:
+def _payload() -> dict[str, object] | str:
+    """Return the payload, or what is wrong with it in a word."""
     pieces, size = [], 0
     while piece := os.read(0, _CHUNK_BYTES):
         pieces.append(piece)
         size += len(piece)
         if size > MAX_PAYLOAD_BYTES:
-            raise ValueError(f"the payload has more than {MAX_PAYLOAD_BYTES} bytes")
-    value = json.loads(b"".join(pieces).decode("utf-8", "backslashreplace"))
-    if not isinstance(value, dict):
-        raise TypeError("the payload is no JSON object")
-    return value
+            return "too-large"
+    try:
+        # A byte that is no UTF-8 is a half of a surrogate pair from here on, and is recorded spelled out.
+        value = json.loads(b"".join(pieces).decode("utf-8", "surrogateescape"))
+    except RecursionError:
+        return "too-deep"
+    except ValueError:
+        return "not-json"
+    return value if isinstance(value, dict) else "no-object"
 
 
-def _handled(agent: str, event: str, payload: dict[str, object]) -> None:
+def _handled(agent: str, event: str, ends_at: float) -> None:
+    from docket.rules.windows.tool_event import Moments, OtherEvent, UnknownPayload  # noqa: PLC0415 - as below
+
+    said, shape = _heard(agent, event)
+    if isinstance(said, OtherEvent) and said.moment is Moments.OTHER:
+        return
+    folder = _folder(said.folder)
+    from docket.surfaces.hooks.windows import note_unknown, tell  # noqa: PLC0415 - what an event of interest needs
+
+    if isinstance(said, UnknownPayload):
+        note_unknown(agent, event, shape, folder)
+        _tell(said.detail)
+        return
+    for outcome in tell(said, folder, max(ends_at - time.monotonic() - _LEAST_SECONDS, _LEAST_SECONDS)):
+        _tell(f"{outcome.said} {outcome.reason or ''} {outcome.detail or ''}")
+
+
+def _heard(agent: str, event: str) -> tuple[HookEvent, list[str]]:
+    """Return what the payload says, and its shape."""
     from docket.rules.agents.hooks import HOOK_READERS  # noqa: PLC0415 - after the alarm is set
-    from docket.rules.windows.tool_event import OtherEvent, ToolEvent  # noqa: PLC0415
+    from docket.rules.windows.tool_event import UnknownPayload  # noqa: PLC0415
 
     reader = HOOK_READERS.get(agent)
     if reader is None:
         raise ValueError(f"no agent is called {agent}")
-    said = reader(event, payload)  # type: ignore[arg-type] # what json gives is a JSON value
-    if isinstance(said, OtherEvent):
-        return
-    folder = _folder(said.folder if isinstance(said, ToolEvent) else None)
-    from docket.surfaces.hooks.windows import note_unknown, tell  # noqa: PLC0415 - what a tool's event alone needs
-
-    if isinstance(said, ToolEvent):
-        outcome = tell(said, folder)
-        _tell(f"{outcome.said} {outcome.reason or ''} {outcome.detail or ''}")
-    else:
-        note_unknown(agent, event, sorted(payload), folder)
-        _tell(said.detail)
+    payload = _payload()
+    if isinstance(payload, str):
+        return UnknownPayload(detail=f"the payload is {payload}"), [payload]
+    return reader(event, payload), sorted(payload)  # type: ignore[arg-type] # what json gives is a JSON value
 
 
 def _folder(told: str | None) -> Path:
     """Return the folder that an agent works in: its project's, which stays while its current folder moves about."""
     named = (os.environ.get(name) for name in _PROJECT_VARIABLES)
-    return Path(next((name for name in (*named, told) if name), "."))
+    return Path(next((name for name in (*named, told) if name and "\0" not in name and Path(name).is_dir()), "."))
 
 
 def _tell(text: str) -> None:

@@ -1,36 +1,27 @@
-"""From a tool's event to its window: what a hook in a process of its own does with it."""
+"""From a hook's event to its windows: what a hook in a process of its own does with it."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
-from docket.engines.windows.begin import begin
-from docket.engines.windows.complete import complete
-from docket.engines.windows.reclaim import see_to_left
-from docket.engines.windows.world import BeginRequest, CompleteRequest, Outcome
+from docket.engines.windows.take import take
+from docket.engines.windows.world import Outcome
 from docket.formats.windows.key import key_text
-from docket.rules.windows.tool_event import Phase, ToolEvent
+from docket.rules.windows.tool_event import Moments, OtherEvent, ToolEvent
+from docket.stores.windows.registry_file import REGISTRY
 from docket.surfaces.hooks.wiring import windows_place, windows_world
 
 MAX_MEMBERS = 64
 
 
-def tell(event: ToolEvent, folder: Path) -> Outcome:
-    """Open or close the window of a tool in the tree of a folder."""
-    world = windows_world(windows_place(folder))
-    key = event.key(world.tree.repository)
-    deadline = world.deadline()
-    if event.phase is Phase.BEFORE:
-        outcome = begin(BeginRequest(key=key, tool_name=event.tool_name, command_summary=event.command_summary), world)
-    else:
-        outcome = complete(
-            CompleteRequest(
-                key=key, tool_name=event.tool_name, command_summary=event.command_summary, outcome=event.outcome
-            ),
-            world,
-        )
-    see_to_left(world, deadline)
-    return outcome
+def tell(event: ToolEvent | OtherEvent, folder: Path, seconds: float | None = None) -> tuple[Outcome, ...]:
+    """Do what an event asks for in the tree of a folder, in that many seconds or in what a hook has."""
+    place = windows_place(folder)
+    if isinstance(event, OtherEvent) and (event.moment is Moments.OTHER or not (place.windows / REGISTRY).exists()):
+        return ()  # no window is open where none ever was
+    world = windows_world(place)
+    return take(event, world if seconds is None else replace(world, budget_seconds=min(seconds, world.budget_seconds)))
 
 
 def note_unknown(agent: str, event: str, members: list[str], folder: Path) -> None:

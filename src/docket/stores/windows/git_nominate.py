@@ -26,7 +26,7 @@ from docket.formats.windows.names import Hashes, PartialReason
 from docket.host.disk_errors import reported
 from docket.host.git_place import GitPlace, global_excludes
 from docket.host.git_program import Deadline, GitWorkplace, run_together
-from docket.stores.windows.git_store import GitStore
+from docket.stores.windows.git_store import GitStore, quoted_path
 from docket.stores.windows.index_notes import index_notes
 
 MAX_INDEX_BYTES = 1024**3
@@ -48,10 +48,11 @@ class Workbench:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nominated:
-    """Paths to look at; `unseen` are those among them that need not be on the disk."""
+    """Paths to look at; `unseen` are those among them that need not be on the disk, `repositories` submodules."""
 
-    paths: frozenset[bytes]
-    unseen: frozenset[bytes]
+    paths: frozenset[bytes] = frozenset()
+    unseen: frozenset[bytes] = frozenset()
+    repositories: frozenset[bytes] = frozenset()
 
 
 @contextmanager
@@ -66,7 +67,9 @@ def workbench(store: GitStore) -> Iterator[Workbench]:
             (folder / "HEAD").write_bytes(b"ref: refs/heads/none\n")
             (folder / "commondir").write_bytes(os.fsencode(store.folder) + b"\n")
             digest = _copy_index(store.place, folder, index)
-        place = GitWorkplace(git_dir=folder, worktree=store.place.worktree, index=index)
+        borrowed = quoted_path(os.fsencode(store.place.objects)).decode("ascii")
+        extra = {"GIT_ALTERNATE_OBJECT_DIRECTORIES": borrowed} if store.is_inner else {}
+        place = GitWorkplace(git_dir=folder, worktree=store.place.worktree, index=index, extra=extra)
         yield Workbench(workplace=place, index=index, index_sha256=digest)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -84,8 +87,10 @@ def nominate(store: GitStore, bench: Workbench, head: str | None, deadline: Dead
     ]
     changed, staged, others = run_together(bench.workplace, commands, deadline)
     notes = index_notes(store, bench.workplace, bench.index_sha256, deadline)
-    paths = notes.unwatched.union(notes.filtered, _names(changed), _names(staged), others.split(b"\0")[:-1])
-    return Nominated(paths=paths, unseen=notes.unseen)
+    paths = notes.unwatched.union(
+        notes.filtered, notes.repositories, _names(changed), _names(staged), others.split(b"\0")[:-1]
+    )
+    return Nominated(paths=paths, unseen=notes.unseen, repositories=notes.repositories)
 
 
 def exclude_files(place: GitPlace) -> list[Path]:

@@ -70,13 +70,17 @@ _MAX_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitStore:
-    """The store at `folder` for the repository at `place`; `work` is where looks at the tree have their own files."""
+    """The store at `folder` for the repository at `place`; `work` is where looks at the tree have their own files.
+
+    `is_inner` for a repository inside of the one that the store was opened for: its objects are read and not borrowed.
+    """
 
     folder: Path
     work: Path
     place: GitPlace
     hashes: Hashes
     disk: Disk = SYSTEM_DISK
+    is_inner: bool = False
 
     @property
     def objects(self) -> LooseObjects:

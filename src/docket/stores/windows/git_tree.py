@@ -16,13 +16,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from docket.errors import DocketError, InvalidDocumentError, PartialEvidenceError, UnavailableError
 from docket.formats.relpath import RelPath
-from docket.formats.windows.changes import Side, TreeChange
+from docket.formats.windows.changes import TreeChange
 from docket.formats.windows.names import (
     ABSENT_MODE,
     EXECUTABLE_MODE,
@@ -41,34 +41,18 @@ from docket.host.tree import Status, file_key, local_clock_ns
 from docket.host.tree_files import TreeFiles
 from docket.stores.statcache import StatCache, is_settled, marked_entry
 from docket.stores.windows.git_nominate import Nominated, Workbench, exclude_digest, nominate, workbench
+from docket.stores.windows.git_reading import MAX_INNER, Reading, change_of, unread_name
 from docket.stores.windows.git_store import GitStore, open_git_store
 from docket.stores.windows.looked import Looked, LookLimits
 
 RAW_CACHE = "raw.cache"
-UNREAD_PREFIX = b"docket--".hex()
 MAX_ATTEMPTS = 3
 MAX_NOMINATED = 200_000
 _KNOWN_BYTES = 32
+_NOTHING = Nominated()
 _UNKEPT_MARK = b"n"
 _CHANGE = re.compile(rb":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) [A-Z]\d*\0([^\0]+)\0")
 _REMOVE = b"0 %b\t%b\0"
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What one look has read: contents kept and bytes newly read so far, and what the cache is to know."""
-
-    limits: LookLimits
-    clock_ns: int
-    cache: StatCache
-    kept: int = 0
-    bytes_read: int = 0
-    met: bytes = b""
-    fresh: bytes = b""
-    marked: bytes = b""
-
-    def remember(self) -> None:
-        self.cache.keep(self.met, self.fresh, self.marked)
 
 
 class GitTree:
@@ -125,7 +109,7 @@ class GitTree:
     def changes(self, before: str, after: str, deadline: Deadline) -> tuple[TreeChange, ...]:
         """Return what differs; a typed partial where a tree is not there any more."""
         with _partial():
-            return tuple(_change(*found) for found in self._compare(before, after, deadline))
+            return tuple(change_of(*found) for found in self._compare(before, after, deadline))
 
     @contextmanager
     def contents(self) -> Iterator[Callable[[str, int], bytes | None]]:
@@ -160,7 +144,7 @@ class GitTree:
             if len(found.paths) > MAX_NOMINATED:
                 detail = f"{len(found.paths):,} paths are neither committed nor ignored"
                 raise PartialEvidenceError(PartialReason.FILE_LIMIT, detail)
-            reading = _Reading(self._limits, clock_ns, StatCache(self._cache))
+            reading = Reading(self._limits, clock_ns, StatCache(self._cache))
             self._overlay(bench, files, found, reading, deadline)
             tree = self._write_tree(bench, deadline)
             if before is not None and tree != before.tree:
@@ -179,14 +163,13 @@ class GitTree:
         )
 
     def _overlay(
-        self, bench: Workbench, files: TreeFiles, found: Nominated, reading: _Reading, deadline: Deadline
+        self, bench: Workbench, files: TreeFiles, found: Nominated, reading: Reading, deadline: Deadline
     ) -> None:
         """Put what was nominated into the index as it stands on the disk."""
-        rows = (
-            self._row(files, path, reading, deadline, unseen=path in found.unseen)
-            for path in self._watched(found.paths)
-        )
-        self._update(bench, rows, deadline)
+        self._update(bench, self._rows(files, found, reading, deadline), deadline)
+
+    def _rows(self, files: TreeFiles, found: Nominated, reading: Reading, deadline: Deadline) -> list[bytes | None]:
+        return [self._row(files, path, reading, deadline, found) for path in self._watched(found.paths)]
 
     def _watched(self, paths: Iterable[bytes]) -> list[bytes]:
         return sorted(path for path in paths if not (path + b"/").startswith(self._own))
@@ -204,7 +187,7 @@ class GitTree:
         return run_git(bench.workplace, ("write-tree", "--missing-ok"), deadline).decode("ascii").strip()
 
     def _row(
-        self, files: TreeFiles, raw: bytes, reading: _Reading, deadline: Deadline, *, unseen: bool = False
+        self, files: TreeFiles, raw: bytes, reading: Reading, deadline: Deadline, found: Nominated = _NOTHING
     ) -> bytes | None:
         """Return the line that gives git's index a path as it stands, None to leave it as it is."""
         deadline.seconds_left()
@@ -216,9 +199,9 @@ class GitTree:
         try:
             status = files.status(path)
         except UnavailableError:
-            return self._line(REGULAR_MODE, _unread(self.hashes, raw, None), path.raw)
+            return self._line(REGULAR_MODE, unread_name(self.hashes, raw, None), path.raw)
         if status is None:
-            return None if unseen else nothing
+            return None if raw in found.unseen else nothing
         if S_ISREG(status.st_mode):
             mode = EXECUTABLE_MODE if status.st_mode & 0o100 else REGULAR_MODE
             return self._line(mode, self._content(files, path, status, reading), path.raw)
@@ -226,16 +209,29 @@ class GitTree:
             target = files.target(path)
             return nothing if target is None else self._line(SYMLINK_MODE, self._store.objects.put(target), path.raw)
         inner = git_place_at(self._store.place.worktree / os.fsdecode(path.raw)) if S_ISDIR(status.st_mode) else None
-        return nothing if inner is None else self._line(GITLINK_MODE, self._commit(inner), path.raw)
+        if inner is None:
+            return None if raw in found.repositories and S_ISDIR(status.st_mode) else nothing  # one not checked out
+        return self._line(GITLINK_MODE, self._inside(inner, reading, deadline), path.raw)
 
-    def _commit(self, inner: GitPlace) -> str:
+    def _inside(self, inner: GitPlace, reading: Reading, deadline: Deadline) -> str:
+        """Return the commit of a repository inside, or a name for what is in it beyond that."""
         commit = checked_out(inner) if object_format(inner) is self.hashes else None
-        return commit or _unread(self.hashes, os.fsencode(inner.git_dir), None)
+        nothing = commit or unread_name(self.hashes, os.fsencode(inner.git_dir), None)
+        if object_format(inner) is not self.hashes or reading.inner >= MAX_INNER:
+            return nothing
+        reading.inner += 1
+        store = replace(self._store, place=inner, is_inner=True)
+        tree = GitTree(store, self._cache, self._limits)
+        with TreeFiles(os.fsencode(inner.worktree)) as files, workbench(store) as bench:
+            found = nominate(store, bench, commit, deadline)
+            rows = tree._rows(files, found, reading, deadline)
+        dirt = b"".join(row for row in rows if row is not None)
+        return nothing if not dirt else unread_name(self.hashes, nothing.encode() + b"\0" + dirt, None)
 
     def _line(self, mode: str, name: str, path: bytes) -> bytes:
         return b"%b %b\t%b\0" % (mode.encode(), name.encode(), path)
 
-    def _content(self, files: TreeFiles, path: RelPath, status: Status, reading: _Reading) -> str:
+    def _content(self, files: TreeFiles, path: RelPath, status: Status, reading: Reading) -> str:
         key, objects = file_key(status), self._store.objects
         known = reading.cache.lookup(key)
         if known is not None:
@@ -245,11 +241,11 @@ class GitTree:
                 reading.kept += known[_KNOWN_BYTES:] != _UNKEPT_MARK
                 return name
         if status.st_size > reading.limits.max_bytes - reading.bytes_read:
-            return _unread(self.hashes, path.raw, status)
+            return unread_name(self.hashes, path.raw, status)
         keep = reading.kept < reading.limits.max_paths
         read = self._read(files, path, status, keep=keep)
         if read is None:
-            return _unread(self.hashes, path.raw, status)
+            return unread_name(self.hashes, path.raw, status)
         reading.bytes_read += status.st_size
         reading.kept += keep
         value = bytes.fromhex(read).ljust(_KNOWN_BYTES, b"\0")
@@ -288,7 +284,7 @@ class GitTree:
         return found
 
     def _without_phantoms(
-        self, bench: Workbench, files: TreeFiles, reading: _Reading, trees: tuple[Baseline, str], deadline: Deadline
+        self, bench: Workbench, files: TreeFiles, reading: Reading, trees: tuple[Baseline, str], deadline: Deadline
     ) -> str:
         """Return the tree in which what rules hid or showed is as it is on the disk."""
         before, tree = trees
@@ -347,27 +343,5 @@ def _partial() -> Iterator[None]:
         raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
 
 
-def _unread(hashes: Hashes, path: bytes, status: Status | None) -> str:
-    """Return the name of a content that nobody has read."""
-    seen = b"" if status is None else file_key(status)
-    return (UNREAD_PREFIX + hashlib.sha256(path + b"\0" + seen).hexdigest())[: hashes.digits]
-
-
 def _clock_ns(files: TreeFiles) -> int:
     return files.clock_ns() or local_clock_ns()
-
-
-def _change(old_mode: bytes, new_mode: bytes, old: bytes, new: bytes, path: bytes) -> TreeChange:
-    return TreeChange(path=RelPath.parse(path), before=_side(old_mode, old), after=_side(new_mode, new))
-
-
-def _side(mode: bytes, name: bytes) -> Side:
-    shown = mode.decode("ascii")
-    if shown == "100664":
-        shown = REGULAR_MODE
-    text = name.decode("ascii")
-    absent = shown == ABSENT_MODE
-    return Side(mode=shown, name=None if absent or text.startswith(UNREAD_PREFIX) else text)
-
-
-__all__ = ["UNREAD_PREFIX", "GitTree", "open_git_tree"]

@@ -6,12 +6,14 @@ Rules (spec/windows.md, Nomination):
 2. *Filtered* are files that stand on the disk in another form than in the repository: line ends, encodings, pointers
    of large files. They are known by their size, where the repository can have such files at all. What is compared
    after a tool is what stood on the disk before it, so they are looked at before it.
-3. It is a convenience: lost or damaged it costs time.
+3. *Repositories* are submodules: they are looked into, for an index says only their commit.
+4. It is a convenience: lost or damaged it costs time.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import os
 import re
@@ -27,12 +29,15 @@ from docket.host.git_program import Deadline, GitWorkplace, run_git
 from docket.stores.windows.git_store import GitStore
 
 NOTES = "index.notes"
+_LISTS = ("unwatched", "unseen", "filtered", "repositories")
 MAX_NOTES_BYTES = 256 * 1024 * 1024
 _MAX_CONFIG_BYTES = 1024 * 1024
-_UNWATCHED = re.compile(rb"(?:\A|(?<=\0))[a-zS] ([^\0]+)\0")
-_UNSEEN = re.compile(rb"(?:\A|(?<=\0))[sS] ([^\0]+)\0")
-_ATTRIBUTES = re.compile(rb"(?:\A|(?<=[\0/ ]))\.gitattributes\0")
-_STAGED = re.compile(rb"100[0-7]{3} ([0-9a-f]+) 0\t([^\0]+)\0")
+# A letter (of another case or S for what is not compared), a mode, an object, a stage, a path.
+_UNWATCHED = re.compile(rb"(?:\A|(?<=\0))[a-zS] [0-7]{6} [0-9a-f]+ \d\t([^\0]+)\0")
+_UNSEEN = re.compile(rb"(?:\A|(?<=\0))[sS] [0-7]{6} [0-9a-f]+ \d\t([^\0]+)\0")
+_REPOSITORY = re.compile(rb"(?:\A|(?<=\0))[A-Za-z] 160000 [0-9a-f]+ 0\t([^\0]+)\0")
+_ATTRIBUTES = re.compile(rb"[\t/]\.gitattributes\0")
+_STAGED = re.compile(rb"(?:\A|(?<=\0))[A-Za-z] 100[0-7]{3} ([0-9a-f]+) 0\t([^\0]+)\0")
 _CONVERTING = re.compile(rb"autocrlf|attributesfile|\[\s*include", re.IGNORECASE)
 
 
@@ -43,18 +48,23 @@ class IndexNotes:
     unwatched: frozenset[bytes] = frozenset()
     unseen: frozenset[bytes] = frozenset()
     filtered: frozenset[bytes] = frozenset()
+    repositories: frozenset[bytes] = frozenset()
 
 
 def index_notes(store: GitStore, workplace: GitWorkplace, index_sha256: str, deadline: Deadline) -> IndexNotes:
     """Return what is known of the index of that digest, found out where it is not known yet."""
-    path = store.work.parent / NOTES
+    git_dir = hashlib.sha256(os.fsencode(store.place.git_dir)).hexdigest()[:16]
+    path = store.work.parent / f"{NOTES}-{git_dir}"
     known = _load(path, index_sha256)
     if known is not None:
         return known
-    told = run_git(workplace, ("ls-files", "-z", "-v"), deadline)
-    filtered = _filtered(store, workplace, deadline) if _may_convert(store, told) else frozenset[bytes]()
+    told = run_git(workplace, ("ls-files", "-z", "-s", "-v"), deadline)
+    filtered = _filtered(store, workplace, told, deadline) if _may_convert(store, told) else frozenset[bytes]()
     notes = IndexNotes(
-        unwatched=frozenset(_UNWATCHED.findall(told)), unseen=frozenset(_UNSEEN.findall(told)), filtered=filtered
+        unwatched=frozenset(_UNWATCHED.findall(told)),
+        unseen=frozenset(_UNSEEN.findall(told)),
+        filtered=filtered,
+        repositories=frozenset(_REPOSITORY.findall(told)),
     )
     with suppress(DocketError):
         _store(store, path, index_sha256, notes)
@@ -78,12 +88,12 @@ def _text(path: Path) -> bytes:
     return b""
 
 
-def _filtered(store: GitStore, workplace: GitWorkplace, deadline: Deadline) -> frozenset[bytes]:
-    staged = _STAGED.findall(run_git(workplace, ("ls-files", "-z", "-s"), deadline))
+def _filtered(store: GitStore, workplace: GitWorkplace, told: bytes, deadline: Deadline) -> frozenset[bytes]:
+    staged = _STAGED.findall(told)
     if not staged:
         return frozenset()
     asked = b"".join(name + b"\n" for name, _ in staged)
-    sizes = run_git(store.git(), ("cat-file", "--batch-check=%(objectsize)", "--buffer"), deadline, fed=asked)
+    sizes = run_git(workplace, ("cat-file", "--batch-check=%(objectsize)", "--buffer"), deadline, fed=asked)
     root = os.open(store.place.worktree, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         return frozenset(
@@ -107,19 +117,13 @@ def _load(path: Path, index_sha256: str) -> IndexNotes | None:
             value = json.loads(file.read(MAX_NOTES_BYTES))
         if value["index"] != index_sha256:
             return None
-        lists = [frozenset(map(base64.b64decode, value[name])) for name in ("unwatched", "unseen", "filtered")]
+        return IndexNotes(**{name: frozenset(map(base64.b64decode, value[name])) for name in _LISTS})
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return IndexNotes(unwatched=lists[0], unseen=lists[1], filtered=lists[2])
 
 
 def _store(store: GitStore, path: Path, index_sha256: str, notes: IndexNotes) -> None:
-    value = {
-        "index": index_sha256,
-        "unwatched": _coded(notes.unwatched),
-        "unseen": _coded(notes.unseen),
-        "filtered": _coded(notes.filtered),
-    }
+    value = {"index": index_sha256, **{name: _coded(getattr(notes, name)) for name in _LISTS}}
     with store.disk.folder(path.parent) as folder:
         temporary = temporary_name(path.name)
         with folder.create(temporary) as file:

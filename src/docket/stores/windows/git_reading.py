@@ -1,0 +1,55 @@
+"""What one look at a git worktree reads, and the names under which stands what it did not read."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+from docket.formats.relpath import RelPath
+from docket.formats.windows.changes import Side, TreeChange
+from docket.formats.windows.names import ABSENT_MODE, REGULAR_MODE, Hashes
+from docket.host.tree import Status, file_key
+from docket.stores.statcache import StatCache
+from docket.stores.windows.looked import LookLimits
+
+UNREAD_PREFIX = b"docket--".hex()
+MAX_INNER = 32
+"""How many repositories inside of the worktree are looked into; of others their commit is told."""
+
+
+@dataclass(slots=True)
+class Reading:
+    """What one look has read: contents kept and bytes newly read so far, and what the cache is to know."""
+
+    limits: LookLimits
+    clock_ns: int
+    cache: StatCache
+    kept: int = 0
+    bytes_read: int = 0
+    met: bytes = b""
+    fresh: bytes = b""
+    marked: bytes = b""
+    inner: int = 0
+
+    def remember(self) -> None:
+        """Let the cache know what was met and read."""
+        self.cache.keep(self.met, self.fresh, self.marked)
+
+
+def unread_name(hashes: Hashes, path: bytes, status: Status | None) -> str:
+    """Return the name of a content that nobody has read."""
+    seen = b"" if status is None else file_key(status)
+    return (UNREAD_PREFIX + hashlib.sha256(path + b"\0" + seen).hexdigest())[: hashes.digits]
+
+
+def change_of(old_mode: bytes, new_mode: bytes, old: bytes, new: bytes, path: bytes) -> TreeChange:
+    return TreeChange(path=RelPath.parse(path), before=_side(old_mode, old), after=_side(new_mode, new))
+
+
+def _side(mode: bytes, name: bytes) -> Side:
+    shown = mode.decode("ascii")
+    if shown == "100664":
+        shown = REGULAR_MODE
+    text = name.decode("ascii")
+    absent = shown == ABSENT_MODE
+    return Side(mode=shown, name=None if absent or text.startswith(UNREAD_PREFIX) else text)

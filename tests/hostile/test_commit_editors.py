@@ -1,0 +1,167 @@
+"""A person's editor saves one path over and over while a commit changes that path: no save is lost to the commit.
+
+Whichever moment a save falls on, the last one is in the tree, or is kept and named; and the commit is whole, one way or
+the other. `a` and `z` stand on both sides of the path, `d/p` (matrix_lab).
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from docket.engines.transaction import committing
+from docket.engines.transaction.committing import CommitOutcome, CommitRequest, commit_transaction
+from docket.formats.workspace.state import Status
+from docket.host.confined import ConfinedTree
+from matrix_lab import Tree, Trial, kept_texts, told, trial
+from stage_lab import can_stage
+from tree_lab import CountedCalls
+
+P = b"d/p"
+PATIENCE_SECONDS = 20
+CALLS = 44  # a commit of these three paths has fewer that change something
+
+
+def save_beside(path: Path, text: bytes) -> bool:
+    """Save as most editors do."""
+    beside = path.with_name(".save")
+    beside.write_bytes(text)
+    try:
+        beside.replace(path)
+    except IsADirectoryError:
+        beside.unlink()
+        return False
+    return True
+
+
+def save_in_place(path: Path, text: bytes) -> bool:
+    """Save as the others do; whether what was written is the file that stood there when it was all written.
+
+    Where it is not, the bytes went through a descriptor into what had lost its name before: no save of that path.
+    """
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_TRUNC)
+    except (FileNotFoundError, IsADirectoryError):
+        return False
+    try:
+        for byte in text:
+            os.write(descriptor, bytes((byte,)))
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+@dataclass
+class Editor:
+    """Saves `times` texts of its own, one right after the other, from when it is told to."""
+
+    path: Path
+    save: Callable[[Path, bytes], bool]
+    times: int
+    texts: list[bytes] = field(default_factory=list)
+    due: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    def _work(self) -> None:
+        if not self.due.wait(PATIENCE_SECONDS):
+            return
+        for number in range(self.times):
+            text = b"save %d of the editor" % number
+            if self.save(self.path, text):
+                self.texts.append(text)
+
+    def ended(self) -> None:
+        self.due.set()
+        self.thread.join(PATIENCE_SECONDS)
+        assert not self.thread.is_alive()
+
+
+def commit_beside(it: Trial, editor: Editor, at: int) -> CommitOutcome:
+    """Commit; the editor begins at that call which changes something, and goes on by itself."""
+
+    def rule(number: int, _name: str) -> None:
+        if number == at:
+            editor.due.set()
+
+    with mock.patch.object(committing, "open_tree", lambda root: ConfinedTree(root, calls=CountedCalls(rule))):
+        return commit_transaction(CommitRequest(closed=it.closed), it.world)
+
+
+def text_of(tree: Tree) -> bytes | None:
+    """What the file at the path holds; None where there is none."""
+    state = tree.get(P)
+    return state[2] if state is not None and state[0] == "file" else None
+
+
+def check(it: Trial, outcome: CommitOutcome, editor: Editor) -> str:
+    """Return how it ended."""
+    said = (getattr(outcome, "detail", ""), *getattr(outcome, "remarks", ()))
+    if it.status() is Status.COMMITTING:
+        assert any("docket tx recover" in text for text in said), outcome
+        done = it.recover()
+        done = done if done.is_over else it.recover(force=True)
+        assert done.is_over, done
+        said += tuple(f"kept as {at}" for _path, at in done.kept)
+    status, now = it.status(), told(it.base)
+    assert status in (Status.COMMITTED, Status.REFUSED)
+    side = it.after if status is Status.COMMITTED else it.before
+    assert {path: now.get(path) for path in (b"d/a", b"d/z")} == {path: side.get(path) for path in (b"d/a", b"d/z")}
+    stands = text_of(now)
+    assert stands in {text_of(side), *editor.texts} or editor.save is save_in_place, (stands, outcome)
+    assert it.leftovers() == []
+    if editor.texts and stands != editor.texts[-1]:
+        assert editor.texts[-1] in kept_texts(it.place), (editor.texts[-1], now.get(P), outcome)
+        assert any("kept" in text for text in said), (said, outcome)
+        return "kept"
+    return str(status)
+
+
+def rounds(tmp_path: Path, backend: str, save: Callable[[Path, bytes], bool], numbers: range) -> set[str]:
+    ends = set()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for number, stage_kind in zip(numbers, itertools.cycle(("file", "whiteout", "full")), strict=False):
+            it = trial(tmp_path / str(number), backend, "file", stage_kind)
+            editor = Editor(it.base / "d/p", save, 1 + number // 3 % 6)
+            try:
+                outcome = commit_beside(it, editor, number * 13 % CALLS)
+                editor.ended()
+                ends.add(check(it, outcome, editor))
+            finally:
+                editor.ended()
+                it.close()
+    finally:
+        sys.setswitchinterval(interval)
+    return ends
+
+
+@pytest.fixture(params=["copy", "overlay"])
+def backend(request, tmp_path):
+    can_stage(request.param, tmp_path)
+    return request.param
+
+
+@pytest.mark.parametrize("save", [save_beside, save_in_place])
+def test_an_editor_that_saves_in_a_loop_loses_nothing(save, backend, tmp_path):
+    assert rounds(tmp_path, backend, save, range(CALLS // 2)) >= {"refused"}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3000)
+@pytest.mark.parametrize("save", [save_beside, save_in_place])
+def test_an_editor_that_saves_in_many_loops_loses_nothing(save, backend, tmp_path):
+    assert rounds(tmp_path, backend, save, range(CALLS * 40)) >= {"refused", "committed"}

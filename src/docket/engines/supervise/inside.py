@@ -20,7 +20,7 @@ from docket.engines.supervise import launch as launching
 from docket.engines.supervise import measure as measuring
 from docket.engines.supervise.pooled import enter_pools
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
-from docket.engines.supervise.run import reachable, start_boundary, wall_breach
+from docket.engines.supervise.run import Beside, reachable, start_boundary, wall_breach
 from docket.engines.supervise.session import OpenRun, announce, open_session
 from docket.engines.supervise.watch import Breached
 from docket.errors import DocketError, RefusedBeforeStartError, UsageError
@@ -75,7 +75,7 @@ class InsideRun:
         run.session.ledger.append(Note(code="in-process", message=sentence), control=True)
         pools = enter_pools(run, self._stack)
         rehearsed = launching.rehearse(request, run.world)
-        self._boundary = start_boundary(run, rehearsed, providers, self._breached, pools)
+        self._boundary = start_boundary(run, rehearsed, providers, self._breached, Beside(pools=pools))
         self._stack.callback(self._settle, self._boundary)
         run_dir = self._stack.enter_context(live_folder(request.layout, run.session.session_id))
         write_boundary(run_dir, self._boundary.base_url)

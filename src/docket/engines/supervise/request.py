@@ -28,6 +28,7 @@ from docket.stores.receipts import Problem
 if TYPE_CHECKING:
     from docket.engines.pools.entry import EntryRequest, PoolEntry
     from docket.engines.transaction.world import TransactionWorld
+    from docket.engines.windows.world import WindowsWorld
     from docket.formats.run.policy import WorkspaceBackend, WorkspaceSettle
     from docket.formats.tree.manifest import SnapshotLimits
     from docket.formats.workspace.state import SurfaceRules
@@ -47,6 +48,15 @@ class TransactionAsked:
     settle: WorkspaceSettle
     approved: bool = False
     home: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowsAsked:
+    """The windows of a run: of the tree at `folder`, or of its `stage`; `docket_dir` where the person named one."""
+
+    folder: Path
+    docket_dir: Path | None = None
+    stage: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +130,7 @@ class Watcher(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunWorld:
-    """The ports of a run."""
+    """The ports of a run; `windows` opens those of tool windows anew each time, None where none are kept."""
 
     clock: Clock
     ids: Ids
@@ -132,6 +142,7 @@ class RunWorld:
     read_file: Callable[[str], bytes | None]
     enter_pools: Callable[[EntryRequest], PoolEntry] | None = None
     transactions: Callable[[], TransactionWorld] | None = None
+    windows: Callable[[WindowsAsked], WindowsWorld] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, Boun
 from docket.engines.supervise import ending as ends
 from docket.engines.supervise import launch as launching
 from docket.engines.supervise import measure as measuring
+from docket.engines.supervise.hooks import RunHooks, run_hooks
 from docket.engines.supervise.pooled import enter_pools
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.session import OpenRun, announce, open_session
@@ -100,11 +101,16 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
     with ExitStack() as until_settled:
         with ExitStack() as stack:
             pools = enter_pools(run, stack)
-            boundary = start_boundary(run, rehearsed, providers, breached, pools)
+            hooks = run_hooks(run)
+            if hooks is not None:
+                stack.callback(hooks.end)  # behind the boundary's end: no hook comes any more
+            boundary = start_boundary(run, rehearsed, providers, breached, Beside(pools=pools, hooks=hooks))
             stack.callback(_settle, boundary, course)
             before = measuring.measure_before(run)
             stage = _stage(run, until_settled)
             run = run if stage is None else replace(run, stage=stage.opened)
+            if hooks is not None:
+                hooks.stage = run.stage
             watched = _agents_time(run, boundary, breached, stack)
             state = boundary.snapshot()
             if state.breach is not None:
@@ -171,12 +177,20 @@ def _settle(boundary: Boundary, course: _Course) -> None:
     course.settled = boundary.stop()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What a run has beside its boundary, and the boundary uses: its part in pools, and its tool windows."""
+
+    pools: PoolEntry | None = None
+    hooks: RunHooks | None = None
+
+
 def start_boundary(
     run: OpenRun,
     rehearsed: LaunchPlan,
     providers: tuple[Provider, ...],
     breached: Breached,
-    pools: PoolEntry | None,
+    beside: Beside,
 ) -> Boundary:
     """Start the run's boundary, with a token for the agent's calls and one for what it says of itself."""
     asked = BoundaryRequest(
@@ -198,9 +212,10 @@ def start_boundary(
         book=run.request.book,
         environ=run.request.environ,
         on_breach=breached.report,
-        pools=pools,
+        pools=beside.pools,
         responses=run.session.responses,
         ledger_facts=lambda: _facts(run.session.ledger),
+        hooks=beside.hooks,
     )
     return run.world.start_boundary(asked, around)
 

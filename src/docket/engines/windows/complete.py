@@ -69,7 +69,7 @@ def without_window(request: CompleteRequest, world: WindowsWorld, now: Moment, r
     """Give a tool of which nothing can be told its partial delta, and its window a tombstone."""
     pending = PendingPartial(
         key=request.key,
-        event_id=request.event_id or event_id(request),
+        event_id=request.event_id or event_id(request, world),
         reason=reason,
         tool_name=request.tool_name,
         at=now.at,
@@ -82,8 +82,10 @@ def without_window(request: CompleteRequest, world: WindowsWorld, now: Moment, r
     return Outcome(said=Said.PARTIAL, closed=closed, reason=closed.reason)
 
 
-def event_id(request: CompleteRequest) -> str:
-    """Return the name of the event that a tool has ended, where the record has no other."""
+def event_id(request: CompleteRequest, world: WindowsWorld) -> str:
+    """Return the name of the event that a tool has ended: it begins with the run's session, where there is one."""
+    if world.record is not None:
+        return f"{world.record}.{request.key.window_id}"
     return f"{request.key.window_id}.post"
 
 
@@ -99,7 +101,7 @@ def _completed(request: CompleteRequest, world: WindowsWorld, deadline: Deadline
             return _Published(window=window, is_known=True, is_sealed=registry.group(window.group_id).sealed)
         completion = Completion(
             moment=now,
-            event_id=request.event_id or event_id(request),
+            event_id=request.event_id or event_id(request, world),
             command_summary=request.command_summary,
             outcome=request.outcome,
         )

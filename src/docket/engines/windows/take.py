@@ -74,6 +74,7 @@ def _key(event: ToolEvent, world: WindowsWorld, tool_use_id: str) -> WindowKey:
         session_id=event.session_id,
         turn_id=event.turn_id,
         tool_use_id=tool_use_id,
+        mode=world.mode,
     )
 
 
@@ -92,7 +93,7 @@ def _active(provider: str, session_id: str, world: WindowsWorld) -> tuple[OpenWi
         for window in world.registry.read().windows
         if window.status is WindowStatus.ACTIVE
         and (window.key.provider, window.key.session_id) == (provider, session_id)
-        and window.key.repository == world.tree.repository
+        and (window.key.repository, window.key.mode) == (world.tree.repository, world.mode)
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.formats.digest import Digest
-from docket.formats.windows.key import WindowKey
+from docket.formats.windows.key import IN_TREE, WindowKey
 from docket.formats.windows.records import ClosedWindow, Moment, UseFacts
 from docket.formats.windows.registry import OpenWindow
 from docket.formats.workspace.owner import Owner
@@ -77,7 +77,11 @@ def _this_process() -> Owner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowsWorld:
-    """The ports. `announce` hears of a closed window before it counts as closed, and of one more than once."""
+    """The ports. `announce` hears of a closed window before it counts as closed, and of one more than once.
+
+    `mode` says what the tree is: the person's, or a stage. `record` is the session whose ledger tells of the windows,
+    None outside a run.
+    """
 
     registry: RegistryFile
     evidence: Evidence
@@ -86,6 +90,8 @@ class WindowsWorld:
     owner: Callable[[], Owner] = _this_process
     announce: Callable[[ClosedWindow, Digest], None] = _nobody
     budget_seconds: float = BUDGET_SECONDS
+    mode: str = IN_TREE
+    record: str | None = None
 
     def moment(self) -> Moment:
         """Return the present instant."""

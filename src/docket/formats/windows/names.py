@@ -27,6 +27,7 @@ class PartialReason(StrEnum):
     POST_SNAPSHOT_LOST = "post_snapshot_lost"
     STALE_ACTIVE_WINDOW = "stale_active_window"
     PRE_SNAPSHOT_MISSING = "pre_snapshot_missing"
+    PROCESS_GONE = "process_gone"
 
 
 class Scope(StrEnum):

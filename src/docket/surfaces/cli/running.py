@@ -179,6 +179,7 @@ def world_of(layout: Layout, cwd: Path, signals: Signals, progress: RunProgress)
         read_file=wiring.file_reader(cwd),
         enter_pools=enter_pools(),
         transactions=lambda: transaction_world(layout),
+        windows=wiring.windows,
     )
 
 

@@ -7,10 +7,12 @@ import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from docket.engines import boundary
 from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
+from docket.engines.supervise.request import WindowsAsked
 from docket.errors import UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.tree.listing import Listing
@@ -21,6 +23,9 @@ from docket.stores.layout import Layout
 from docket.stores.statcache import StatCache
 from docket.surfaces.cli import console
 from docket.surfaces.render import text
+
+if TYPE_CHECKING:
+    from docket.engines.windows.world import WindowsWorld
 
 STAT_CACHE = "statcache"
 MAX_INPUT_BYTES = 4 * 1024 * 1024
@@ -35,6 +40,13 @@ def observer(layout: Layout) -> Callable[[ObserveRequest], Listing]:
     """Return the scanner with the project's own cache of digests."""
     world = ObserveWorld(cache=StatCache(layout.state / STAT_CACHE))
     return lambda request: observe_tree(request, world)
+
+
+def windows(asked: WindowsAsked) -> WindowsWorld:
+    """Return the ports of the windows of a run, opened anew."""
+    from docket.surfaces.hooks.wiring import windows_place, windows_world  # noqa: PLC0415 - with the first hook
+
+    return windows_world(windows_place(asked.folder, asked.docket_dir), asked.stage)
 
 
 def spawn(request: SpawnRequest) -> Agent:

@@ -4,8 +4,9 @@ Rules:
 1. It ends with 0, whatever it is given and whatever happens, within BUDGET_SECONDS: an alarm ends it where it stands,
    which is what every step of a window is made for.
 2. It says nothing on standard output, for agents read that; with DOCKET_DEBUG it says on standard error what it did.
-3. What is no payload, or none that is known, is kept by its shape, none of its values.
-4. It starts light: neither click nor the boundary is loaded.
+3. In a run whose boundary answers, the payload goes there; else the window is opened or closed from here.
+4. What is no payload, or none that is known, is kept by its shape, none of its values.
+5. It starts light: neither click nor the boundary is loaded.
 """
 
 from __future__ import annotations
@@ -47,17 +48,24 @@ def _out_of_time(_number: int, _frame: object) -> NoReturn:
     os._exit(0)
 
 
-def _payload() -> dict[str, object] | str:
-    """Return the payload, or what is wrong with it in a word."""
+def _body() -> bytes | None:
+    """Return what the agent gives, None where it is too large."""
     pieces, size = [], 0
     while piece := os.read(0, _CHUNK_BYTES):
         pieces.append(piece)
         size += len(piece)
         if size > MAX_PAYLOAD_BYTES:
-            return "too-large"
+            return None
+    return b"".join(pieces)
+
+
+def _payload(body: bytes | None) -> dict[str, object] | str:
+    """Return the payload, or what is wrong with it in a word."""
+    if body is None:
+        return "too-large"
     try:
         # A byte that is no UTF-8 is a half of a surrogate pair from here on, and is recorded spelled out.
-        value = json.loads(b"".join(pieces).decode("utf-8", "surrogateescape"))
+        value = json.loads(body.decode("utf-8", "surrogateescape"))
     except RecursionError:
         return "too-deep"
     except ValueError:
@@ -68,7 +76,10 @@ def _payload() -> dict[str, object] | str:
 def _handled(agent: str, event: str, ends_at: float) -> None:
     from docket.rules.windows.tool_event import Moments, OtherEvent, UnknownPayload  # noqa: PLC0415 - as below
 
-    said, shape = _heard(agent, event)
+    body = _body()
+    if _told_the_run(agent, event, body, ends_at):
+        return
+    said, shape = _heard(agent, event, body)
     if isinstance(said, OtherEvent) and said.moment is Moments.OTHER:
         return
     folder = _folder(said.folder)
@@ -82,7 +93,22 @@ def _handled(agent: str, event: str, ends_at: float) -> None:
         _tell(f"{outcome.said} {outcome.reason or ''} {outcome.detail or ''}")
 
 
-def _heard(agent: str, event: str) -> tuple[HookEvent, list[str]]:
+def _told_the_run(agent: str, event: str, body: bytes | None, ends_at: float) -> bool:
+    """Whether this is a hook of a run that lives, and the run has dealt with it."""
+    from docket.rules.windows.hook_door import SESSION_URL_VARIABLE  # noqa: PLC0415 - after the alarm is set
+
+    session_url = os.environ.get(SESSION_URL_VARIABLE)
+    if not session_url:
+        return False
+    from docket.surfaces.hooks.live import post_hook  # noqa: PLC0415 - a run's alone
+
+    # What is too large comes as nothing, and is told as malformed.
+    took = post_hook(session_url, agent, event, body or b"", max(ends_at - time.monotonic() - _LEAST_SECONDS, 0.0))
+    _tell("the run took it" if took else "the run that the environment names did not take it")
+    return took
+
+
+def _heard(agent: str, event: str, body: bytes | None) -> tuple[HookEvent, list[str]]:
     """Return what the payload says, and its shape."""
     from docket.rules.agents.hooks import HOOK_READERS  # noqa: PLC0415 - after the alarm is set
     from docket.rules.windows.tool_event import UnknownPayload  # noqa: PLC0415
@@ -90,7 +116,7 @@ def _heard(agent: str, event: str) -> tuple[HookEvent, list[str]]:
     reader = HOOK_READERS.get(agent)
     if reader is None:
         raise ValueError(f"no agent is called {agent}")
-    payload = _payload()
+    payload = _payload(body)
     if isinstance(payload, str):
         return UnknownPayload(detail=f"the payload is {payload}"), [payload]
     return reader(event, payload), sorted(payload)  # type: ignore[arg-type] # what json gives is a JSON value

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.windows.world import WindowsWorld
+from docket.formats.windows.key import IN_STAGE, IN_TREE
 from docket.host.clock import SystemClock
-from docket.host.git_place import GitPlace, find_git_place
+from docket.host.git_place import GitPlace, find_git_place, git_place_at
 from docket.stores.layout import PROJECT_FILE, Layout, prepare_state, resolve_layout
 from docket.stores.windows.evidence import Evidence
 from docket.stores.windows.looked import TreeStore
 from docket.stores.windows.registry_file import RegistryFile
 
-WINDOWS = "windows"
+WINDOWS, STAGES = "windows", "stages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,16 +39,31 @@ def windows_place(start: Path, docket_dir: Path | None = None) -> WindowsPlace:
     return WindowsPlace(layout=resolve_layout(root, docket_dir=docket_dir, environment=os.environ), git=git)
 
 
-def windows_world(place: WindowsPlace) -> WindowsWorld:
-    """Return the ports, with the folder made where it is missing."""
+def windows_world(place: WindowsPlace, stage: Path | None = None) -> WindowsWorld:
+    """Return the ports, with the folder made where it is missing; those of a stage look at that."""
     if not (place.layout.state / PROJECT_FILE).exists():
         prepare_state(place.layout)
     return WindowsWorld(
         registry=RegistryFile(place.windows),
         evidence=Evidence(place.windows),
-        tree=_tree(place),
+        tree=_tree(place) if stage is None else _stage_tree(place, stage),
         clock=SystemClock(),
+        mode=IN_TREE if stage is None else IN_STAGE,
     )
+
+
+def _stage_tree(place: WindowsPlace, stage: Path) -> TreeStore:
+    """Return the store of a stage: its trees stand apart, for they are nobody's once the stage has gone."""
+    folder = place.windows / STAGES / hashlib.sha256(os.fsencode(stage)).hexdigest()[:32]
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    git = git_place_at(stage)
+    if git is not None and git.git_dir.is_relative_to(stage):
+        from docket.stores.windows.git_tree import open_git_tree  # noqa: PLC0415 - a folder without git needs another
+
+        return open_git_tree(folder, git)
+    from docket.engines.windows.folder_tree import open_folder_tree  # noqa: PLC0415 - the scanner is not light
+
+    return open_folder_tree(folder, replace(place.layout, tree_root=stage, evidence=()))
 
 
 def _tree(place: WindowsPlace) -> TreeStore:

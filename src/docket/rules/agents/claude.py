@@ -26,6 +26,8 @@ from docket.rules.agents.environment import (
     no_proxy,
     pointing,
 )
+from docket.rules.agents.hook_settings import SWITCHED_OFF, claude_groups, merged_hooks, words_of
+from docket.rules.agents.hook_shapes import CLAUDE
 from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest, RunFile
 
 SETTINGS_NAME = "claude-settings.json"
@@ -46,6 +48,7 @@ _ADDRESS = "ANTHROPIC_BASE_URL"
 _BEDROCK_ADDRESS = "ANTHROPIC_BEDROCK_BASE_URL"
 _ADDRESSES = (_ADDRESS, _BEDROCK_ADDRESS)
 _SOCKET = "ANTHROPIC_UNIX_SOCKET"
+_NO_HOOKS = "disableAllHooks"
 _QUIET = "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"
 _FACTS = AgentFacts(
     title="Claude Code",
@@ -105,7 +108,8 @@ class ClaudeRecipe:
         quiet = {_QUIET: "1", **no_proxy(environ)}
         address = {name: pointed.variables[name] for name in _ADDRESSES if name in pointed.variables}
         settings_env = {**_env_of(own), **used, **address, **quiet}
-        settings = {**own, "env": settings_env}
+        hooks, off = _hooks(request, own)
+        settings = {**own, "env": settings_env, **hooks}
         at = _PROGRAM.arguments_at(request.argv) or 1
         rest = without(request.argv, given)
         path = f"{request.run_dir}/{SETTINGS_NAME}"
@@ -113,9 +117,10 @@ class ClaudeRecipe:
             argv=(*rest[:at], "--settings", path, *rest[at:]),
             env_set={**pointed.variables, **quiet},
             files=(RunFile(name=SETTINGS_NAME, data=encoded(settings)),),
-            notes=(*pointed.notes, *notes),
+            notes=(*pointed.notes, *notes, *off),
             upstreams=pointed.upstreams,
             agent_headers=("x-claude-code-agent-id",),
+            has_hooks=bool(hooks),
         )
 
 
@@ -148,6 +153,19 @@ def _own_settings(request: LaunchRequest, given: tuple[OptionUse, ...]) -> Mappi
             f"{what} with --settings cannot be read as a JSON object, so docket cannot add its own settings to it",
         )
     return settings
+
+
+def _hooks(request: LaunchRequest, own: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Return what the settings say of hooks, and a note where the person has switched hooks off."""
+    words = words_of(request)
+    if words is None:
+        return {}, ()
+    files = {path: read_object(request.inputs.get(path), strict=True) or {} for path in _user_settings(request)}
+    off = next((path for path, said in files.items() if said.get(_NO_HOOKS) is True), None)
+    if own.get(_NO_HOOKS) is True or (off is not None and own.get(_NO_HOOKS) is not False):
+        return {}, (SWITCHED_OFF.format(off or "your settings"),)
+    # A repository's settings could switch off what the run's say nothing about.
+    return {"hooks": merged_hooks(own.get("hooks"), claude_groups(CLAUDE, words)), _NO_HOOKS: False}, ()
 
 
 def _env_of(settings: Mapping[str, object] | None) -> dict[str, str]:

@@ -22,6 +22,8 @@ from docket.formats.reason import Reason
 from docket.rules.agents.codex_config import CONFIG_OPTIONS, CodexFacts, CodexFiles, Login, read_facts
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.environment import ANTHROPIC, CORE, OPENAI, kept_upstream, local_address, no_proxy, pointing
+from docket.rules.agents.hook_settings import codex_overrides, words_of
+from docket.rules.agents.hook_shapes import CODEX
 from docket.rules.agents.interface import CARRIED_TOKEN, TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest
 
 TOKEN_VARIABLE = "DOCKET_BOUNDARY_TOKEN"  # noqa: S105 - a variable's name, not a secret
@@ -30,6 +32,7 @@ CHATGPT = "https://chatgpt.com/backend-api/codex"
 
 _PROGRAM = Program(names=("codex",), packages=("@openai/codex",), script_parts=("/@openai/codex/",))
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+_HOOKS = re.compile(r"\s*(?:hooks\b|features\.hooks\b)")
 _BUILT_IN = "openai"
 _LOCAL = ("ollama", "ollama-chat", "lmstudio")
 _FEATURE_OPTIONS = ("--enable", "--disable")
@@ -82,7 +85,8 @@ class CodexRecipe:
         _refuse_unmetered(request, start, provider)
         upstream = _upstream(facts, provider)
         address = _Address.of(request, upstream, custom=provider != _BUILT_IN)
-        own = (f'model_provider="{provider}"', *_address_settings(provider, address))
+        hooks, off = _hooks(request, start)
+        own = (f'model_provider="{provider}"', *_address_settings(provider, address), *hooks)
         at = max([start, *(use.end for use in option_uses(request.argv, start, (*CONFIG_OPTIONS, *_FEATURE_OPTIONS)))])
         overrides = [word for setting in (*own, *_quiet(request, start, facts)) for word in ("-c", setting)]
         kept = kept_upstream(OPENAI, upstream, _source(provider))
@@ -92,8 +96,9 @@ class CodexRecipe:
         return LaunchPlan(
             argv=(*request.argv[:at], *overrides, *request.argv[at:]),
             env_set={**pointed.variables, **no_proxy(request.environ), **address.variables, **_key(request, facts)},
-            notes=(*pointed.notes, *_notes(facts, custom=address.custom)),
+            notes=(*pointed.notes, *_notes(facts, custom=address.custom), *off),
             upstreams={**pointed.upstreams, **kept},
+            has_hooks=bool(hooks),
         )
 
 
@@ -160,6 +165,18 @@ def _address_settings(provider: str, address: _Address) -> tuple[str, ...]:
         return (f'openai_base_url="{address.base_url}"',)
     at = f"model_providers.{provider}"
     return (f'{at}.base_url="{address.base_url}"', f'{at}.env_http_headers.{TOKEN_HEADER}="{TOKEN_VARIABLE}"')
+
+
+def _hooks(request: LaunchRequest, start: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the settings of the run's hooks, and a note where the person's own leave no place for them."""
+    words = words_of(request)
+    if words is None:
+        return (), ()
+    given = [use.value for use in option_uses(request.argv, start, CONFIG_OPTIONS)]
+    disabled = [use.value for use in option_uses(request.argv, start, ("--disable",))]
+    if "hooks" in disabled or any(_HOOKS.match(value) for value in given):
+        return (), ("your own -c of hooks is kept, so what each tool call changed cannot be shown",)
+    return codex_overrides(CODEX, words), ()
 
 
 def _key(request: LaunchRequest, facts: CodexFacts) -> dict[str, str]:

@@ -13,12 +13,17 @@ from dataclasses import dataclass, field
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program
+from docket.rules.agents.documents import encoded
 from docket.rules.agents.environment import no_proxy
-from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest
+from docket.rules.agents.hook_settings import NAME, copilot_entries, words_of
+from docket.rules.agents.hook_shapes import COPILOT
+from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RunFile
 from docket.rules.agents.services import beside, compatible_name, nested, placed_at
 
 ADDRESS = "COPILOT_PROVIDER_BASE_URL"
 HEADERS = "COPILOT_PROVIDER_HEADERS"
+PLUGIN = "copilot-plugin"
+_HOOKS = "hooks.json"
 
 _PROGRAM = Program(names=("copilot",), packages=("@github/copilot",), script_parts=("/@github/copilot/",))
 _QUIET = {"COPILOT_AUTO_UPDATE": "false", "COPILOT_OFFLINE": "true"}
@@ -80,8 +85,11 @@ class CopilotRecipe:
         pointed = beside(request, place.upstreams)
         headers = {**{k: v for k, v in own.items() if k.lower() != TOKEN_HEADER}, TOKEN_HEADER: request.token}
         quiet = {variable: value for variable, value in _QUIET.items() if variable not in environ}
+        argv, files = _plugin(request)
         return LaunchPlan(
-            argv=request.argv,
+            argv=argv,
+            files=files,
+            has_hooks=bool(files),
             env_set={
                 **pointed.variables,
                 **no_proxy(environ),
@@ -92,6 +100,20 @@ class CopilotRecipe:
             notes=pointed.notes,
             upstreams=pointed.upstreams,
         )
+
+
+def _plugin(request: LaunchRequest) -> tuple[tuple[str, ...], tuple[RunFile, ...]]:
+    """Return the command line with a plugin of the run that holds its hooks, and the plugin's files."""
+    words = words_of(request)
+    if words is None:
+        return request.argv, ()
+    at = _PROGRAM.arguments_at(request.argv) or 1
+    manifest = {"name": NAME, "version": "1.0.0", "description": "Shows what each tool call changed", "hooks": _HOOKS}
+    files = (
+        RunFile(name=f"{PLUGIN}/plugin.json", data=encoded(manifest)),
+        RunFile(name=f"{PLUGIN}/{_HOOKS}", data=encoded({"version": 1, "hooks": copilot_entries(COPILOT, words)})),
+    )
+    return (*request.argv[:at], "--plugin-dir", f"{request.run_dir}/{PLUGIN}", *request.argv[at:]), files
 
 
 def _lines(text: str) -> Mapping[str, str]:

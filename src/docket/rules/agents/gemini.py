@@ -17,6 +17,8 @@ from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program
 from docket.rules.agents.documents import encoded, merged, names_in, read_object, table, text_at
 from docket.rules.agents.environment import CORE, dotenv_values, is_on, no_proxy, pointing, variables_of
+from docket.rules.agents.hook_settings import SWITCHED_OFF, merged_hooks, millisecond_groups, words_of
+from docket.rules.agents.hook_shapes import GEMINI
 from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest, RunFile, RunLink
 
 HOME = "gemini-home"
@@ -91,7 +93,8 @@ class GeminiRecipe:
         pointed = pointing(request.base_url, {**stored, **request.environ}, (*CORE, *_PLACES))
         chosen = text_at(own, "security", "auth", "selectedType") or text_at(own, "selectedAuthType")
         auth = {"security": {"auth": {"selectedType": chosen or _way({**stored, **request.environ})}}}
-        settings = merged(merged(own, _OVER), auth)
+        hooks, off = _hooks(request, own)
+        settings = {**merged(merged(own, _OVER), auth), **hooks}
         return LaunchPlan(
             argv=request.argv,
             env_set={
@@ -101,9 +104,19 @@ class GeminiRecipe:
             },
             files=(RunFile(name=f"{HOME}/{FOLDER}/{_SETTINGS}", data=encoded(settings)),),
             links=_links(request) if home else (),
-            notes=(*pointed.notes, *_notes(request)),
+            notes=(*pointed.notes, *_notes(request), *off),
             upstreams=pointed.upstreams,
+            has_hooks=bool(hooks),
         )
+
+
+def _hooks(request: LaunchRequest, own: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
+    words = words_of(request)
+    if words is None:
+        return {}, ()
+    if table(own, "hooksConfig").get("enabled") is False:
+        return {}, (SWITCHED_OFF.format("your settings"),)
+    return {"hooks": merged_hooks(own.get("hooks"), millisecond_groups(GEMINI, words))}, ()
 
 
 def _home(request: LaunchRequest) -> str:

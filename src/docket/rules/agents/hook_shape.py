@@ -61,6 +61,7 @@ class HookShape:
 
     `tried` are the versions it was tried on, none where it is read from documentation alone. `before` are the events
     of a tool about to run, `after` those of one that has ended with the outcome, `moments` those about no tool.
+    `hooked` are those that docket sets up.
     `outcome` may correct an outcome by the payload; `worth` says what a tool use's id is worth.
     """
 
@@ -68,6 +69,7 @@ class HookShape:
     tried: tuple[str, ...]
     before: tuple[str, ...]
     after: Mapping[str, str]
+    hooked: tuple[str, ...]
     moments: Mapping[str, Moments] = field(default_factory=dict)
     names: Names = field(default_factory=Names)
     outcome: Callable[[str, JsonObject, str], str] = _as_the_event

@@ -72,6 +72,16 @@ CLAUDE = HookShape(
     tried=("2.1.197",),
     before=("PreToolUse",),
     after={"PostToolUse": SUCCEEDED, "PostToolUseFailure": FAILED, "PermissionDenied": DENIED},
+    hooked=(
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "PermissionDenied",
+        "UserPromptSubmit",
+        "Stop",
+        "SubagentStop",
+        "SessionEnd",
+    ),
     moments=_CLAUDE_MOMENTS,
     outcome=_claude_outcome,
 )
@@ -80,6 +90,7 @@ CODEX = HookShape(
     tried=("0.171.0",),
     before=("PreToolUse",),
     after={"PostToolUse": SUCCEEDED},
+    hooked=("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"),
     moments={**_CLAUDE_MOMENTS, "Interrupt": Moments.TURN_END},
     worth=_codex_worth,
 )
@@ -88,6 +99,7 @@ GEMINI = HookShape(
     tried=("0.61.0",),
     before=("BeforeTool",),
     after={"AfterTool": SUCCEEDED},
+    hooked=("BeforeTool", "AfterTool", "BeforeAgent", "AfterAgent", "SessionEnd"),
     moments={
         "SessionStart": Moments.SESSION_BEGIN,
         "SessionEnd": Moments.SESSION_END,
@@ -107,6 +119,7 @@ QWEN = HookShape(
     tried=("0.15.10",),
     before=("PreToolUse",),
     after={"PostToolUse": SUCCEEDED, "PostToolUseFailure": FAILED},
+    hooked=("PreToolUse", "PostToolUse", "PostToolUseFailure", "UserPromptSubmit", "Stop", "SessionEnd"),
     moments=_CLAUDE_MOMENTS,
     outcome=_claude_outcome,
     worth=_own,
@@ -116,6 +129,7 @@ COPILOT = HookShape(
     tried=("1.0.102",),
     before=("preToolUse",),
     after={"postToolUse": SUCCEEDED, "postToolUseFailure": FAILED},
+    hooked=("preToolUse", "postToolUse", "postToolUseFailure", "userPromptSubmitted", "agentStop", "sessionEnd"),
     moments={
         "sessionStart": Moments.SESSION_BEGIN,
         "sessionEnd": Moments.SESSION_END,
@@ -142,6 +156,7 @@ OPENCODE = HookShape(
     tried=("1.18.33",),
     before=("tool.execute.before",),
     after={"tool.execute.after": SUCCEEDED, "tool.execute.failed": FAILED},
+    hooked=("tool.execute.before", "tool.execute.after", "tool.execute.failed", "session.idle"),
     moments={"session.idle": Moments.TURN_END, "session.deleted": Moments.SESSION_END},
 )
 PI = HookShape(
@@ -149,6 +164,7 @@ PI = HookShape(
     tried=("0.73.1",),
     before=("tool_call",),
     after={"tool_result": SUCCEEDED},
+    hooked=("tool_call", "tool_result", "agent_end", "session_shutdown"),
     moments={"agent_end": Moments.TURN_END, "session_shutdown": Moments.SESSION_END},
     outcome=_said_outcome,
 )
@@ -157,6 +173,7 @@ CURSOR = HookShape(
     tried=(),
     before=("preToolUse",),
     after={"postToolUse": SUCCEEDED, "postToolUseFailure": FAILED},
+    hooked=("preToolUse", "postToolUse", "postToolUseFailure", "beforeSubmitPrompt", "stop", "sessionEnd"),
     moments={
         "sessionStart": Moments.SESSION_BEGIN,
         "sessionEnd": Moments.SESSION_END,
@@ -183,6 +200,7 @@ KIRO = HookShape(
     tried=(),
     before=("preToolUse",),
     after={"postToolUse": SUCCEEDED},
+    hooked=("preToolUse", "postToolUse", "userPromptSubmit", "stop"),
     moments={
         "agentSpawn": Moments.SESSION_BEGIN,
         "userPromptSubmit": Moments.TURN_BEGIN,

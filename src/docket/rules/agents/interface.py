@@ -31,7 +31,8 @@ class LaunchRequest:
     absolute path of the folder in which the plan's files will be written. `inputs` holds the bytes of what
     `Recipe.wanted_files` named, None for what does not exist or cannot be read. `hooks_url` is the address that the
     run's hooks are posted below (`{hooks_url}/AGENT/EVENT`), None where the run takes none; `docket hook AGENT EVENT`
-    in the agent's environment finds it by itself.
+    in the agent's environment finds it by itself. `hook_command` are the words that start docket for a hook, empty
+    where the agent is to be given no hooks.
     """
 
     argv: tuple[str, ...]
@@ -40,6 +41,7 @@ class LaunchRequest:
     run_dir: str
     inputs: Mapping[str, bytes | None] = field(default_factory=dict)
     hooks_url: str | None = None
+    hook_command: tuple[str, ...] = ()
 
     @property
     def origin(self) -> str:
@@ -87,7 +89,8 @@ class LaunchPlan:
     `env_set` is put over the person's environment. `upstreams` maps a provider to the address the person had
     configured for it. `notes` are sentences for the person and the record; they hold no
     secret. `tolerates_usage_injection` says whether the boundary may ask for usage in a Chat stream that does not.
-    `agent_headers` are the request headers, in lower case, that name a sub-agent, the first that is there.
+    `agent_headers` are the request headers, in lower case, that name a sub-agent, the first that is there. `has_hooks`
+    says whether the agent will tell docket of its tools.
     """
 
     argv: tuple[str, ...]
@@ -99,6 +102,7 @@ class LaunchPlan:
     tolerates_usage_injection: bool = False
     upstreams: Mapping[str, str] = field(default_factory=dict)
     agent_headers: tuple[str, ...] = ()
+    has_hooks: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

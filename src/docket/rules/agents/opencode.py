@@ -13,16 +13,19 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from urllib.parse import quote
 
 from docket.errors import RefusedBeforeStartError
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import merged, read_object, table, text_at
-from docket.rules.agents.environment import no_proxy
-from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RefusalStyle
+from docket.rules.agents.environment import is_on, no_proxy
+from docket.rules.agents.hook_settings import SWITCHED_OFF, plugin_text, words_of
+from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RefusalStyle, RunFile
 from docket.rules.agents.services import SERVICES, Placed, beside, nested, placed, placed_at
 
 CONTENT = "OPENCODE_CONFIG_CONTENT"
+PLUGIN = "docket-opencode.js"
 MANAGED = ("/etc/opencode/opencode.json", "/etc/opencode/opencode.jsonc")
 TREE = ("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc")
 
@@ -78,6 +81,7 @@ class OpencodeRecipe:
         _refuse_elsewhere(request)
         places = _places(request, own)
         _refuse_unmetered(request, own, places)
+        plugins, files, off = _plugin(request, content)
         pointed = beside(request, {name: url for place in places.values() for name, url in place.upstreams.items()})
         return LaunchPlan(
             argv=request.argv,
@@ -85,13 +89,32 @@ class OpencodeRecipe:
                 **pointed.variables,
                 **no_proxy(request.environ),
                 **_QUIET,
-                CONTENT: json.dumps(merged(content, _over(request, own, places))),
+                CONTENT: json.dumps({**merged(content, _over(request, own, places)), **plugins}),
             },
-            notes=(*pointed.notes, *_notes(request, places)),
+            files=files,
+            notes=(*pointed.notes, *_notes(request, places), *off),
+            has_hooks=bool(files),
             refusal=RefusalStyle(misread=_MISREAD),
             tolerates_usage_injection=True,
             upstreams=pointed.upstreams,
         )
+
+
+def _plugin(
+    request: LaunchRequest, content: Mapping[str, object]
+) -> tuple[dict[str, object], tuple[RunFile, ...], tuple[str, ...]]:
+    """Return the plugins of the content, the run's own among them, with its file; a note where plugins are off."""
+    words = words_of(request)
+    if words is None:
+        return {}, (), ()
+    if "--pure" in request.argv or is_on(request.environ.get("OPENCODE_PURE")):
+        return {}, (), (SWITCHED_OFF.format("opencode by --pure"),)
+    given = content.get("plugin")
+    plugins = [
+        *(given if isinstance(given, list) else ()),
+        f"file://{quote(request.run_dir, errors='surrogateescape')}/{PLUGIN}",
+    ]
+    return {"plugin": plugins}, (RunFile(name=PLUGIN, data=plugin_text("opencode", words)),), ()
 
 
 def _folders(request: LaunchRequest) -> tuple[str, ...]:

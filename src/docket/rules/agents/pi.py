@@ -18,10 +18,12 @@ from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import read_object, table, text_at
 from docket.rules.agents.environment import is_on, no_proxy
+from docket.rules.agents.hook_settings import plugin_text, words_of
 from docket.rules.agents.interface import TOKEN_HEADER, AgentFacts, LaunchPlan, LaunchRequest, RefusalStyle, RunFile
 from docket.rules.agents.services import SERVICES, beside, placed, placed_at
 
 EXTENSION = "docket-pi.js"
+HOOKS = "docket-pi-hooks.js"
 
 _PROGRAM = Program(
     names=("pi",), packages=("@mariozechner/pi-coding-agent",), script_parts=("/@mariozechner/pi-coding-agent/",)
@@ -93,11 +95,16 @@ class PiRecipe:
         at = _PROGRAM.arguments_at(request.argv) or 1
         pointed = beside(request, upstreams)
         quiet = {} if is_on(request.environ.get("PI_OFFLINE")) else {"PI_SKIP_VERSION_CHECK": "1", "PI_TELEMETRY": "0"}
+        words = words_of(request)
+        files = [RunFile(name=EXTENSION, data=_extension(providers))]
+        files += [] if words is None else [RunFile(name=HOOKS, data=plugin_text("pi", words))]
+        extensions = [word for file in files for word in ("-e", f"{request.run_dir}/{file.name}")]
         return LaunchPlan(
-            argv=(*request.argv[:at], "-e", f"{request.run_dir}/{EXTENSION}", *request.argv[at:]),
+            argv=(*request.argv[:at], *extensions, *request.argv[at:]),
             env_set={**pointed.variables, **no_proxy(request.environ), **quiet},
             refusal=RefusalStyle(misread=_MISREAD),
-            files=(RunFile(name=EXTENSION, data=_extension(providers)),),
+            files=tuple(files),
+            has_hooks=words is not None,
             notes=pointed.notes,
             upstreams=pointed.upstreams,
         )

@@ -16,6 +16,8 @@ from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses, without
 from docket.rules.agents.documents import encoded, merged, read_object, table, text_at
 from docket.rules.agents.environment import ANTHROPIC, CORE_NAMES, OPENAI, dotenv_values, is_on, no_proxy, pointing
+from docket.rules.agents.hook_settings import SWITCHED_OFF, merged_hooks, millisecond_groups, words_of
+from docket.rules.agents.hook_shapes import QWEN
 from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest, RunFile
 from docket.rules.agents.services import Placed, compatible_name, placed_at
 
@@ -26,6 +28,7 @@ TREE = (".qwen/settings.json", ".qwen/.env", ".env")
 
 _PROGRAM = Program(names=("qwen",), packages=("@qwen-code/qwen-code",), script_parts=("/@qwen-code/qwen-code/",))
 _BASE = "--openai-base-url"
+_NO_HOOKS = "disableAllHooks"
 _KINDS = {"openai": OPENAI, "anthropic": ANTHROPIC}
 _OTHER_KINDS = ("gemini", "vertex-ai", "qwen-oauth")
 _FACTS = AgentFacts(
@@ -87,7 +90,8 @@ class QwenRecipe:
             "general": {"enableAutoUpdate": False},
             "security": {"auth": auth},
         }
-        settings = {**merged(managed, over), "modelProviders": providers}
+        hooks, off = _hooks(request, own, managed)
+        settings = {**merged(managed, over), "modelProviders": providers, **hooks}
         return LaunchPlan(
             argv=without(request.argv, bases),
             env_set={
@@ -96,10 +100,23 @@ class QwenRecipe:
                 PATH_VARIABLE: f"{request.run_dir}/{SETTINGS}",
             },
             files=(RunFile(name=SETTINGS, data=encoded(settings)),),
-            notes=(*pointed.notes, *_notes(request)),
+            notes=(*pointed.notes, *_notes(request), *off),
             tolerates_usage_injection=True,
             upstreams={**pointed.upstreams, **upstreams},
+            has_hooks=bool(hooks),
         )
+
+
+def _hooks(
+    request: LaunchRequest, own: Mapping[str, object], managed: Mapping[str, object]
+) -> tuple[dict[str, object], tuple[str, ...]]:
+    words = words_of(request)
+    if words is None:
+        return {}, ()
+    if own.get(_NO_HOOKS) is True or managed.get(_NO_HOOKS) is True:
+        return {}, (SWITCHED_OFF.format("your settings"),)
+    groups = millisecond_groups(QWEN, words)
+    return {"hooks": merged_hooks(managed.get("hooks"), groups), _NO_HOOKS: False}, ()
 
 
 def _folder(request: LaunchRequest) -> str | None:

@@ -127,4 +127,4 @@ def _copy_index(place: GitPlace, folder: Path, index: Path) -> str:
         shutil.copy2(shared, folder / shared.name)
     # git compares a file's time with the index's own to know what it must read again.
     os.utime(index, ns=(status.st_atime_ns, status.st_mtime_ns))
-    return hashlib.sha256(data[-32:]).hexdigest()
+    return hashlib.sha256(data).hexdigest()  # its own trailer may be left out (index.skipHash)

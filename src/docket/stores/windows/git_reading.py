@@ -1,18 +1,27 @@
-"""What one look at a git worktree reads, and the names under which stands what it did not read."""
+"""What one look at a git worktree reads, and the names under which stands what it did not read.
+
+The tree that was made last is remembered by what it was made of: mostly nothing happens between two tools. Whoever
+prunes the store forgets it (LAST_TREE).
+"""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side, TreeChange
 from docket.formats.windows.names import ABSENT_MODE, REGULAR_MODE, Hashes
+from docket.host.durable import temporary_name
 from docket.host.tree import Status, file_key
 from docket.stores.statcache import StatCache
 from docket.stores.windows.looked import LookLimits
 
 UNREAD_PREFIX = b"docket--".hex()
+LAST_TREE = "last.tree"
 MAX_INNER = 32
 """How many repositories inside of the worktree are looked into; of others their commit is told."""
 
@@ -34,6 +43,30 @@ class Reading:
     def remember(self) -> None:
         """Let the cache know what was met and read."""
         self.cache.keep(self.met, self.fresh, self.marked)
+
+
+def tree_key(index_sha256: str, rows: Iterable[bytes | None]) -> str:
+    """Return the digest of what a tree is made of: an index, and what is laid over it."""
+    digest = hashlib.sha256(index_sha256.encode())
+    for row in sorted(row for row in rows if row is not None):
+        digest.update(row)
+    return digest.hexdigest()
+
+
+def last_tree(path: Path, key: str) -> str | None:
+    """Return the tree that was made last if it was made of the same, else None."""
+    with suppress(OSError):
+        found, _, tree = path.read_text("ascii", "replace").rstrip("\n").partition(" ")
+        return tree if found == key and tree else None
+    return None
+
+
+def note_tree(path: Path, key: str, tree: str) -> None:
+    """Remember what a tree was made of; a memory that cannot be kept costs time."""
+    temporary = path.with_name(temporary_name(path.name))
+    with suppress(OSError):
+        temporary.write_text(f"{key} {tree}\n", "ascii")
+        temporary.replace(path)
 
 
 def unread_name(hashes: Hashes, path: bytes, status: Status | None) -> str:

@@ -41,7 +41,16 @@ from docket.host.tree import Status, file_key, local_clock_ns
 from docket.host.tree_files import TreeFiles
 from docket.stores.statcache import StatCache, is_settled, marked_entry
 from docket.stores.windows.git_nominate import Nominated, Workbench, exclude_digest, nominate, workbench
-from docket.stores.windows.git_reading import MAX_INNER, Reading, change_of, unread_name
+from docket.stores.windows.git_reading import (
+    LAST_TREE,
+    MAX_INNER,
+    Reading,
+    change_of,
+    last_tree,
+    note_tree,
+    tree_key,
+    unread_name,
+)
 from docket.stores.windows.git_store import GitStore, open_git_store
 from docket.stores.windows.looked import Looked, LookLimits
 
@@ -63,6 +72,7 @@ class GitTree:
     ) -> None:
         """Begin; `evidence` are paths of docket's own, which are never looked at."""
         self._store, self._cache, self._limits = store, cache, limits or LookLimits()
+        self._last = cache.parent / LAST_TREE
         self._own = tuple(path.raw + b"/" for path in evidence)
         place = store.place
         named = b"\0".join((os.fsencode(place.git_dir), b"%d %d" % place.identity))
@@ -145,10 +155,14 @@ class GitTree:
                 detail = f"{len(found.paths):,} paths are neither committed nor ignored"
                 raise PartialEvidenceError(PartialReason.FILE_LIMIT, detail)
             reading = Reading(self._limits, clock_ns, StatCache(self._cache))
-            self._overlay(bench, files, found, reading, deadline)
-            tree = self._write_tree(bench, deadline)
+            rows = self._rows(files, found, reading, deadline)
+            known = tree_key(bench.index_sha256, rows)
+            last = None if before is not None else last_tree(self._last, known)
+            tree = last or self._written(bench, rows, deadline)
             if before is not None and tree != before.tree:
                 tree = self._without_phantoms(bench, files, reading, (before, tree), deadline)
+            elif last is None:
+                note_tree(self._last, known, tree)
             reading.remember()
         return Looked(
             baseline=Baseline(
@@ -162,11 +176,10 @@ class GitTree:
             bytes_read=reading.bytes_read,
         )
 
-    def _overlay(
-        self, bench: Workbench, files: TreeFiles, found: Nominated, reading: Reading, deadline: Deadline
-    ) -> None:
-        """Put what was nominated into the index as it stands on the disk."""
-        self._update(bench, self._rows(files, found, reading, deadline), deadline)
+    def _written(self, bench: Workbench, rows: Iterable[bytes | None], deadline: Deadline) -> str:
+        """Put what was nominated into the index as it stands on the disk, and make a tree of it."""
+        self._update(bench, rows, deadline)
+        return self._write_tree(bench, deadline)
 
     def _rows(self, files: TreeFiles, found: Nominated, reading: Reading, deadline: Deadline) -> list[bytes | None]:
         return [self._row(files, path, reading, deadline, found) for path in self._watched(found.paths)]
@@ -298,8 +311,7 @@ class GitTree:
                 rows.append(_REMOVE % (b"0" * len(name), raw))
         if not rows:
             return tree
-        self._update(bench, rows, deadline)
-        return self._write_tree(bench, deadline)
+        return self._written(bench, rows, deadline)
 
     def _is_older(self, files: TreeFiles, raw: bytes, before: Baseline) -> bool:
         """Whether a path stood here, as it is, before the first look: only a rename brings in what has an old ctime.

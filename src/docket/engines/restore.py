@@ -14,23 +14,21 @@ What is to happen to a path is `rules.tree.restore`'s; doing it is `engines.appl
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from docket.engines.apply import ContentReader, Leftover, LeftoverState, Options, apply, open_tree, sweep
-from docket.engines.foresee import Foreseen, StatesAfter, foresee, with_contents
+from docket.engines.apply import ConfinedTree, Leftover, LeftoverState, Options, apply, open_tree, sweep
+from docket.engines.foresee import StatesAfter, foresee, with_contents
 from docket.engines.restore_documents import read_documents, unseen
+from docket.engines.restore_proposal import Origin, Proposal, Restored, Sources, Target
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
-from docket.formats.digest import Digest, digest_of
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.run.verdict import Verdict
-from docket.formats.tree.plan import Plan, plan_of
-from docket.formats.tree.restore_record import RestoredPath, RestoreRecord, state_members
+from docket.formats.tree.plan import plan_of
+from docket.formats.tree.restore_record import RestoredPath, RestoreRecord
 from docket.formats.tree.steps import Outcome, StepStatus
 from docket.formats.visible import visible
 from docket.host.clock import Clock
@@ -96,98 +94,6 @@ class RestoreWorld:
         return (lambda _done: None) if progress is None else (lambda done: progress(doing, done, total))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
-    """The run that is undone, and where it comes from: `redo_of` is the plan of a restore that is put back.
-
-    `verdict` is what verification says of the run's record, None where there was nothing to verify.
-    """
-
-    session_id: str
-    docket_number: str
-    manifest_sha256: Digest | None = None
-    redo_of: Digest | None = None
-    verdict: Verdict | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Proposal:
-    """What a restore would do to the tree at `root`: the plan, and what is foreseen of each path's step.
-
-    `changes_known`: the record holds all that the run changed.
-    """
-
-    origin: Origin
-    root: bytes
-    layout: Layout
-    plan: Plan
-    intentions: tuple[Intention, ...]
-    foreseen: Mapping[RelPath, Foreseen]
-    contents: ContentReader
-    force: bool
-    remarks: tuple[str, ...] = ()
-    changes_known: bool = True
-
-    def status(self, item: Intention) -> StepStatus | None:
-        """Return what is foreseen of a path, None where it would be done or nothing is to be."""
-        found = self.foreseen.get(item.path)
-        return None if found is None or found.outcome is None else found.outcome.status
-
-    @property
-    def shown_sha256(self) -> Digest:
-        """What names that which a person is shown: the plan's digest, and by force also what it would be done over.
-
-        By force no step has a precondition that would hold it back from what came there since.
-        """
-        if not self.force:
-            return self.plan.digest
-        over = [
-            {**path.members(), "was": None if found.was is None else state_members(found.was)}
-            for path, found in sorted(self.foreseen.items())
-            if found.outcome is None
-        ]
-        return digest_of({"plan_sha256": self.plan.digest, "over": over})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Restored:
-    """A restore that was carried out: its record, where that stands, and what it or a killed one left in the tree.
-
-    `problem` says why the record could not be written; what was displaced is kept beside where it would stand.
-    """
-
-    record: RestoreRecord
-    record_path: Path
-    leftovers: tuple[str, ...] = ()
-    problem: str | None = None
-
-    def count(self, *statuses: StepStatus) -> int:
-        """Return how many paths ended so."""
-        tally = Counter(item.status for item in self.record.paths)
-        return sum(tally[status] for status in statuses)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sources:
-    """What a proposal is made of: the steps' intentions and the store of their contents."""
-
-    origin: Origin
-    intentions: tuple[Intention, ...]
-    contents: ContentReader
-    remarks: tuple[str, ...] = ()
-    changes_known: bool = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """The tree that is restored; `identity` is the (device, inode) it must have, None for whichever stands there."""
-
-    root: bytes
-    identity: tuple[int, int] | None
-    layout: Layout
-    force: bool
-
-
 def propose(request: RestoreRequest, world: RestoreWorld, stack: ExitStack) -> Proposal:
     """Return what the restore would do; the stack closes the snapshot's store.
 
@@ -230,7 +136,13 @@ def propose_redo(request: RedoRequest, world: RestoreWorld, stack: ExitStack) ->
     record, contents = open_restore(request.record_path, disk=world.disk)
     stack.callback(contents.close)
     sources = Sources(
-        origin=Origin(session_id=record.session_id, docket_number=record.docket_number, redo_of=record.plan_sha256),
+        origin=Origin(
+            session_id=record.session_id,
+            docket_number=record.docket_number,
+            redo_of=record.plan_sha256,
+            delta_sha256=record.delta_sha256,
+            tool_use_id=record.tool_use_id,
+        ),
         intentions=redo_intentions(record, request.selection, force=request.force),
         contents=contents,
     )
@@ -288,16 +200,12 @@ def carry_out(proposal: Proposal, world: RestoreWorld) -> Restored:
     with ExitStack() as stack:
         stack.enter_context(_alone(proposal.layout, world))
         tree = stack.enter_context(open_tree(proposal.root))
-        left = sweep(tree)
-        if any(item.state is LeftoverState.IN_USE for item in left):
-            raise UnavailableError(Reason.LOCKED, f"something else is restoring {visible(proposal.root)} now")
-        if any(item.state is LeftoverState.INTERRUPTED for item in left):
-            detail = f"a commit to {visible(proposal.root)} was interrupted: nothing is restored over it"
-            raise UnavailableError(Reason.INTERRUPTED_APPLY, detail, hint="docket tx recover, in that tree, ends it")
+        left = _swept(tree)
         draft = begin_restore(proposal.layout, world.ids.session_id(), disk=world.disk)
         stack.callback(draft.close)
         told = world.told("restoring", len(proposal.plan))
-        outcomes = apply(proposal.plan, proposal.contents, tree, Options(keep=draft, progress=told))
+        options = Options(mode=proposal.origin.mode, keep=draft, progress=told)
+        outcomes = apply(proposal.plan, proposal.contents, tree, options)
         record = _record_of(proposal, world, {item.path: item for item in outcomes}, draft.displaced)
         leftovers = [_leftover(item) for item in left if item.detail is not None]
         leftovers += [] if tree.trouble is None else [tree.trouble]
@@ -307,6 +215,22 @@ def carry_out(proposal: Proposal, world: RestoreWorld) -> Restored:
         except DocketError as error:  # what was done is done, and must not look as if it were not
             place, problem = draft.path / RECORD, f"the record of the restore could not be written: {error.detail}"
         return Restored(record=record, record_path=place, leftovers=tuple(leftovers), problem=problem)
+
+
+def settle_leftovers(root: bytes, layout: Layout, world: RestoreWorld) -> None:
+    """Clear up what was cut short in a tree, before it is looked at; UnavailableError as in `carry_out`."""
+    with _alone(layout, world), open_tree(root) as tree:
+        _swept(tree)
+
+
+def _swept(tree: ConfinedTree) -> tuple[Leftover, ...]:
+    left = sweep(tree)
+    if any(item.state is LeftoverState.IN_USE for item in left):
+        raise UnavailableError(Reason.LOCKED, f"something else is restoring {visible(tree.path)} now")
+    if any(item.state is LeftoverState.INTERRUPTED for item in left):
+        detail = f"a commit to {visible(tree.path)} was interrupted: nothing is restored over it"
+        raise UnavailableError(Reason.INTERRUPTED_APPLY, detail, hint="docket tx recover, in that tree, ends it")
+    return left
 
 
 def _alone(layout: Layout, world: RestoreWorld) -> FileLock:
@@ -338,6 +262,8 @@ def _record_of(
         forced=proposal.force,
         manifest_sha256=proposal.origin.manifest_sha256,
         redo_of=proposal.origin.redo_of,
+        delta_sha256=proposal.origin.delta_sha256,
+        tool_use_id=proposal.origin.tool_use_id,
         paths=tuple(states.told(item, outcomes.get(item.path)) for item in proposal.intentions),
     )
 
@@ -386,4 +312,5 @@ __all__ = [
     "proposal_of",
     "propose",
     "propose_redo",
+    "settle_leftovers",
 ]

@@ -134,7 +134,10 @@ class FolderTree:
             def load(name: str, most: int) -> bytes | None:
                 if name in self._targets:
                     return self._targets[name]
-                size = self._sizes[name]
+                size = self._sizes.get(name)
+                if size is None:
+                    detail = f"the listing that tells of the content {name} is not there"
+                    raise PartialEvidenceError(PartialReason.ALTERNATE_OBJECT_MISSING, detail)
                 if size > most:
                     return None
                 try:

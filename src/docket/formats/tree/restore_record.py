@@ -5,7 +5,8 @@ Rules (spec/restore.md, The record):
 2. A path stands once, in tree order. `was` and `now` are what stood there before and stands there since, null for
    nothing; they are written for what was done.
 3. `kept`: the content that `was` names, a file's, lies beside the record, in its `blobs`.
-4. What was put back comes from a manifest, or from what another restore kept: one of the two is named.
+4. What was put back comes from a manifest, from the delta of a tool call, or from what another restore kept: that is
+   named. Who puts back what undid a tool call names that one too.
 
 A restore never touches the run's ledger or its receipt: this is what there is of it.
 """
@@ -66,7 +67,10 @@ class RestoredPath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreRecord:
-    """One restore. `root_identity` is (device, inode); `redo_of` the plan that this one undoes, if it does."""
+    """One restore. `root_identity` is (device, inode); `redo_of` the plan that this one undoes, if it does.
+
+    Of a tool call that was undone, `delta_sha256` and `tool_use_id` say which, and there is no docket number.
+    """
 
     session_id: str
     docket_number: str
@@ -78,11 +82,15 @@ class RestoreRecord:
     paths: tuple[RestoredPath, ...]
     manifest_sha256: Digest | None = None
     redo_of: Digest | None = None
+    delta_sha256: Digest | None = None
+    tool_use_id: str | None = None
 
     def members(self) -> dict[str, JsonValue]:
         """Return the members that stand for it."""
         device, inode = self.root_identity
+        undone = {"delta_sha256": self.delta_sha256, "tool_use_id": self.tool_use_id}
         return {
+            **{name: value for name, value in undone.items() if value is not None},
             "format": FORMAT,
             "session_id": self.session_id,
             "docket_number": self.docket_number,
@@ -119,6 +127,8 @@ def decode_record(document: bytes) -> RestoreRecord:
         plan_sha256=reader.digest("plan_sha256"),
         manifest_sha256=reader.optional("manifest_sha256", reader.digest),
         redo_of=reader.optional("redo_of", reader.digest),
+        delta_sha256=reader.digest("delta_sha256") if reader.has("delta_sha256") else None,
+        tool_use_id=reader.text("tool_use_id") if reader.has("tool_use_id") else None,
         forced=reader.flag("forced"),
         paths=tuple(_path(item) for item in reader.items("paths")),
     )
@@ -127,11 +137,18 @@ def decode_record(document: bytes) -> RestoreRecord:
     keys = [tree_order(item.path.raw) for item in record.paths]
     if any(earlier >= later for earlier, later in pairwise(keys)):
         raise InvalidDocumentError(Reason.NOT_CANONICAL, "the record's paths are not in tree order, each once")
-    if (record.manifest_sha256 is None) == (record.redo_of is None):
-        raise InvalidDocumentError(Reason.WRONG_VALUE, "the record names neither or both of manifest and redone plan")
+    _check_source(record)
     if encode_record(record) != document:
         raise InvalidDocumentError(Reason.NOT_CANONICAL, "the record is not in its only spelling")
     return record
+
+
+def _check_source(record: RestoreRecord) -> None:
+    if (record.manifest_sha256 is None) == (record.redo_of is None and record.delta_sha256 is None):
+        detail = "the record names neither or both of a manifest and another source of what was put back"
+        raise InvalidDocumentError(Reason.WRONG_VALUE, detail)
+    if (record.delta_sha256 is None) != (record.tool_use_id is None) or (record.delta_sha256 and record.docket_number):
+        raise InvalidDocumentError(Reason.WRONG_VALUE, "the record is of a tool call and a run, or of half a call")
 
 
 def state_members(state: EntryState) -> dict[str, JsonValue]:

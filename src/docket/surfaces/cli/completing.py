@@ -1,4 +1,4 @@
-"""What the shell completes a word with: runs, snapshots, restores, models with a price, phases, an agent's command."""
+"""What the shell completes a word with: runs, snapshots, restores, tool uses, models, phases, an agent's command."""
 
 from __future__ import annotations
 
@@ -63,6 +63,19 @@ def records_like(_: click.Context, __: click.Parameter, begun: str) -> list[Comp
         found = [str(path) for path in record_paths(layout_at(current_folder(), None))]
     fitting = [path for path in found if path.startswith(begun)][:_MOST_COMPLETED]
     return [CompletionItem(path) for path in fitting] or [CompletionItem(begun, type="file")]
+
+
+def tool_uses_like(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Return the tool uses whose windows are over and that begin so, the newest first."""
+    from docket.stores.windows.evidence import Evidence  # noqa: PLC0415 - only the shell's completion asks
+    from docket.surfaces.hooks.wiring import windows_place  # noqa: PLC0415 - only the shell's completion asks
+
+    found: list[tuple[str, str, str]] = []
+    with suppress(DocketError):
+        every = Evidence(windows_place(current_folder()).windows).every_closed()
+        found = [(record.closed_at, record.key.tool_use_id, record.tool_name) for record in every]
+    fitting = [(use, tool) for _at, use, tool in sorted(found, reverse=True) if use.startswith(begun)]
+    return [CompletionItem(use, help=tool) for use, tool in dict(fitting[:_MOST_COMPLETED]).items()]
 
 
 def models_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:

@@ -73,7 +73,7 @@ def head(asked: RestoreArguments, proposal: Proposal) -> None:
     if asked.as_json:
         return
     root = console.plain(os.fsdecode(proposal.root))
-    console.result(f"{console.plain(proposal.origin.docket_number)}  {root}")
+    console.result(f"{console.plain(proposal.origin.title)}  {root}")
     verdict = proposal.origin.verdict
     if verdict is None:
         console.result(f"{'record':<{_WIDTH}} of a restore: its form was checked, and no key vouches for who wrote it")
@@ -83,7 +83,7 @@ def head(asked: RestoreArguments, proposal: Proposal) -> None:
     for remark in proposal.remarks:
         console.warn(console.plain(remark))
     if asked.diff and (asked.apply or asked.plan is not None):
-        _show_diff(proposal)
+        show_diff(proposal)
 
 
 def show(asked: RestoreArguments, proposal: Proposal, layout: Layout) -> int:
@@ -95,8 +95,8 @@ def show(asked: RestoreArguments, proposal: Proposal, layout: Layout) -> int:
         console.result(console.as_json({**render.proposed_members(proposal), "command": command}))
         return code
     head(asked, proposal)
-    _print(render.proposed_lines(proposal))
-    unreadable = _show_diff(proposal) if asked.diff else 0
+    print_lines(render.proposed_lines(proposal))
+    unreadable = show_diff(proposal) if asked.diff else 0
     console.result(f"plan {proposal.shown_sha256}")
     console.result(f"{render.sentence(counts, done=False)}; nothing was changed")
     _tell_rest(counts, proposal, done=False)
@@ -132,7 +132,7 @@ def tell(asked: RestoreArguments, proposal: Proposal, restored: Restored) -> int
         members = {**render.done_members(proposal, restored), "redo": redo if is_redoable else None}
         console.result(console.as_json(members))
         return code
-    _print(render.done_lines(proposal, restored))
+    print_lines(render.done_lines(proposal, restored))
     console.result(render.sentence(counts, done=True))
     if restored.problem is None:
         console.result(console.plain(f"record {restored.record_path}"))
@@ -171,7 +171,8 @@ def _redo(asked: RestoreArguments, proposal: Proposal, restored: Restored) -> It
     yield "--apply"
 
 
-def _print(lines: Iterable[render.Line]) -> None:
+def print_lines(lines: Iterable[render.Line]) -> None:
+    """Print a line for each path."""
     for line in lines:
         shown = click.style(f"{line.word:<{_WIDTH}}", fg=_COLOURS.get(line.word))
         detail = f"  ({console.plain(line.detail)})" if line.detail else ""
@@ -182,7 +183,7 @@ def _writes(proposal: Proposal) -> bool:
     return any(isinstance(found.step, WriteFile) and found.outcome is None for found in proposal.foreseen.values())
 
 
-def _show_diff(proposal: Proposal) -> int:
+def show_diff(proposal: Proposal) -> int:
     """Print the contents as a diff and return how many of those that would come cannot be read."""
     unreadable = 0
     for compared in compare_contents(proposal.plan, proposal.root, proposal.contents):

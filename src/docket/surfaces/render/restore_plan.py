@@ -27,7 +27,7 @@ _DONE = {
     Verb.WRITE: "written", Verb.RECREATE: "recreated", Verb.REMOVE: "removed", Verb.MODE: "mode set",
     Verb.SYMLINK: "linked", Verb.DIRECTORY: "made", Verb.LINK: "linked",
 }  # fmt: skip
-_SINCE = "changed since the run: "
+_SINCE = {False: "changed since the run: ", True: "changed meanwhile: "}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,7 @@ def proposed_lines(proposal: Proposal) -> Iterator[Line]:
 
 def done_lines(proposal: Proposal, restored: Restored) -> Iterator[Line]:
     """Yield a line for each path that was selected; git's own files are one line a folder."""
-    lines = ((item.path, Line(word=_word(item), path=str(item.path), detail=_done_detail(item)))
-             for item in restored.record.paths if item.verb != Verb.SKIP)  # fmt: skip
+    lines = ((item.path, _done(proposal, item)) for item in restored.record.paths if item.verb != Verb.SKIP)
     return _folded(lines, proposal.intentions)
 
 
@@ -179,7 +178,7 @@ def _proposed(proposal: Proposal) -> Iterator[tuple[RelPath, Line]]:
         if outcome is not None:
             is_check = item.verb is Verb.KEEP and outcome.status is StepStatus.ALREADY
             word = str(item.verb) if is_check else str(outcome.status)
-            detail = _since(outcome.reason, outcome.detail or item.detail or "")
+            detail = _since(proposal, outcome.reason, outcome.detail or item.detail or "")
         else:
             word, was = str(item.verb), None if found is None else found.was
             told = _told(item.step, was) if item.step is not None else ""
@@ -202,12 +201,13 @@ def _folded(lines: Iterable[tuple[RelPath, Line]], intentions: Iterable[Intentio
             yield Line(word=line.word, path=str(folder), detail=f"{sizes[folder]:,} of {words[folder]}")
 
 
-def _since(reason: str | Reason | None, detail: str) -> str:
-    return f"{_SINCE}{detail}" if reason == Reason.CHANGED_SINCE else detail
+def _since(proposal: Proposal, reason: str | Reason | None, detail: str) -> str:
+    is_of_call = proposal.origin.delta_sha256 is not None
+    return f"{_SINCE[is_of_call]}{detail}" if reason == Reason.CHANGED_SINCE else detail
 
 
-def _done_detail(item: RestoredPath) -> str:
-    return _since(item.reason, item.detail or "")
+def _done(proposal: Proposal, item: RestoredPath) -> Line:
+    return Line(word=_word(item), path=str(item.path), detail=_since(proposal, item.reason, item.detail or ""))
 
 
 def _word(item: RestoredPath) -> str:

@@ -56,18 +56,21 @@ def shown(record: ClosedWindow, delta: Delta) -> Iterator[str]:
         yield f"what changed is unknown: {delta.reason}"
     elif not delta.files:
         yield "nothing changed"
+    number = 1
     for file in delta.files:
-        yield from _file(file)
+        yield from _file(file, number)
+        number += len(file.hunks)
 
 
-def _file(file: FileDelta) -> Iterator[str]:
+def _file(file: FileDelta, number: int) -> Iterator[str]:
     mode = ""
     if file.before_mode != file.after_mode and ABSENT_MODE not in (file.before_mode, file.after_mode):
         mode = f" (mode {file.before_mode} to {file.after_mode})"
     how = " (binary)" if file.binary else " (not read whole)" if file.truncated else ""
     yield f"{_SIGNS[file.operation.value]} {file.path}{mode}{how}"
-    for hunk in file.hunks:
-        yield f"@@ -{_range(hunk.old_start, hunk.old_lines)} +{_range(hunk.new_start, hunk.new_lines)} @@"
+    for hunk_number, hunk in enumerate(file.hunks, number):
+        places = f"-{_range(hunk.old_start, hunk.old_lines)} +{_range(hunk.new_start, hunk.new_lines)}"
+        yield f"@@ {places} @@ hunk {hunk_number}"
         yield from _lines(hunk)
     if file.old_no_eof_newline != file.new_no_eof_newline:
         side = "before" if file.old_no_eof_newline else "after"

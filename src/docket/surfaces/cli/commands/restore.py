@@ -80,7 +80,11 @@ def restore(**options: object) -> int:
       docket restore DKT-20260131-0A1B2C --apply
       docket restore --redo ~/.local/state/docket/.../record.json --apply
     """
-    asked = RestoreArguments(**options)  # type: ignore[arg-type]
+    return restore_as_asked(RestoreArguments(**options))  # type: ignore[arg-type]
+
+
+def restore_as_asked(asked: RestoreArguments) -> int:
+    """Show or do what the command line asks for, and return the exit code."""
     _check_arguments(asked)
     progress = PathProgress()
     world = RestoreWorld(clock=SystemClock(), ids=SystemIds(), progress=progress)

@@ -371,7 +371,7 @@ export function record(bytes) {
   const [one, two, three, four, five, six] = [1, 2, 3, 4, 5, 6].map((n) => `The record ${n}`);
   const value = document(bytes, one);
   members(value, one, ["format", "session_id", "docket_number", "restored_at", "root", "root_identity", "plan_sha256",
-    "manifest_sha256", "redo_of", "forced", "paths"], ["root_b64"]);
+    "manifest_sha256", "redo_of", "forced", "paths"], ["root_b64", "delta_sha256", "tool_use_id"]);
   demand(value.format === "docket/restore/v1", one);
   demand([value.session_id, value.docket_number].every(isText) && typeof value.forced === "boolean", one);
   demand(isDigest(value.plan_sha256), one);
@@ -379,7 +379,11 @@ export function record(bytes) {
   demand(isInstant(value.restored_at), three);
   root(value, three);
   identity(value.root_identity, three);
-  demand((value.manifest_sha256 === null) !== (value.redo_of === null), three);
+  const ofCall = Object.hasOwn(value, "delta_sha256");
+  demand(!ofCall || isDigest(value.delta_sha256), one);
+  demand(!Object.hasOwn(value, "tool_use_id") || isText(value.tool_use_id), one);
+  demand(ofCall === Object.hasOwn(value, "tool_use_id") && (!ofCall || value.docket_number === ""), three);
+  demand((value.manifest_sha256 === null) !== (value.redo_of === null && !ofCall), three);
   const told = { paths: 0, ...Object.fromEntries(STATUSES.map((name) => [name, 0])) };
   const keys = list(value.paths, one).map((item) => {
     demand(isObject(item), one);

@@ -10,6 +10,7 @@ from document_vectors.spelling import Json, Scenario, coded, spelt
 
 DOCUMENT = "docket/restore/v1"
 PLAN, MANIFEST, ZEROS = "11" * 32, "22" * 32, "0" * 64
+CALL: Json = {"manifest_sha256": None, "docket_number": "", "delta_sha256": "33" * 32, "tool_use_id": "toolu_01"}
 STATUSES = ("applied", "already", "refused", "failed", "skipped")
 
 
@@ -82,6 +83,16 @@ def _accepted() -> Iterator[Scenario]:
         says="a restore put back: no manifest, but the plan that it undoes",
         accepted=_record(_done(was=_file(), now=_file(size=2), kept=True), manifest_sha256=None, redo_of=PLAN),
     )
+    yield Scenario(
+        name="tool-call",
+        says="a tool call that was undone: its delta, and no docket number",
+        accepted=_record(_done(was=_file(), now=_file(size=2), kept=True), **CALL),
+    )
+    yield Scenario(
+        name="tool-call-redo",
+        says="what undid a tool call, put back",
+        accepted=_record(_done(was=_file(), now=_file(size=2), kept=True), **CALL, redo_of=PLAN),
+    )
     yield Scenario(name="nothing", says="nothing was selected", accepted=_record())
     yield Scenario(
         name="every-status",
@@ -148,6 +159,15 @@ def _heads() -> Iterator[Scenario]:
                 good, _record(manifest_sha256=None))  # fmt: skip
     yield _twin("manifest-and-redo: and from one place", 3,
                 _record(manifest_sha256=None, redo_of=PLAN), _record(redo_of=PLAN))  # fmt: skip
+    call = _record(**CALL)
+    yield _twin("manifest-and-tool-call: a tool call is undone from its delta", 3,
+                call, _record(**CALL | {"manifest_sha256": MANIFEST}))  # fmt: skip
+    yield _twin("tool-call-of-a-run: a tool call has no docket number", 3,
+                call, _record(**CALL | {"docket_number": "DKT-20261001-00C0DE"}))  # fmt: skip
+    yield _twin("tool-call-unnamed: and says which it is", 3,
+                call, spelt(_without(json.loads(call), "tool_use_id")))  # fmt: skip
+    yield _twin("delta-null: what is not of a tool call does not say so", 1,
+                call, _record(**CALL | {"delta_sha256": None}), "not-a-digest")  # fmt: skip
 
 
 def _paths() -> Iterator[Scenario]:

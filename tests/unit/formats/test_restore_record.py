@@ -44,6 +44,15 @@ def test_a_record_is_read_as_it_was_written() -> None:
     assert decode_record(encode_record(redone)) == redone
 
 
+def test_a_record_of_a_tool_call_names_its_delta_and_no_run() -> None:
+    call = replace(RECORD, manifest_sha256=None, docket_number="", delta_sha256=Digest("ef" * 32), tool_use_id="t")
+    for record in (call, replace(call, redo_of=Digest("ab" * 32))):
+        assert decode_record(encode_record(record)) == record
+    members = json.loads(encode_record(call))
+    assert (members["delta_sha256"], members["tool_use_id"]) == ("ef" * 32, "t")
+    assert {"delta_sha256", "tool_use_id"}.isdisjoint(json.loads(encode_record(RECORD)))
+
+
 def test_its_members_are_the_specified_ones() -> None:
     members = json.loads(encode_record(RECORD))
     assert members["format"] == "docket/restore/v1"
@@ -67,6 +76,10 @@ EDITS = {
     "another format": lambda m: m.update(format="docket/restore/v2"),
     "a member more": lambda m: m.update(more=1),
     "a member less": lambda m: m.pop("forced"),
+    "a tool call beside a manifest": lambda m: m.update(docket_number="", delta_sha256="ef" * 32, tool_use_id="t"),
+    "a tool call of a run": lambda m: m.update(manifest_sha256=None, delta_sha256="ef" * 32, tool_use_id="t"),
+    "a tool call without its name": lambda m: m.update(docket_number="", manifest_sha256=None, delta_sha256="ef" * 32),
+    "the name of a tool call alone": lambda m: m.update(docket_number="", tool_use_id="t"),
     "a relative root": lambda m: (m.update(root="home"), m.pop("root_b64")),
     "a root with a NUL": lambda m: (m.update(root="/a\0"), m.pop("root_b64")),
     "a root in base64 that is text": lambda m: m.update(root="/a", root_b64="L2E="),

@@ -15,14 +15,14 @@ import hashlib
 import os
 import re
 import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from docket.errors import PartialEvidenceError
+from docket.errors import DocketError, PartialEvidenceError
 from docket.formats.windows.names import Hashes, PartialReason
+from docket.host.clearing import remove_tree
 from docket.host.disk_errors import reported
 from docket.host.git_place import GitPlace, global_excludes
 from docket.host.git_program import Deadline, GitWorkplace, run_together
@@ -72,7 +72,8 @@ def workbench(store: GitStore) -> Iterator[Workbench]:
         place = GitWorkplace(git_dir=folder, worktree=store.place.worktree, index=index, extra=extra)
         yield Workbench(workplace=place, index=index, index_sha256=digest)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        with suppress(DocketError):
+            remove_tree(folder)
 
 
 def nominate(store: GitStore, bench: Workbench, head: str | None, deadline: Deadline) -> Nominated:
@@ -124,7 +125,7 @@ def _copy_index(place: GitPlace, folder: Path, index: Path) -> str:
         return hashlib.sha256().hexdigest()
     index.write_bytes(data)
     for shared in place.git_dir.glob("sharedindex.*") if b"link" in data else ():
-        shutil.copy2(shared, folder / shared.name)
+        (folder / shared.name).write_bytes(shared.read_bytes())
     # git compares a file's time with the index's own to know what it must read again.
     os.utime(index, ns=(status.st_atime_ns, status.st_mtime_ns))
     return hashlib.sha256(data).hexdigest()  # its own trailer may be left out (index.skipHash)

@@ -34,7 +34,6 @@ from docket.formats.windows.names import (
 )
 from docket.formats.windows.registry import Baseline
 from docket.host.disk import SYSTEM_DISK, Disk
-from docket.host.git_batch import GitBatch
 from docket.host.git_place import GitPlace, checked_out, git_place_at, head_log_bytes, head_log_moves, object_format
 from docket.host.git_program import Deadline, GitTimeoutError, run_git
 from docket.host.tree import Status, file_key, local_clock_ns
@@ -124,6 +123,8 @@ class GitTree:
     @contextmanager
     def contents(self) -> Iterator[Callable[[str, int], bytes | None]]:
         """Open what reads contents."""
+        from docket.host.git_batch import GitBatch  # noqa: PLC0415 - no look needs it, and it is not light
+
         store, unkept = self._store, list[frozenset[str]]()
         with _partial(), GitBatch(store.folder / "objects", is_sha256=store.hashes is Hashes.SHA256) as batch:
 

@@ -25,6 +25,7 @@ from docket.formats.tree.listing import Listing
 from docket.formats.workspace.state import Status, TransactionState
 from docket.host.liveness import ProcessIdentity, is_gone
 from docket.rules.workspace.changes import Found
+from docket.rules.workspace.powers import with_lost_powers
 from docket.rules.workspace.result import laid_over, outermost
 from docket.rules.workspace.states import Move, Standing, after, standing
 from docket.rules.workspace.surface import Classes
@@ -83,9 +84,11 @@ def observe_stage(
     `before` is what a pass over the base saw by the same surface before the stage was made.
     """
     request = replace(request, of_another=True)
-    changed = None if request.surface.roots else backend_of(opened.state, world).changes(opened.stage)
+    backend = backend_of(opened.state, world)
+    changed = None if request.surface.roots else backend.changes(opened.stage)
     if changed is None:
-        return world.observe(request)
+        seen = world.observe(request)
+        return seen if backend.keeps_everything else with_lost_powers(before, seen)
     roots = outermost(changed)
     if not roots:
         return before

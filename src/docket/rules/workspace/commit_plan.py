@@ -5,7 +5,8 @@ Rules (spec/workspace.md, Commit):
 2. What lands is what the closing scan saw in the stage: content by digest, permission bits, link targets, the
    modification times of files, and the attributes that a plan may name; where the stage has none, those of the
    base stay. Names of one file among what is written become names of one file.
-3. A state that no plan can make or compare (a special file, content that was not read) refuses the whole commit.
+3. A state that no plan can make or compare (a special file, content that was not read, a mode with powers) refuses
+   the whole commit.
 
 It does nothing (engines.apply), and what stands in the base now it does not know.
 """
@@ -40,6 +41,7 @@ from docket.formats.tree.steps import (
 from docket.formats.tree.xattrs import named_acl
 from docket.formats.workspace.change_set import ChangeSet
 from docket.rules.tree.restore import state_fault
+from docket.rules.workspace.powers import powers_fault
 from docket.rules.workspace.stage_plan import xattrs_of
 
 
@@ -79,7 +81,7 @@ def _fault(change: FsChange) -> tuple[Reason, str] | None:
         fault = None if state is None else state_fault(state)
         if fault is not None:
             return fault
-    return None
+    return None if change.after is None else powers_fault(change.after)
 
 
 class _Steps:

@@ -124,9 +124,9 @@ def commit_transaction(request: CommitRequest, world: TransactionWorld) -> Commi
     changes = closed.found.change_set
     hits = protected_hits(changes, closed.opened.base, state.surface.protect)
     given = approval(changes, for_run=request.approved_run, digest=request.approved_digest)
-    work = _Commit(closed, world, request.made)
+    work = _Commit(closed, world, request.made, given)
     try:
-        work.run(hits, given)
+        work.run(hits)
     except RefusedError as refused:
         refused = told_with_neighbours(refused, state, world)
         reason, detail, paths = refused.reason, refused.detail, refused.paths
@@ -158,8 +158,10 @@ def told_with_neighbours(refused: RefusedError, state: TransactionState, world: 
 
 
 class _Commit:
-    def __init__(self, closed: ClosedTransaction, world: TransactionWorld, made: tuple[bytes, ...] = ()) -> None:
-        self._closed, self._world, self._made = closed, world, made
+    def __init__(
+        self, closed: ClosedTransaction, world: TransactionWorld, made: tuple[bytes, ...], given: Approval
+    ) -> None:
+        self._closed, self._world, self._made, self._given = closed, world, made, given
         self._base = Path(os.fsdecode(closed.state.base.path))
         self.state = closed.state
         self.outcomes: tuple[Outcome, ...] = ()
@@ -168,14 +170,14 @@ class _Commit:
         self._journal: JournalFile | None = None
         self._trouble: str | None = None
 
-    def run(self, hits: tuple[RelPath, ...], given: Approval) -> None:
+    def run(self, hits: tuple[RelPath, ...]) -> None:
         """Go through the order of a commit; RefusedError or DocketError, with nothing applied."""
         with ExitStack() as held:
             tree = self._opened_base(held)
             held.enter_context(locked(tree, self._closed.found.change_set.changes, self.state.id))
             plan = self._plan(tree)
             self._check_drift(plan, tree)
-            if hits and given is Approval.NONE:
+            if hits and self._given is Approval.NONE:
                 raise _protected(hits)
             self._check_inodes(plan)
             self._check_room(plan)
@@ -283,7 +285,8 @@ class _Commit:
         entries = (record for record in records if isinstance(record, FileEntry))
         staged = held.enter_context(TreeContents(os.fsencode(stage.root), entries))
         contents = MadeContents(self._made, staged) if self._made else staged
-        self.state = replace(moved(self.state, Move.BEGIN, self._world), plan_sha256=plan.digest)
+        begun = moved(self.state, Move.BEGIN, self._world)
+        self.state = replace(begun, plan_sha256=plan.digest, approval=str(self._given))
         self._world.transactions.save(self.state)
         folder = self._world.transactions.path(self.state.id)
         self._journal = JournalFile.begin(folder, plan, self.state)

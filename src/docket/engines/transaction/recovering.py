@@ -38,6 +38,7 @@ from docket.stores.workspace.transactions import RECORDS, Damaged, Transactions
 
 LOCK_PATIENCE_SECONDS = 2.0
 NOT_BEGUN = "none"
+APPROVAL_UNKNOWN = "not-recorded"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +200,7 @@ def _record(state: TransactionState, was: str, done: Recovered) -> CommitRecord:
         base_sha256=state.manifest_sha256,
         diff_sha256=state.diff_sha256 or state.manifest_sha256,
         changes=state.changes or ChangeCounts(),
-        approval="not-recorded",
+        approval=state.approval or APPROVAL_UNKNOWN,
         applied=0 if ended is None or ended.direction is not Direction.FORWARD else len(ended.seen),
         already=0,
         plan_sha256=state.plan_sha256,

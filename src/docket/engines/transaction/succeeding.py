@@ -39,6 +39,7 @@ def succeed(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet
         diff_sha256=rest.digest,
         changes=rest.counts,
         plan_sha256=None,
+        approval=None,
         reason=None,
         detail=None,
         predecessor=state.id,

@@ -32,6 +32,8 @@ MAX_STATE_BYTES = 16 * 1024 * 1024
 TRANSACTION_ID = re.compile(r"[0-9a-f]{12}")
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,19}")
 _INSTANTS = ("opened_at", "changed_at", "closed_at")
+APPROVALS = ("none", "run", "diff")
+"""What the approval of a commit may be bound to."""
 
 
 class Status(StrEnum):
@@ -107,6 +109,8 @@ class ChangeCounts:
 class TransactionState:
     """One transaction.
 
+    `plan_sha256` and `approval` (one of `APPROVALS`) are those of the commit that began last; states were once written
+    without the approval.
     `manifest_sha256` is the digest of the listing of the base's staged part, `result_sha256` that of the stage when
     it was closed, `diff_sha256` that of the change set between them. `predecessor` is the transaction whose rest this
     one holds, `successor` the one that holds this one's rest.
@@ -131,6 +135,7 @@ class TransactionState:
     diff_sha256: Digest | None = None
     changes: ChangeCounts | None = None
     plan_sha256: Digest | None = None
+    approval: str | None = None
     reason: str | None = None
     detail: str | None = None
     predecessor: str | None = None
@@ -173,6 +178,8 @@ def _check(state: TransactionState) -> None:
         raise _wrong("the base's path is not a real, absolute one")
     if state.owner.pid < 0 or state.not_preserved < 0:
         raise _wrong("a count is below 0")
+    if state.approval not in (None, *APPROVALS):
+        raise _wrong(f"an approval is one of {', '.join(APPROVALS)}")
     counts = state.changes
     if counts is not None and min(counts.added, counts.modified, counts.removed, counts.retyped) < 0:
         raise _wrong("a count of changes is below 0")

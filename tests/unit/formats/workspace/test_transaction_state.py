@@ -52,6 +52,7 @@ FULL = replace(
     diff_sha256=Digest("ef" * 32),
     changes=ChangeCounts(added=1, modified=2, removed=3, retyped=4),
     plan_sha256=Digest("01" * 32),
+    approval="diff",
     reason="base-drift",
     detail="a changed",
     predecessor="aaaaaaaaaaaa",
@@ -108,6 +109,7 @@ BASE = {"root": "/work", "device": "1", "inode": "2"}
         (edited(base={**BASE, "root": "/work/../etc"}), Reason.WRONG_VALUE),
         (edited(base={**BASE, "root": "/a\0b"}), Reason.WRONG_VALUE),
         (edited(not_preserved=-1), Reason.WRONG_VALUE),
+        (edited(approval="forged"), Reason.WRONG_VALUE),
         (edited(owner={"pid": -2, "started": "", "boot_id": ""}), Reason.WRONG_VALUE),
         (edited(changes={"added": 0, "modified": 0, "removed": -1, "retyped": 0}), Reason.WRONG_VALUE),
         (

@@ -96,7 +96,17 @@ class GitBatch:
         """Begin to read the file at a path of the index, as `begin` does; a path in conflict is none."""
         return self._begin(b":0:" + path)
 
-    def _begin(self, asked: bytes) -> int | None:
+    def tree(self, name: str) -> bytes | None:
+        """Return a tree object as git keeps it; None where there is no such tree."""
+        size = self._begin(name.encode(), b"tree") if _OBJECT_NAME.fullmatch(name) else None
+        if size is None:
+            return None
+        pieces = []
+        while piece := self.read(size):
+            pieces.append(piece)
+        return b"".join(pieces)
+
+    def _begin(self, asked: bytes, kind: bytes = b"blob") -> int | None:
         if b"\n" in asked:
             return None
         self._skip()
@@ -113,7 +123,7 @@ class GitBatch:
         if head is None:
             return None
         self._left = int(head[2]) + 1  # a line end stands behind the content
-        if head[1] != b"blob":
+        if head[1] != kind:
             self._skip()
             return None
         return int(head[2])

@@ -77,6 +77,10 @@ class Evidence:
         """Yield every window that is over; what cannot be read is passed over."""
         yield from self._every(CLOSED, ClosedWindow)
 
+    def count_closed(self) -> int:
+        """Return how many windows are over, those whose records cannot be read among them."""
+        return len(self._names(CLOSED))
+
     def bury(self, tombstone: Tombstone) -> Tombstone:
         """Put up a tombstone; return the first one."""
         return self._first(TOMBSTONES, tombstone.key.window_id, tombstone)

@@ -27,6 +27,7 @@ COMMANDS: dict[str, str] = {
     "tx": "Review, land or discard the work of staged runs.",
     "recover": "Write the receipts of runs that were killed.",
     "windows": "Show what each tool call changed.",
+    "blame": "Show which tool call each line of a file comes from.",
     "undo": "Take back what one tool call changed.",
     "snapshots": "Show, check and remove kept contents of trees.",
     "pools": "Show and set budgets that runs share.",

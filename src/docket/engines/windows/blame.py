@@ -1,0 +1,111 @@
+"""Whose line is this: a file of a tree as it stands, with where each line comes from (spec/windows.md, Blame).
+
+It gathers what is recorded and asks `rules.windows.blame`. It writes nothing, and finishes nothing that a hook left.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from docket.errors import DocketError, UnavailableError, UsageError
+from docket.formats.digest import Digest
+from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.windows.delta import Delta
+from docket.formats.windows.key import WindowKey
+from docket.formats.windows.names import Hashes
+from docket.formats.windows.registry import OpenWindow
+from docket.host.tree_files import TreeFiles
+from docket.rules.windows.blame import PresentFile, Sights, blame
+from docket.rules.windows.blame_history import History, Recorded, history_of
+from docket.rules.windows.differ import split_lines
+from docket.rules.windows.naming import content_name
+from docket.rules.windows.origin import LineOrigin
+from docket.stores.windows.evidence import Evidence
+from docket.stores.windows.registry_file import RegistryFile
+
+MAX_FILE_BYTES = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """The model call that asked for a tool use, as far as it is joined: what it names and what it cost. Derived."""
+
+    model: str | None = None
+    cost_usd: str | None = None
+
+
+def _unjoined(_key: WindowKey) -> ModelCall | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlameWorld:
+    """The ports. `calls` joins a tool use with the model call that asked for it."""
+
+    root: Path
+    hashes: Hashes
+    history: History
+    sights: Sights
+    calls: Callable[[WindowKey], ModelCall | None] = _unjoined
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileBlame:
+    """A file as it stands: its lines without line feeds, and where each comes from. `name` is its content's."""
+
+    path: RelPath
+    name: str
+    content: bytes
+    lines: tuple[bytes, ...]
+    origins: tuple[LineOrigin, ...]
+
+
+def recorded_history(repository: str, registry: RegistryFile, evidence: Evidence) -> History:
+    """Return the history of a tree. What cannot be read of it is a tool that may have run at any time."""
+    unreadable, running = 0, tuple[OpenWindow, ...]()
+    try:
+        running = registry.read().windows
+    except DocketError:
+        unreadable = 1
+    there = evidence.count_closed()
+    closed = tuple(evidence.every_closed())
+    deltas: dict[Digest, Delta] = {}
+    for digest in {record.delta_sha256 for record in closed}:
+        with suppress(DocketError):
+            deltas[digest] = evidence.delta(digest)
+    return history_of(
+        Recorded(
+            repository=repository,
+            closed=closed,
+            deltas=deltas,
+            tombstones=tuple(evidence.every_tombstone()),
+            open=running,
+            unreadable=unreadable + max(there - len(closed), 0),
+        )
+    )
+
+
+def blame_file(path: RelPath, world: BlameWorld) -> FileBlame:
+    """Return the blame of a regular file; UsageError where there is none."""
+    content = _read(world.root, path)
+    name = content_name(content, world.hashes)
+    origins = blame(PresentFile(path=path, content=content, name=name), world.history, world.sights)
+    return FileBlame(path=path, name=name, content=content, lines=split_lines(content).lines, origins=origins)
+
+
+def _read(root: Path, path: RelPath) -> bytes:
+    try:
+        with TreeFiles(os.fsencode(root)) as files:
+            descriptor = files.open(path)
+    except UnavailableError as error:
+        raise UsageError(error.reason, f"{path} cannot be read as a file: {error.detail}") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        content = stream.read(MAX_FILE_BYTES + 1)
+    if len(content) > MAX_FILE_BYTES:
+        raise UnavailableError(Reason.TOO_LARGE, f"{path} has more than {MAX_FILE_BYTES:,} bytes")
+    return content

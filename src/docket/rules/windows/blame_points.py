@@ -1,0 +1,105 @@
+"""The instants at which a tree was looked at, and what stood at a path then.
+
+The points of a track are numbered: 2i is before its episode i, 2i + 1 after it, and `now` the last one, the present.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from docket.formats.relpath import RelPath
+from docket.formats.windows.changes import Side
+from docket.rules.windows.blame_history import Episode
+
+
+class TreeSights(Protocol):
+    """What can be looked up of trees."""
+
+    def present(self, path: RelPath) -> Side:
+        """Return what stands at a path now."""
+        ...
+
+    def side(self, tree: str, path: RelPath) -> Side | None:
+        """Return what stood at a path in a tree, None where the tree is not kept any more."""
+        ...
+
+
+class Points:
+    """The points of one track; without `sights` only what deltas say is known, and there is no present."""
+
+    def __init__(self, episodes: Sequence[Episode], sights: TreeSights | None) -> None:
+        self.episodes, self._sights = episodes, sights
+
+    @property
+    def now(self) -> int:
+        """The point of the present."""
+        return 2 * len(self.episodes)
+
+    def side(self, point: int, path: RelPath) -> Side | None:
+        """Return what stood at a path, None where that is not known."""
+        if point == self.now:
+            return None if self._sights is None else self._sights.present(path)
+        file = self.episodes[point // 2].files.get(path)
+        if file is not None:
+            mode, name = (file.after_mode, file.after_hash) if point % 2 else (file.before_mode, file.before_hash)
+            return Side(mode=mode, name=name if name.strip("0") else None)
+        tree = self.tree_at(point)
+        return None if tree is None or self._sights is None else self._sights.side(tree, path)
+
+    def tree_at(self, point: int) -> str | None:
+        """Return the tree of a point, None where no record names it."""
+        episode = self.episodes[point // 2]
+        return episode.tree_after if point % 2 else episode.tree_before
+
+    def is_told(self, point: int, path: RelPath) -> bool:
+        """Whether a delta tells what stood at a path."""
+        return path in self.episodes[point // 2].files
+
+    def seen_before(self, point: int, path: RelPath) -> tuple[Side | None, int]:
+        """Return the last side that is known before a point, and its point; (None, -1) where none is."""
+        for earlier in range(point - 1, -1, -1):
+            found = self.side(earlier, path)
+            if found is not None:
+                return found, earlier
+        return None, -1
+
+    def last_held(self, point: int, path: RelPath, name: str, *, not_after: datetime | None = None) -> int | None:
+        """Return the last point up to one at which a path had a content, None where it never had."""
+        for earlier in range(min(point, self.now - 1), -1, -1):
+            if not_after is not None and self._at(earlier) > not_after:
+                continue
+            side = self.side(earlier, path)
+            if side is not None and side.name == name:
+                return earlier
+        return None
+
+    def left_by(self, path: RelPath, name: str, until: datetime | None) -> int | None:
+        """Return the point after the last episode that ended by an instant and left a content at a path."""
+        for index in range(len(self.episodes) - 1, -1, -1):
+            episode = self.episodes[index]
+            file = episode.files.get(path)
+            if file is not None and file.after_hash == name and (until is None or episode.completed <= until):
+                return 2 * index + 1
+        return None
+
+    def touched(self, others: Sequence[Episode], path: RelPath, point: int) -> bool:
+        """Whether one of other episodes that changed a path was over by a point of this track."""
+        until = self.instant(point)
+        return any(path in episode.files and (until is None or episode.completed <= until) for episode in others)
+
+    def instant(self, point: int) -> datetime | None:
+        """Return when a point was, None for the present."""
+        return None if point == self.now else self._at(point)
+
+    def told_at(self, point: int) -> str | None:
+        """Return the instant that a record gives a point, None for the present."""
+        if point == self.now:
+            return None
+        window = self.episodes[point // 2].delta.window
+        return window.completed_at if point % 2 else window.started_at
+
+    def _at(self, point: int) -> datetime:
+        episode = self.episodes[point // 2]
+        return episode.completed if point % 2 else episode.started

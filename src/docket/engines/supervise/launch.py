@@ -34,6 +34,7 @@ _OF_A_REPOSITORY = frozenset(
     )
 )
 _AROUND_ALL = "NO_PROXY is * in your environment: programs that heed it go around docket's proxy"
+_NO_HOOKS = "the agent is given no hooks: what each of its tool calls changes is not kept"
 _UNBOUND = "http://127.0.0.1:1/unbound"
 
 
@@ -54,6 +55,7 @@ def plan(request: RunRequest, world: RunWorld, urls: tuple[str, str | None], run
         base_url=base_url,
         run_dir=str(run_dir),
         hooks_url=None if session_url is None else hooks_url(session_url),
+        hook_command=request.hook_command,
     )
     inputs = {name: world.read_file(name) for name in request.recipe.wanted_files(wanted)}
     return request.recipe.plan(replace(wanted, inputs=inputs))
@@ -64,7 +66,11 @@ def launch(run: OpenRun, planned: LaunchPlan, run_dir: Path, session_url: str | 
     request, ledger = run.request, run.session.ledger
     write_live_files(run_dir, {item.name: item.data for item in planned.files})
     make_live_links(run_dir, {item.name: item.target for item in planned.links})
-    for sentence in planned.notes:
+    notes = planned.notes
+    if request.hook_command and not planned.has_hooks:
+        notes = (*notes, _NO_HOOKS)
+        run.world.watcher.warned(_NO_HOOKS)
+    for sentence in notes:
         ledger.append(Note(code="recipe", message=sentence), control=True)
     ledger.append(_spawn_payload(request, planned, _workplace(run)[0]), control=True)
     ledger.flush()

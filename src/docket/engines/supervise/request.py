@@ -68,7 +68,8 @@ class RunRequest:
     `remarks` are sentences that belong into the record (an ignored policy key, say). `faults` make the run a drill.
     `http_proxy`: the boundary is the agent's proxy for other hosts. `snapshot`: keep the tree's contents before the
     agent starts, up to these limits; `rollback_on_breach`: put it back from them when a cap ended the run.
-    `transaction`: the agent works on a stage of the tree, which lands only on success.
+    `transaction`: the agent works on a stage of the tree, which lands only on success. `hook_command` are the words
+    that start docket for a hook of the agent's, empty where it is given none.
     """
 
     argv: tuple[str, ...]
@@ -90,6 +91,7 @@ class RunRequest:
     snapshot: SnapshotLimits | None = None
     rollback_on_breach: bool = False
     transaction: TransactionAsked | None = None
+    hook_command: tuple[str, ...] = ()
 
 
 class Signals(Protocol):

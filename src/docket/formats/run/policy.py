@@ -2,8 +2,8 @@
 
 Rules (docs/reference/policy.md):
 1. The effective policy, after the file in the tree and the flags, is what is digested and embedded in the record.
-2. `document` writes every key of every section; `upstreams`, `cache`, `evidence`, `snapshot` and `workspace` stand in
-   it only when they differ from their defaults, so that a section added later moves no older digest.
+2. `document` writes every key of every section; `upstreams`, `cache`, `evidence`, `snapshot`, `windows` and `workspace`
+   stand in it only when they differ from their defaults, so that a section added later moves no older digest.
 3. `from_document` accepts exactly what `document` produces.
 
 Files are read by `policy_toml`; which file wins, and what a file in the tree may say, is `rules.policy`.
@@ -24,6 +24,7 @@ from docket.formats.run.policy_modes import (
     CachePolicy,
     EvidencePolicy,
     SnapshotPolicy,
+    WindowsPolicy,
     WorkspaceBackend,
     WorkspacePolicy,
     WorkspaceSettle,
@@ -54,6 +55,7 @@ SECTIONS: tuple[type[Section], ...] = (
     EvidencePolicy,
     SnapshotPolicy,
     WorkspacePolicy,
+    WindowsPolicy,
 )
 ALWAYS_WRITTEN = SECTIONS[:6]
 
@@ -82,6 +84,7 @@ class Policy:
     evidence: EvidencePolicy = field(default_factory=EvidencePolicy)
     snapshot: SnapshotPolicy = field(default_factory=SnapshotPolicy)
     workspace: WorkspacePolicy = field(default_factory=WorkspacePolicy)
+    windows: WindowsPolicy = field(default_factory=WindowsPolicy)
     upstreams: Upstreams = field(default_factory=Upstreams)
     stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
@@ -201,6 +204,7 @@ __all__ = [
     "UnknownEndpoints",
     "UnknownModels",
     "Upstreams",
+    "WindowsPolicy",
     "WorkspaceBackend",
     "WorkspacePolicy",
     "WorkspaceSettle",

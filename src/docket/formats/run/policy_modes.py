@@ -1,4 +1,4 @@
-"""The policy sections that switch a way of working on: cache, evidence, snapshot, workspace."""
+"""The policy sections that switch a way of working on: cache, evidence, snapshot, windows, workspace."""
 
 from __future__ import annotations
 
@@ -108,6 +108,18 @@ class SnapshotPolicy(Section):
             raise InvalidDocumentError(
                 Reason.WRONG_VALUE, "snapshot.rollback_on_breach puts back what a snapshot holds, and none is taken"
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowsPolicy(Section):
+    """Whether the agent is given hooks, so that what each tool call changed can be shown."""
+
+    NAME: ClassVar[str] = "windows"
+    PURPOSE: ClassVar[str] = "Whether what each tool call of the agent changes is kept, for `docket windows`."
+
+    enabled: bool = field(
+        default=False, metadata=key(Flag(), "Whether the agent is given hooks that tell docket of its tools.")
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

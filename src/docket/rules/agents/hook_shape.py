@@ -62,7 +62,8 @@ class HookShape:
     `tried` are the versions it was tried on, none where it is read from documentation alone. `before` are the events
     of a tool about to run, `after` those of one that has ended with the outcome, `moments` those about no tool.
     `hooked` are those that docket sets up.
-    `outcome` may correct an outcome by the payload; `worth` says what a tool use's id is worth.
+    `outcome` may correct an outcome by the payload; `worth` says what a tool use's id is worth, `wire_id` what it is
+    on the wire.
     """
 
     provider: str
@@ -74,6 +75,7 @@ class HookShape:
     names: Names = field(default_factory=Names)
     outcome: Callable[[str, JsonObject, str], str] = _as_the_event
     worth: Callable[[str], Joins] = _worth
+    wire_id: Callable[[str], str] = str
     has_tool_use_id: bool = True
 
     def read(self, event: str, payload: JsonObject) -> HookEvent:
@@ -96,7 +98,8 @@ class HookShape:
 
     def _tool(self, name: str, payload: JsonObject) -> HookEvent:
         names = self.names
-        tool_use_id, session_id = text_at(payload, *names.tool_use), text_at(payload, *names.session)
+        tool_use_id = self.wire_id(text_at(payload, *names.tool_use))
+        session_id = text_at(payload, *names.session)
         if not session_id or (self.has_tool_use_id and not tool_use_id):
             missing = names.session if not session_id else names.tool_use
             return UnknownPayload(detail=f"a {name} without {missing[0]}", folder=self._folder(payload))

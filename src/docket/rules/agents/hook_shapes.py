@@ -63,6 +63,11 @@ def _cursor_outcome(_event: str, payload: JsonObject, outcome: str) -> str:
     return _claude_outcome(_event, payload, outcome)
 
 
+def _before_the_bar(tool_use_id: str) -> str:
+    """Return the id of a call of which pi has put the id of its item behind a bar."""
+    return tool_use_id.partition("|")[0] or tool_use_id
+
+
 def _said_outcome(_event: str, payload: JsonObject, outcome: str) -> str:
     return FAILED if payload.get("is_error") is True else outcome
 
@@ -167,6 +172,7 @@ PI = HookShape(
     hooked=("tool_call", "tool_result", "agent_end", "session_shutdown"),
     moments={"agent_end": Moments.TURN_END, "session_shutdown": Moments.SESSION_END},
     outcome=_said_outcome,
+    wire_id=_before_the_bar,
 )
 CURSOR = HookShape(
     provider="cursor",

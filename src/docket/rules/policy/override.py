@@ -52,6 +52,7 @@ _FLAGS: Mapping[str, str] = {
     "snapshot_max_bytes": "snapshot.max_bytes",
     "snapshot_max_file_bytes": "snapshot.max_file_bytes",
     "rollback_on_breach": "snapshot.rollback_on_breach",
+    "windows": "windows.enabled",
     "workspace_tx": "workspace.transaction",
     "workspace_tx_backend": "workspace.backend",
     "workspace_tx_settle": "workspace.settle",
@@ -95,6 +96,7 @@ class Overrides:
     snapshot_max_bytes: int | None = None
     snapshot_max_file_bytes: int | None = None
     rollback_on_breach: bool | None = None
+    windows: bool | None = None
     workspace_tx: bool | None = None
     workspace_tx_backend: WorkspaceBackend | None = None
     workspace_tx_settle: WorkspaceSettle | None = None
@@ -151,6 +153,7 @@ def override(policy: Policy, overrides: Overrides) -> Policy:
             resilience=resilience,
             evidence=evidence,
             snapshot=_snapshot(policy.snapshot, overrides),
+            windows=_changed(policy.windows, enabled=overrides.windows),
             workspace=_workspace(policy.workspace, overrides),
         )
     except InvalidDocumentError as error:

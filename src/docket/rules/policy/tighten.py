@@ -214,6 +214,7 @@ RULES: Mapping[str, Rule] = {
     "snapshot.max_file_bytes": _higher,
     "snapshot.max_entries": _lower,
     "snapshot.rollback_on_breach": _never,
+    "windows.enabled": _towards([False, True]),
     "workspace.transaction": _towards([False, True]),
     "workspace.backend": _never,
     "workspace.settle": _towards([WorkspaceSettle.AUTO, WorkspaceSettle.REVIEW, WorkspaceSettle.DISCARD]),

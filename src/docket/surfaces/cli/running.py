@@ -75,6 +75,7 @@ class RunArguments:
     snapshot_max_bytes: int | None
     snapshot_max_file_bytes: int | None
     rollback_on_breach: bool
+    windows: bool | None
     workspace_tx: bool
     workspace_tx_exclude: tuple[str, ...]
     workspace_tx_share: tuple[str, ...]
@@ -100,7 +101,7 @@ class RunArguments:
         snapshot = ("snapshot", "snapshot_max_bytes", "snapshot_max_file_bytes")
         stage = tuple(f"workspace_tx_{name}" for name in ("backend", "settle", "exclude", "share", "protect"))
         keeping["workspace_tx"] = self.workspace_tx or self.workspace_tx_approve or None
-        plain = (*names, *choices, *snapshot, *stage)
+        plain = (*names, *choices, *snapshot, *stage, "windows")
         return {name: getattr(self, name) for name in plain} | models | budgets | keeping
 
 
@@ -151,6 +152,7 @@ def build_request(asked: RunArguments) -> RunRequest:
         snapshot=snapshot_limits(decided.policy.snapshot),
         rollback_on_breach=decided.policy.snapshot.rollback_on_breach,
         transaction=transaction_asked(decided.policy, layout, approved=asked.workspace_tx_approve),
+        hook_command=wiring.HOOK_COMMAND if decided.policy.windows.enabled else (),
     )
 
 

@@ -32,6 +32,7 @@ from docket.formats.run.policy import (
     UnknownEndpoints,
     UnknownModels,
     Upstreams,
+    WindowsPolicy,
     WorkspaceBackend,
     WorkspacePolicy,
     WorkspaceSettle,
@@ -126,6 +127,7 @@ FULL = Policy(
         share=("c",),
         protect=("b",),
     ),
+    windows=WindowsPolicy(enabled=True),
     upstreams=Upstreams.of({"openai": "https://gw.example.com/v1", "anthropic": "http://127.0.0.1:9"}),
 )
 
@@ -193,6 +195,7 @@ FULL_DOCUMENT = {
         "share": ["c"],
         "protect": ["b"],
     },
+    "windows": {"enabled": True},
     "upstreams": {"anthropic": "http://127.0.0.1:9", "openai": "https://gw.example.com/v1"},
 }
 
@@ -215,7 +218,7 @@ def test_every_section_and_key_is_in_the_table():
     assert all(key.summary.endswith(".") for key in KEYS)
 
 
-@pytest.mark.parametrize("section", ["cache", "evidence", "snapshot", "workspace"])
+@pytest.mark.parametrize("section", ["cache", "evidence", "snapshot", "windows", "workspace"])
 def test_a_section_that_equals_its_default_does_not_move_the_digest_and_is_refused_in_a_document(section):
     policy = replace(FULL, **{section: next(cls for cls in SECTIONS if section == cls.NAME)()})
     document = policy.document()

@@ -113,6 +113,7 @@ DIRECTIONS = [
     ("evidence.record_responses", "true", "true", True, "false"),
     ("evidence.record_responses", "false", "false", False, "true"),
     ("evidence.record_response_max_bytes", "5", "5", 5, "4"),
+    ("windows.enabled", "false", "true", True, None),
     ("snapshot.enabled", "false", "true", True, None),
     ("snapshot.enabled", "true", "true", True, "false"),
     ("snapshot.max_bytes", "5", "4", 4, "6"),

@@ -70,6 +70,8 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
               help="Larger files are not kept; 256 MiB by default. Means --snapshot.")  # fmt: skip
 @click.option("--rollback-on-breach", is_flag=True,
               help="Put the tree back when a cap ends the run. Means --snapshot.")  # fmt: skip
+@click.option("--windows/--no-windows", default=None,
+              help="Give the agent hooks, and keep what each tool call changes, for docket windows.")  # fmt: skip
 @click.option("--workspace-tx", is_flag=True,
               help="Let the agent work on a copy of the tree that lands only on success, all or nothing.")  # fmt: skip
 @click.option("--workspace-tx-exclude", multiple=True, metavar="PATTERN",

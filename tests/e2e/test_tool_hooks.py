@@ -47,7 +47,8 @@ def test_a_tool_between_its_two_hooks_is_shown(lab):
     assert "closed" in hook(lab, "PostToolUse", payload("PostToolUse", "toolu_1", tool_response={"stdout": "x"}))
     shown = lab.lab.docket("windows", "show", "toolu_1").stdout
     assert "  make it\n" in shown
-    assert shown.endswith("M a\n@@ -2,0 +2,1 @@\n+more\nM d/x (mode 100644 to 100755)\n")
+    assert "M a\n@@ -2,0 +2,1 @@" in shown
+    assert shown.endswith("\n+more\nM d/x (mode 100644 to 100755)\n")
     listed = json.loads(lab.lab.docket("windows", "list", "--json").stdout)
     assert [(row["tool_use_id"], row["status"]) for row in listed["closed"]] == [("toolu_1", "complete")]
     delta = json.loads(lab.lab.docket("windows", "show", "--json", "toolu_1").stdout)

@@ -21,7 +21,8 @@ from docket.formats.windows.registry import Closing, OpenWindow, WindowStatus
 from docket.host.git_program import Deadline, GitTimeoutError
 from docket.rules.windows.grouping import completed, sealed
 
-MAX_LOCK_SECONDS = 1.0
+LOCK_RESERVE_SECONDS = 0.3
+"""What is left of the budget, when the lock was waited for in vain, to say so."""
 
 
 def complete(request: CompleteRequest, world: WindowsWorld) -> Outcome:
@@ -116,6 +117,6 @@ def _completed(request: CompleteRequest, world: WindowsWorld, deadline: Deadline
 
 def _wait(deadline: Deadline) -> float:
     try:
-        return min(deadline.seconds_left(), MAX_LOCK_SECONDS)
+        return max(deadline.seconds_left() - LOCK_RESERVE_SECONDS, 0.0)
     except GitTimeoutError as error:
         raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error

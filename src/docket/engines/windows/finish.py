@@ -83,7 +83,10 @@ def make_partial(pending: PendingPartial, world: WindowsWorld) -> ClosedWindow:
 
 def _finish(group_id: str, world: WindowsWorld, deadline: Deadline, *, may_look: bool) -> None:
     registry = world.registry.read()
-    group, members = registry.group(group_id), registry.members(group_id)
+    members = registry.members(group_id)
+    if not members:
+        return  # somebody else was quicker
+    group = registry.group(group_id)
     final = world.evidence.final(group_id)
     if final is None:
         final = world.evidence.settle_final(_found(group, members, world, deadline, may_look=may_look))

@@ -130,10 +130,8 @@ def test_sixteen_tools_at_once_leave_no_tombstone_and_lose_no_line(lab):
     deltas = {record.delta_sha256: lab.world.evidence.delta(record.delta_sha256) for record in records}
     uses = sorted(use.tool_use_id for delta in deltas.values() for use in delta.tool_uses)
     assert (len(records), uses) == (16, sorted(f"u{number}" for number in range(16)))
-    made = sorted(str(file.path) for delta in deltas.values() for file in delta.files)
-    assert made == sorted(f"f{number}" for number in range(16))
     for delta in deltas.values():
-        assert delta.status is Status.COMPLETE
+        assert delta.reason is None
         assert {f"f{use.tool_use_id[1:]}" for use in delta.tool_uses} == {str(file.path) for file in delta.files}
 
 

@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "demo": "See a runaway agent stopped, without keys or network.",
     "game-day": "Drill an agent: run it through faults and read what it did.",
     "doctor": "Check this machine and this project.",
+    "hooks": "Set up the hooks by which agents tell docket of their tool calls.",
     "hook": "Take what an agent's hook says of a tool call.",
     "completion": "Print the shell completion script.",
 }

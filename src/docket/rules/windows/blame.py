@@ -4,11 +4,11 @@ Rules:
 1. A file's content at an instant is known by its hash, from a delta or from the tree around an episode. A complete
    delta that does not name a path says that its content stayed.
 2. Inside an episode the recorded hunks decide. A file that was created with the one content that one other path lost in
-   the same delta was moved, and is followed there; so is one that appeared between episodes while the only file of its
-   content went.
-3. Between episodes, where the content differs: if the file holds again what it held before, it is followed there
-   (`came_back`). Otherwise both contents are compared, and what came is *outside*, unless a tool of which nothing whole
-   is known may have run meanwhile, or the file may not have been watched.
+   the same delta was moved, and is followed there.
+3. Between episodes, where the content differs: a file that appeared while the only other one of its content went was
+   moved, and is followed; one that holds again what it held before is followed there (`came_back`). Otherwise both
+   contents are compared, and what came is *outside*, unless the file may not have been watched. If a tool of which
+   nothing whole is known may have run meanwhile, nothing is followed, and what came is unknown.
 4. Where evidence ends, the lines that are left are unknown, with the reason. Each line is told once.
 5. Beside an episode of one tool during which another may have run unseen, the lines are of both as a group.
 
@@ -190,8 +190,11 @@ class _Walk:
             self.at = start
         elif self.track is self.stage:
             self.begin_of_track()
-        elif not (self.follow_move(before, start, end) or self.follow_return(start) or self.enter_stage(end)):
-            self.compare_gap(before, start, end)
+        else:
+            gap = _Gap(start=start, end=end, lapses=self.lapses_between(start, end))
+            followed = not gap.lapses and (self.follow_move(before, start, end) or self.follow_return(start))
+            if not followed and not self.enter_stage(end):
+                self.compare_gap(before, gap)
 
     def follow_move(self, before: Side, start: int, end: int) -> bool:
         """Go on at the path that had this content and went when this one came, if there is one and no other."""
@@ -234,11 +237,10 @@ class _Walk:
         self.track, self.at = self.tree, found
         return True
 
-    def compare_gap(self, before: Side, start: int, end: int) -> None:
-        gap = _Gap(start=start, end=end, lapses=self.lapses_between(start, end))
+    def compare_gap(self, before: Side, gap: _Gap) -> None:
         old: bytes | None = b""
         if before.mode in FILE_MODES:
-            old = None if before.name is None else self.kept(before.name, self.track.episodes[start // 2])
+            old = None if before.name is None else self.kept(before.name, self.track.episodes[gap.start // 2])
         if old is None:
             self.give_up(Unknown.UNREAD if before.name is None else Unknown.CONTENT_GONE, gap=gap)
             return
@@ -253,7 +255,7 @@ class _Walk:
         )
         self.tell(taken.came, self.within(told, gap))
         self.held, self.content, self.name = taken.stayed, old, before.name or ""
-        self.at = start
+        self.at = gap.start
 
     def doubt(self, before: Side, gap: _Gap) -> Unknown | None:
         """Return why what came in a gap is not proven to be outside of every tool, None where it is."""

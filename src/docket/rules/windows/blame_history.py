@@ -18,7 +18,7 @@ from docket.formats.digest import Digest
 from docket.formats.relpath import RelPath
 from docket.formats.windows.delta import Delta, FileDelta
 from docket.formats.windows.key import IN_STAGE, IN_TREE, WindowKey
-from docket.formats.windows.names import Status
+from docket.formats.windows.names import PartialReason, Status
 from docket.formats.windows.records import ClosedWindow, Tombstone
 from docket.formats.windows.registry import OpenWindow
 from docket.rules.windows.grouping import HORIZON_MS
@@ -108,7 +108,7 @@ def history_of(recorded: Recorded) -> History:
         ordered.sort(key=lambda episode: (episode.started, episode.completed))
     staged = tuple(episode for episode in ordered if episode.callers[0].key.mode == IN_STAGE)
     own = tuple(episode for episode in ordered if episode.callers[0].key.mode == IN_TREE)
-    lapses = (*_partials(recorded, closed, ordered), *_buried(recorded, closed), *_running(recorded))
+    lapses = (*_partials(recorded, closed, ordered), *_buried(recorded, closed, ordered), *_running(recorded))
     if recorded.unreadable:
         lapses = (*lapses, Lapse(caller=None, started=None, ended=None))
     if not _is_steady(own):
@@ -188,13 +188,15 @@ def _same_session(one: WindowKey, other: WindowKey) -> bool:
     return (one.provider, one.session_id) == (other.provider, other.session_id)
 
 
-def _buried(recorded: Recorded, closed: Sequence[ClosedWindow]) -> Iterable[Lapse]:
+def _buried(recorded: Recorded, closed: Sequence[ClosedWindow], episodes: Sequence[Episode]) -> Iterable[Lapse]:
     """Yield what was given up and never heard of again."""
     known = {record.key for record in closed}
     for stone in recorded.tombstones:
         if stone.key not in known and _is_here(stone.key, recorded):
-            started = instant(stone.at)
-            yield _lapse(stone.key, "", (started, started + HORIZON))
+            started = ended = instant(stone.at)
+            if stone.reason == PartialReason.PRE_SNAPSHOT_MISSING:
+                started = _turn_began(stone.key, ended, episodes)
+            yield _lapse(stone.key, "", (started, ended + HORIZON))
 
 
 def _running(recorded: Recorded) -> Iterable[Lapse]:

@@ -20,7 +20,7 @@ from docket.rules.receipt.assemble import receipt_from_ledger
 Body = tuple[str, str, dict[str, Any]]
 
 # The members of a receipt that name events by their hashes.
-PINNED = ("ledger", "appendix", "cache")
+PINNED = ("ledger", "appendix", "cache", "windows")
 
 
 def receipt_of(raw: bytes) -> dict[str, Any]:
@@ -91,6 +91,9 @@ def rederived(document: dict[str, Any], events: Sequence[Event]) -> dict[str, An
     for group in [*cache.get("by_origin", []), *cache.get("component_hits", {}).get("by_origin", [])]:
         pinned.append((group, group["first_seq"]))
         group["origin_hash"] = events[group["origin_seq"]].hash
+    for tool in changed.get("windows", {}).get("tools", []):
+        if tool["delta"] is not None:
+            pinned.append((tool["delta"], tool["delta"]["seq"]))
     for row, seq in pinned:
         if seq < len(events):
             row["event_hash"] = events[seq].hash

@@ -45,6 +45,7 @@ from golden_ledgers.staged import (
     not_staged,
     nothing_changed,
 )
+from golden_ledgers.windowed import on_a_stage, windowed
 
 
 def anthropic() -> LedgerBuilder:
@@ -524,5 +525,7 @@ ALL = {
         left_for_review,
         discarded,
         not_staged,
+        windowed,
+        on_a_stage,
     )
 }

@@ -51,6 +51,7 @@ SEEN_BY: dict[str, set[str]] = {
     "pools": {"receipt-rebuild"},
     "responses": {"receipt-rebuild"},
     "workspace": {"receipt-rebuild"},
+    "windows": {"receipt-rebuild"},
     "cache": {"cache-savings", "cache-hit-origins", "cache-hit-proofs", "receipt-rebuild"},
     "isolation": {"receipt-rebuild"},
     "findings": {"receipt-rebuild"},

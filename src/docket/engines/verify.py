@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from docket.engines.verify_deltas import deltas_beside
 from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document
 from docket.formats.digest import Digest
@@ -43,10 +44,13 @@ def verify_receipt(request: VerifyRequest) -> Verdict:
     try:
         document = decode_receipt(request.receipt)
         ledger = None if request.ledger_path is None else reading_of(request.ledger_path)
-        bodies = None if ledger is None or request.ledger_path is None else bodies_beside(request.ledger_path, ledger)
+        bodies, deltas = None, None
+        if ledger is not None and request.ledger_path is not None:
+            bodies = bodies_beside(request.ledger_path, ledger)
+            deltas = deltas_beside(request.ledger_path, document) if "windows" in document else None
     except InvalidDocumentError as error:
         return Verdict(word=Word.UNREADABLE, required=request.required, detail=error.detail)
-    return judge(document, ledger, request.required, bodies)
+    return judge(document, ledger, request.required, bodies, deltas)
 
 
 def read_receipt(path: Path) -> bytes:

@@ -25,7 +25,9 @@ from docket.engines.supervise.request import WindowsAsked
 from docket.errors import DocketError
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.window_events import HookLost
+from docket.host.disk import SYSTEM_DISK
 from docket.rules.windows.hook_door import Hook, HookLoss
+from docket.stores.layout import Layout, open_docket_dir
 
 if TYPE_CHECKING:
     from docket.engines.supervise.session import OpenRun
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from docket.engines.transaction.world import OpenTransaction
     from docket.engines.windows.world import WindowsWorld
 
+WINDOWS = "windows"
 MAX_WAITING = 256
 MAX_WAITING_BYTES = 128 * 1024 * 1024
 WORKERS = 4
@@ -58,9 +61,14 @@ class RunHooks:
     """The hooks of one run; every method may be called from any thread. `stage` is set before the agent starts."""
 
     def __init__(
-        self, record: Record, open_world: Callable[[OpenTransaction | None], WindowsWorld], session_id: str
+        self,
+        record: Record,
+        open_world: Callable[[OpenTransaction | None], WindowsWorld],
+        session_id: str,
+        publish: Callable[[bytes], None] | None = None,
     ) -> None:
-        self._record, self._open_world, self._session_id = record, open_world, session_id
+        self._record, self._open_world = record, open_world
+        self._session_id, self._publish = session_id, publish
         self._lock = threading.Lock()
         self._news = threading.Condition(self._lock)
         self._jobs: deque[_Job] = deque()
@@ -147,9 +155,10 @@ class RunHooks:
     def _opened(self) -> ToolWindows:
         with self._lock:
             if self._windows is None:
-                from docket.engines.supervise.tool_windows import ToolWindows  # noqa: PLC0415 - the load that is put off
+                from docket.engines.supervise.tool_windows import RunPlace, ToolWindows  # noqa: PLC0415 - the load put off
 
-                self._windows = ToolWindows(self._record, lambda: self._open_world(self.stage), self._session_id)
+                place = RunPlace(session_id=self._session_id, publish=self._publish)
+                self._windows = ToolWindows(self._record, lambda: self._open_world(self.stage), place)
             return self._windows
 
     def _lose(self, kind: HookLoss) -> None:
@@ -177,4 +186,15 @@ def run_hooks(run: OpenRun) -> RunHooks | None:
         root = None if stage is None else stage.stage.root
         return make_world(WindowsAsked(folder=request.cwd, docket_dir=docket_dir, stage=root))
 
-    return RunHooks(run.session.ledger, opened, run.session.session_id)
+    publish = _into_docket_dir(request.layout) if request.layout.is_split else None
+    return RunHooks(run.session.ledger, opened, run.session.session_id, publish)
+
+
+def _into_docket_dir(layout: Layout) -> Callable[[bytes], None]:
+    def publish(document: bytes) -> None:
+        from docket.stores.windows.evidence import Evidence  # noqa: PLC0415 - what a window alone needs
+
+        open_docket_dir(layout, SYSTEM_DISK).close()
+        Evidence(layout.docket_dir / WINDOWS).put_delta(document)
+
+    return publish

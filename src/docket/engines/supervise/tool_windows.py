@@ -3,7 +3,7 @@
 Rules (spec/windows.md, In a run):
 1. A tool use has one `tool.call`, with the tree that stood before it, and one `tool.result`, whoever comes twice.
 2. A window that is over has one `x-docket.tool-delta`, behind the result that closed it. It is told of this run's own
-   windows alone; another agent's that overlapped are counted in `members`.
+   windows alone: what an earlier run has told is that one's, and another agent's that overlapped counts in `members`.
 3. Every hook is worked off with ports of its own: what they hold is not made for two at a time.
 4. The windows of the run that are open at its end are closed: their processes are gone.
 """
@@ -13,7 +13,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from docket.engines.supervise.hook_reading import read_hook
@@ -37,13 +38,23 @@ if TYPE_CHECKING:
 LEAST_SECONDS = 0.05
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlace:
+    """The run that windows are of; `publish` puts a delta where its receipt will stand, None where it is there."""
+
+    session_id: str
+    publish: Callable[[bytes], None] | None = None
+
+
 class ToolWindows:
     """The windows of one run; `take` may be called by several threads at a time."""
 
-    def __init__(self, record: Record, open_world: Callable[[], WindowsWorld], session_id: str) -> None:
-        self._record, self._open_world, self._session_id = record, open_world, session_id
+    def __init__(self, record: Record, open_world: Callable[[], WindowsWorld], place: RunPlace) -> None:
+        self._record, self._open_world, self._session_id = record, open_world, place.session_id
+        self._publish = place.publish
         self._lock = threading.Lock()
         self._begun: dict[str, float] = {}
+        self._opened: set[str] = set()
         self._ended: set[str] = set()
         self._told: set[str] = set()
 
@@ -74,6 +85,10 @@ class ToolWindows:
         with self._lock:
             left = set(self._begun) - self._told
         self._tell(filter(None, map(world.evidence.closed, sorted(left))), world)
+        with self._lock:
+            told = sorted(self._told)
+        for record in filter(None, map(world.evidence.closed, told)):
+            self._keep(record.delta_sha256, world)
 
     def _world(self, arrived: float) -> tuple[WindowsWorld, list[ClosedWindow]]:
         """Return ports for one hook, and where they put the windows that are closed for it."""
@@ -91,7 +106,7 @@ class ToolWindows:
         for outcome in outcomes:
             key = _key_of(outcome) or (said.key(world.tree.repository, world.mode) if said.tool_use_id else None)
             begun = None if key is None else _begun(key, outcome)
-            if key is not None and not self._is_first(key.window_id):
+            if key is not None and not self._is_first(key.window_id, outcome):
                 continue
             self._append(
                 ToolCall(
@@ -127,8 +142,10 @@ class ToolWindows:
                 )
             )
 
-    def _is_first(self, window_id: str) -> bool:
+    def _is_first(self, window_id: str, outcome: Outcome) -> bool:
         with self._lock:
+            if outcome.window is not None:
+                self._opened.add(window_id)
             if window_id in self._begun:
                 return False
             self._begun[window_id] = time.monotonic()
@@ -138,10 +155,21 @@ class ToolWindows:
         for record in closed:
             window_id = record.key.window_id
             with self._lock:
-                if window_id in self._told or window_id not in self._begun:
+                if window_id in self._told or window_id not in self._begun or not self._is_own(record):
                     continue
                 self._told.add(window_id)
             self._append(_delta_event(record, world.evidence.delta(record.delta_sha256)))
+
+    def _is_own(self, record: ClosedWindow) -> bool:
+        session_id, _, named = record.event_id.partition(".")
+        # Whoever ended a tool of this run from elsewhere names no session.
+        return session_id == self._session_id or (named == "post" and record.key.window_id in self._opened)
+
+    def _keep(self, digest: Digest, world: WindowsWorld) -> None:
+        """Put a delta where the run's receipt will stand, so that they can be looked at together."""
+        if self._publish is not None:
+            with suppress(DocketError):
+                self._publish(world.evidence.delta_document(digest))
 
     def _append(self, payload: ToolCall | ToolResult | ToolDelta) -> None:
         try:

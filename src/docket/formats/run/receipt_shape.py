@@ -11,6 +11,7 @@ from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
 from docket.formats.run.price_table import SCHEMA
 from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PROOF_NOTE
 from docket.formats.run.usage import LATER, Usage
+from docket.formats.run.windows_shape import WINDOWS
 from docket.formats.run.workspace_shape import WORKSPACE
 from docket.formats.shape import (
     Shape,
@@ -148,7 +149,7 @@ _CACHE = record(
     {"component_hits": record(_HITS)},
 )
 _RESPONSES = record({"kept": count, "kept_bytes": count, "truncated": count, "not_kept": count})
-_PASS = record(_PASS_MEMBERS)
+_PASS = record(_PASS_MEMBERS, {"unread": count})
 _POOLS = array(
     record(
         {
@@ -283,6 +284,7 @@ _OURS = record(
         "cache": _CACHE,
         "responses": _RESPONSES,
         "workspace": WORKSPACE,
+        "windows": WINDOWS,
     },
 )
 

@@ -15,15 +15,20 @@ from docket.formats.run.verdict import Status
 if TYPE_CHECKING:
     from docket.rules.checks.ledger_pass import LedgerReading
     from docket.rules.checks.retained import FoundBodies
+    from docket.rules.checks.windows import FoundDeltas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """A receipt and, where there was one, the reading of its ledger; `bodies` are the kept responses beside that."""
+    """A receipt and, where there was one, the reading of its ledger.
+
+    `bodies` are the kept responses beside that, `deltas` those of its tool windows.
+    """
 
     receipt: ReceiptView
     ledger: LedgerReading | None
     bodies: FoundBodies | None = None
+    deltas: FoundDeltas | None = None
 
 
 @dataclass(frozen=True, slots=True)

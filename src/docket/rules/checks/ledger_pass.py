@@ -26,6 +26,7 @@ from docket.rules.checks.course import EventOrder, SessionShape
 from docket.rules.checks.kept_claims import KeptClaims
 from docket.rules.checks.retained import KeptBody, kept_body
 from docket.rules.checks.typed import typed
+from docket.rules.checks.windows_course import WindowsCourse
 from docket.rules.receipt.assemble import LedgerFigures, assemble
 from docket.rules.receipt.fold import Folded, LedgerFold
 from docket.rules.receipt.public_fold import PublicFold, PublicRow
@@ -90,6 +91,7 @@ def _watches() -> dict[str, Watch]:
         "cache-hit-origins": HitOrigins(),
         "cache-savings": HitSavings(),
         "retained-responses": KeptClaims(),
+        "tool-windows": WindowsCourse(),
     }
 
 

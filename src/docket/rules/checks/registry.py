@@ -15,7 +15,7 @@ from docket.formats.run.receipt import FORMAT
 from docket.formats.run.receipt_view import is_ours, view
 from docket.formats.run.verdict import Check, Status, Verdict, Word
 from docket.formats.shown import shown
-from docket.rules.checks import cache, chain, derived, keys, retained, rows, statements, sums
+from docket.rules.checks import cache, chain, derived, keys, retained, rows, statements, sums, windows
 from docket.rules.checks.case import Answer, Case, broken, held
 from docket.rules.checks.ledger_pass import LedgerReading
 
@@ -68,13 +68,19 @@ CHECKS: tuple[tuple[str, CheckFunction], ...] = (
     ("policy-digest", derived.policy_digest),
     ("price-table-digest", derived.price_table_digest),
     ("receipt-rebuild", derived.receipt_rebuild),
+    ("tool-windows", windows.tool_windows),
+    ("tool-deltas", windows.tool_deltas),
 )
 
 
 def judge(
-    document: JsonObject, ledger: LedgerReading | None, required: Word, bodies: retained.FoundBodies | None = None
+    document: JsonObject,
+    ledger: LedgerReading | None,
+    required: Word,
+    bodies: retained.FoundBodies | None = None,
+    deltas: windows.FoundDeltas | None = None,
 ) -> Verdict:
-    """Run every check on a decoded receipt, the reading of its ledger and the responses kept beside that."""
+    """Run every check on a decoded receipt, the reading of its ledger, and the responses and deltas beside that."""
     number = document.get("docket_number")
     named = number if isinstance(number, str) else None
     if document.get("format") != FORMAT:
@@ -87,7 +93,7 @@ def judge(
     except InvalidDocumentError as error:
         checks = (first, Check("receipt-shape", Status.FAIL, error.detail), *_not_run(None, CHECKS))
         return Verdict(word=Word.FAILED, required=required, docket_number=named, checks=checks)
-    case = Case(receipt=receipt, ledger=ledger, bodies=bodies)
+    case = Case(receipt=receipt, ledger=ledger, bodies=bodies, deltas=deltas)
     shape = "docket/fold/v1, exactly its members" if receipt.ours else "another writer's, with the members of v1"
     answers = [(name, check(case)) for name, check in CHECKS]
     checks = (

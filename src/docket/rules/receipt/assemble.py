@@ -19,6 +19,7 @@ from docket.formats.merkle import MerkleTree
 from docket.formats.run.receipt import CHAIN, FORMAT, PROOF_NOTE
 from docket.rules.receipt.cache import with_paths
 from docket.rules.receipt.fold import Folded, LedgerFold, read_payload_at
+from docket.rules.receipt.windows import with_proofs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,9 @@ def assemble(folded: Folded, figures: LedgerFigures) -> dict[str, JsonValue]:
     cache = derived["cache"]
     if isinstance(cache, Mapping):
         receipt["cache"] = with_paths(cache, figures.tree)
+    windows = derived["windows"]
+    if isinstance(windows, Mapping):
+        receipt["windows"] = with_proofs(windows, figures.tree)
     return receipt | {"seal": None, "signature": None}
 
 

@@ -41,6 +41,7 @@ from docket.formats.ledger.tree_events import (
     SnapshotRefused,
 )
 from docket.formats.ledger.vocabulary import read_payload
+from docket.formats.ledger.window_events import HookLost, ToolDelta
 from docket.formats.ledger.workspace_events import (
     WorkspaceIntent,
     WorkspaceOpened,
@@ -58,6 +59,7 @@ from docket.rules.receipt.limits import RunFacts, applying
 from docket.rules.receipt.operations import OperationsFold
 from docket.rules.receipt.prices import PricesFold, price_table
 from docket.rules.receipt.tree import TreeFold
+from docket.rules.receipt.windows import WindowsFold
 from docket.rules.receipt.workspace import WorkspaceFold
 
 
@@ -94,7 +96,7 @@ class LedgerFold:
         self.calls, self.prices, self.tree, self.course = CallsFold(), PricesFold(), TreeFold(), CourseFold()
         self.asserted, self.operations = AssertedFold(), OperationsFold()
         self.cache, self.responses = CacheFold(), ResponsesFold()
-        self.workspace = WorkspaceFold()
+        self.workspace, self.windows = WorkspaceFold(), WindowsFold()
         self._counts: Counter[str] = Counter()
         self._last_at = ""
         self._takers = self._by_payload()
@@ -117,6 +119,8 @@ class LedgerFold:
             self.cache.hit(payload, event.seq, event.hash)
         elif isinstance(payload, SessionStart):
             self.course.begin(payload, event.ts)
+        elif isinstance(payload, (ToolCall, ToolResult, ToolDelta)):
+            self._tool(payload, event)
         elif payload is not None:
             taker = self._takers.get(type(payload))
             if taker is not None:
@@ -141,8 +145,7 @@ class LedgerFold:
             PoolUse: course.pool_use,
             EvidenceGap: course.gaps.append,
             Note: self._note,
-            ToolCall: self.asserted.tool_call,
-            ToolResult: self.asserted.tool_result,
+            HookLost: self.windows.hook_lost,
             AssertedCall: self.asserted.call,
             NetAllowed: course.net_allowed,
             NetDenied: course.net_denied,
@@ -201,7 +204,19 @@ class LedgerFold:
             "cache": self.cache.member(course.policy_document),
             "responses": self.responses.member(course.policy_document),
             "workspace": self.workspace.member(),
+            "windows": self.windows.member(),
         }
+
+    def _tool(self, payload: ToolCall | ToolResult | ToolDelta, event: Event) -> None:
+        match payload:
+            case ToolCall():
+                self.asserted.tool_call(payload)
+                self.windows.call(payload, event.seq)
+            case ToolResult():
+                self.asserted.tool_result(payload)
+                self.windows.result(payload, event.seq)
+            case _:
+                self.windows.delta(payload, event.seq, event.hash)
 
     def _denied(self, payload: ModelDenied) -> None:
         self.calls.denied(payload)

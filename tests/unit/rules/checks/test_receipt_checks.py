@@ -22,7 +22,7 @@ REGISTERED = [
 ]  # fmt: skip
 OURS = [
     "ledger-payloads", "session-shape", "event-order", "components", "cap-limits", "policy-digest",
-    "price-table-digest", "receipt-rebuild",
+    "price-table-digest", "receipt-rebuild", "tool-windows", "tool-deltas",
 ]  # fmt: skip
 
 Change = Callable[[dict[str, Any]], object]
@@ -84,7 +84,8 @@ def test_a_receipt_as_written_passes(name: str) -> None:
         assert verdict.failures == ()
     skipped = {check.name for check in verdict.checks if check.status is Status.SKIP}
     cache = {"cache-savings", "cache-hit-origins", "cache-hit-proofs"} if name != "cached" else set()
-    always = {"retained-responses", "seal", "signature"} | cache
+    windows = {"tool-windows", "tool-deltas"} if name not in ("windowed", "on_a_stage") else {"tool-deltas"}
+    always = {"retained-responses", "seal", "signature"} | cache | windows
     assert skipped - {"latency-summary"} == always
 
 

@@ -1,0 +1,41 @@
+"""The shape of the receipt member `windows` (spec/receipt.md, Tool windows)."""
+
+from __future__ import annotations
+
+from docket.formats.shape import anything, array, count, digest, flag, mapping, nullable, record, text
+
+_BEFORE = record({"seq": count}, dict.fromkeys(("group_id", "tree", "hashes", "head", "reason"), text))
+_AFTER = record({"seq": count, "ok": flag})
+_DELTA = record(
+    {
+        "seq": count,
+        "delta_sha256": digest,
+        "scope": text,
+        "status": text,
+        "members": count,
+        "files": count,
+        "event_hash": digest,
+        "merkle_path": array(anything),
+    },
+    dict.fromkeys(("group_id", "reason", "tree_before", "tree_after"), text),
+)
+_WINDOW = record(
+    {
+        "window_id": text,
+        "id": nullable(text),
+        "name": text,
+        "before": nullable(_BEFORE),
+        "after": nullable(_AFTER),
+        "delta": nullable(_DELTA),
+    },
+    dict.fromkeys(("repository", "provider", "session_id", "turn_id", "mode"), text),
+)
+
+WINDOWS = record(
+    {
+        **dict.fromkeys(("count", "complete", "partial", "open", "groups", "files"), count),
+        **dict.fromkeys(("partial_by_reason", "hooks_lost"), mapping(count)),
+        "tools": array(_WINDOW),
+        "note": text,
+    }
+)

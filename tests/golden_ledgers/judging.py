@@ -91,9 +91,8 @@ def rederived(document: dict[str, Any], events: Sequence[Event]) -> dict[str, An
     for group in [*cache.get("by_origin", []), *cache.get("component_hits", {}).get("by_origin", [])]:
         pinned.append((group, group["first_seq"]))
         group["origin_hash"] = events[group["origin_seq"]].hash
-    for tool in changed.get("windows", {}).get("tools", []):
-        if tool["delta"] is not None:
-            pinned.append((tool["delta"], tool["delta"]["seq"]))
+    deltas = [tool["delta"] for tool in changed.get("windows", {}).get("tools", []) if tool["delta"] is not None]
+    pinned += [(delta, delta["seq"]) for delta in deltas]
     for row, seq in pinned:
         if seq < len(events):
             row["event_hash"] = events[seq].hash

@@ -1,0 +1,53 @@
+"""Claude Code, the real program, with its tools' windows kept: what each did, in the record, proven, with its cost."""
+
+from __future__ import annotations
+
+import pytest
+from agent_lab import assert_consistent, program, provider_for
+
+from docket.demo.script import Script, Tokens, ToolCall, Turn
+
+TITLE = Turn(text='{"title":"A title"}', tokens=Tokens(fresh=0, output=0))
+
+
+@pytest.fixture
+def claude_lab(lab):
+    program("claude")
+    return lab.with_variables(ANTHROPIC_API_KEY="sk-ant-dummy")
+
+
+def claude():
+    return ["claude", "-p", "edit the files", "--dangerously-skip-permissions", "--model", "claude-haiku-4-5"]
+
+
+def bash(command):
+    return ToolCall(name="Bash", arguments={"command": command, "description": "edit"})
+
+
+def windows_of(run):
+    return {tool["id"]: tool for tool in run.receipt["windows"]["tools"]}
+
+
+def test_each_tool_has_its_window_and_its_delta_in_the_record(claude_lab):
+    script = Script(
+        side=TITLE,
+        turns=(
+            Turn(tool_calls=(bash("echo two >> hello.txt"),), tokens=Tokens(fresh=1000, output=50)),
+            Turn(tool_calls=(bash("echo half >> hello.txt; exit 3"),), tokens=Tokens(fresh=100, output=40)),
+            Turn(
+                tool_calls=(bash("echo a > a.txt"), bash("echo b > b.txt"), bash("echo c > c.txt")),
+                tokens=Tokens(fresh=100, output=40),
+            ),
+            Turn(text="Done.", tokens=Tokens(fresh=10, output=4)),
+        ),
+    )
+    with provider_for(script) as provider:
+        run = claude_lab.docket_run(["--upstream", f"anthropic={provider.url}", "--windows"], claude())
+    assert run.exit_code == 0, run.said
+    member = run.receipt["windows"]
+    counts = {name: member[name] for name in ("count", "complete", "partial", "open", "hooks_lost")}
+    assert counts == {"count": 5, "complete": 5, "partial": 0, "open": 0, "hooks_lost": {}}
+    assert member["files"] == 5
+    assert [tool["after"]["ok"] for tool in member["tools"]] == [True, False, True, True, True]
+    assert run.receipt["tools"] == {"calls": 5, "names": ["Bash"], "failures": 1}
+    assert_consistent(run)

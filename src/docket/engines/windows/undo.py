@@ -178,7 +178,7 @@ def _remarks(request: UndoRequest, store: TreeStore, left: tuple[bytes, ...]) ->
             "the window is of another tree, or of one that stood at another place: contents alone are compared"
         )
     if left:
-        remarks.append("something that was applied here was cut short; it is cleared up before anything is done")
+        remarks.append("an apply in this tree was cut short; what it left is cleared up, as far as it can be, before anything else")
     return remarks
 
 

@@ -77,6 +77,8 @@ class Undoing:
         every = tuple(files)
         self._git = GitMetadata(file.path for file in every)
         self._created = frozenset(file.path for file in every if file.operation is Operation.CREATE)
+        removed = (file.path for file in every if file.operation is Operation.DELETE)
+        self._were_folders = frozenset(above for path in removed for above in path.above())
         self._found: dict[RelPath, Intention] = {}
         self._git_merge: GitMerge | None = None
         self._parts: dict[str, bytes] = {}
@@ -107,6 +109,8 @@ class Undoing:
         looked = own or self._looked(file.path)
         if isinstance(looked, Unmergeable):
             return looked
+        if file.path in self._were_folders and looked.standing.is_directory:
+            return as_before(file.path)
         part = file if places is None else self._part(file, places, looked)
         if isinstance(part, Unmergeable):
             return part

@@ -47,8 +47,7 @@ from docket.formats.windows.names import (
 from docket.rules.tree.restore import Intention, Verb
 from docket.rules.workspace.merging import Unmergeable, three_way
 
-_OTHER_MODES = {Kind.DIRECTORY.value: "040000"}
-_SPECIAL_MODE = "special"
+_OTHER_MODE = "other"
 _EXECUTABLE, _READABLE = 0o111, 0o444
 
 
@@ -60,6 +59,11 @@ class Standing:
     name: str | None = None
 
     @property
+    def is_directory(self) -> bool:
+        """Whether it is a directory."""
+        return self.state is not None and self.state.kind == Kind.DIRECTORY.value
+
+    @property
     def side(self) -> Side:
         """The same as a delta tells it."""
         if self.state is None:
@@ -69,7 +73,7 @@ class Standing:
             return Side(mode=mode, name=self.name)
         if self.state.kind == Kind.SYMLINK.value:
             return Side(mode=SYMLINK_MODE, name=self.name)
-        return Side(mode=_OTHER_MODES.get(self.state.kind, _SPECIAL_MODE))
+        return Side(mode=_OTHER_MODE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +110,7 @@ def decide_undo(file: FileDelta, standing: Standing) -> UndoDecision:
     whole = three_way(after, before, now)
     if whole is not None:
         return Becomes(side=whole)
-    if after.mode == ABSENT_MODE and now.mode == _OTHER_MODES[Kind.DIRECTORY.value]:
+    if after.mode == ABSENT_MODE and standing.is_directory:
         return Becomes(side=before)  # the plan refuses it unless everything in the directory goes
     if not {before.mode, after.mode, now.mode} <= FILE_MODES:
         return _conflict(file, now)

@@ -72,13 +72,19 @@ class GitSights:
 
     def content(self, name: str) -> bytes | None:
         """Return a content; None where it is not kept, or larger than anybody compares."""
-        size = self.batch.begin(name)
+        return self._read(self.batch.begin(name))
+
+    def _read(self, size: int | None) -> bytes | None:
         if size is None or size > MAX_CONTENT_BYTES:
             return None
         pieces = []
         while piece := self.batch.read(size):
             pieces.append(piece)
         return b"".join(pieces)
+
+    def committed(self, commit: str, path: RelPath) -> bytes | None:
+        """Return what a commit has at a path; None for nothing, or what is larger than anybody compares."""
+        return self._read(self.batch.begin_in_commit(commit, path.raw))
 
     def ignore_files(self, path: RelPath) -> tuple[RelPath, ...]:
         """Return the ignore files from the top down to a path's folder."""

@@ -28,6 +28,7 @@ COMMANDS: dict[str, str] = {
     "recover": "Write the receipts of runs that were killed.",
     "windows": "Show what each tool call changed.",
     "blame": "Show which tool call each line of a file comes from.",
+    "export": "Export what is recorded in formats of others.",
     "undo": "Take back what one tool call changed.",
     "snapshots": "Show, check and remove kept contents of trees.",
     "pools": "Show and set budgets that runs share.",

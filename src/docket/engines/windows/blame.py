@@ -33,8 +33,12 @@ MAX_FILE_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """The model call that asked for a tool use, as far as it is joined: what it names and what it cost. Derived."""
+    """The model call that asked for a tool use, as far as it is joined. Derived.
 
+    `provider` and `model` are what the call names, `cost_usd` a decimal string.
+    """
+
+    provider: str | None = None
     model: str | None = None
     cost_usd: str | None = None
 

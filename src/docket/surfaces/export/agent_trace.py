@@ -1,8 +1,8 @@
 """Blames as one Agent Trace record, version 0.1.0 of the open specification at https://agent-trace.dev (RFC, 2026-01).
 
 Rules:
-1. Only lines of recorded tool calls are attributed. Lines that came outside, or of which nothing is known, are left out,
-   for that nobody recorded them makes them nobody's.
+1. Only lines of recorded tool calls are attributed. Lines that came outside or are unknown are left out: no record
+   says whose they are.
 2. A conversation is an agent's session. Lines of tool calls that ran at once in several sessions are a conversation of
    their own, related to all of them.
 3. A model is named only where the call that asked for the tool is joined. Without a URL to look a session up, sessions

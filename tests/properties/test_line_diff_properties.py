@@ -25,8 +25,9 @@ from docket.formats.windows.delta import (
     encode_delta,
 )
 from docket.formats.windows.names import ABSENT_MODE, Hashes, Scope, Status
+from docket.rules.line_difference import Budget, split_lines
 from docket.rules.windows.compare import Room, compare_file
-from docket.rules.windows.differ import Budget, diff_lines, split_lines
+from docket.rules.windows.differ import diff_lines
 
 LINES = st.lists(st.sampled_from([b"a", b"b", b"c", b"d", b"", b"\xff", b"e\r"]), max_size=14)
 CONTENTS = st.one_of(

@@ -10,7 +10,8 @@ import pytest
 
 from docket.errors import InvalidDocumentError
 from docket.formats.windows.delta import decode_delta, encode_delta
-from docket.rules.windows.differ import Budget, diff_lines
+from docket.rules.line_difference import Budget
+from docket.rules.windows.differ import diff_lines
 
 VECTORS = json.loads((Path(__file__).parents[2] / "spec/vectors/windows.json").read_bytes())
 

@@ -20,9 +20,9 @@ from docket.formats.windows.key import WindowKey
 from docket.formats.windows.names import Hashes
 from docket.formats.windows.registry import OpenWindow
 from docket.host.tree_files import TreeFiles
+from docket.rules.line_difference import split_lines
 from docket.rules.windows.blame import PresentFile, Sights, blame
 from docket.rules.windows.blame_history import History, Recorded, history_of
-from docket.rules.windows.differ import split_lines
 from docket.rules.windows.naming import content_name
 from docket.rules.windows.origin import LineOrigin
 from docket.stores.windows.evidence import Evidence

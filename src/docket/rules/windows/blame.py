@@ -24,9 +24,10 @@ from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side
 from docket.formats.windows.delta import FileDelta, Hunk
 from docket.formats.windows.names import ABSENT_MODE, FILE_MODES, Operation
+from docket.rules.line_difference import Budget, split_lines
 from docket.rules.windows.blame_history import Episode, History, Lapse
 from docket.rules.windows.blame_points import Points
-from docket.rules.windows.differ import Budget, diff_lines, split_lines
+from docket.rules.windows.differ import diff_lines
 from docket.rules.windows.line_map import Held, take_back
 from docket.rules.windows.naming import content_name
 from docket.rules.windows.origin import Caller, LineOrigin, Origin, Unknown

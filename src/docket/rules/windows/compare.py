@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from docket.formats.windows.changes import Side, TreeChange
 from docket.formats.windows.delta import FileDelta, Hunk
 from docket.formats.windows.names import ABSENT_MODE, GITLINK_MODE, Hashes, Operation, kind_of
-from docket.rules.windows.differ import MAX_LINES, Budget, diff_lines, split_lines
+from docket.rules.line_difference import Budget, split_lines
+from docket.rules.windows.differ import MAX_LINES, diff_lines
 
 BINARY_LOOK_BYTES = 8000
 MAX_FILE_BYTES = 16 * 1024 * 1024

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from docket.formats.relpath import RelPath
 from docket.formats.windows.delta import Delta, FileDelta, Hunk
-from docket.rules.windows.differ import split_lines
+from docket.rules.line_difference import split_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

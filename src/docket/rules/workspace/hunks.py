@@ -1,7 +1,7 @@
 """The hunks of a changed file, and the part of a change set that some of them make.
 
 Rules (spec/workspace.md, Chosen hunks):
-1. A hunk is one edit of `rules.workspace.line_diff`: lines of the base in whose place lines of the stage stand. Its
+1. A hunk is one edit of `rules.line_difference`: lines of the base in whose place lines of the stage stand. Its
    name is its number in the file and 12 digits of the digest of where and what it is. A change of mode is the hunk
    `mode`.
 2. What comes of a choice is the base's content with the chosen edits made, byte for byte; with all of them it is the
@@ -24,8 +24,8 @@ from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Kind
 from docket.formats.workspace.change_set import ChangeSet, change_set_of
 from docket.formats.workspace.hunk_choice import MODE, HunkChoice, TakenPath
+from docket.rules.line_difference import Budget, edits, lines_of
 from docket.rules.workspace.derive import derive
-from docket.rules.workspace.line_diff import edits, lines_of
 
 MAX_LINES = 50_000
 _NAME_DIGITS = 12
@@ -99,7 +99,7 @@ def sides_of(before: bytes, after: bytes) -> Sides | str:
         return f"it has more than {MAX_LINES:,} lines"
     found = [
         (edit, tuple(texts[0][edit.before_start : edit.before_end]), tuple(texts[1][edit.after_start : edit.after_end]))
-        for edit in edits(*texts)
+        for edit in edits(*texts, Budget())
     ]
     hunks = (
         Hunk(

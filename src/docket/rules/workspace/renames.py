@@ -20,7 +20,7 @@ from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Kind
 from docket.formats.workspace.change_set import ChangeSet
-from docket.rules.workspace.line_diff import lines_of
+from docket.rules.line_difference import lines_of
 
 LEAST_PERCENT = 50
 MAX_BYTES = 256 * 1024

@@ -8,9 +8,10 @@ from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side, TreeChange
 from docket.formats.windows.delta import Hunk
 from docket.formats.windows.names import Hashes, Operation
+from docket.rules.line_difference import Budget, Lines, split_lines
 from docket.rules.windows import compare
 from docket.rules.windows.compare import Room, compare_file
-from docket.rules.windows.differ import Budget, Lines, diff_lines, split_lines
+from docket.rules.windows.differ import diff_lines
 
 
 def rows(text: str) -> list[bytes]:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from docket.rules.workspace.line_diff import MAX_STEPS, Edit, edits, lines_of
+from docket.rules.line_difference import Budget, Edit, edits, lines_of
 
 FEW_LINES = st.lists(st.sampled_from([b"a\n", b"b\n", b"c\n", b"{\n", b"once\n", b"\r\n"]), max_size=14)
 
@@ -64,14 +64,14 @@ def test_a_line_ends_with_a_line_feed_alone(data: bytes, lines: list[bytes]) -> 
     ],
 )
 def test_the_edits_of_small_texts(before: bytes, after: bytes, found: list[Edit]) -> None:
-    assert list(edits(lines_of(before), lines_of(after))) == found
+    assert list(edits(lines_of(before), lines_of(after), Budget())) == found
 
 
 @given(before=FEW_LINES, after=FEW_LINES)
 def test_edits_make_the_other_text_and_a_common_line_stands_between_two(
     before: list[bytes], after: list[bytes]
 ) -> None:
-    found = edits(before, after)
+    found = edits(before, after, Budget())
     assert made(before, after, found) == after
     for one, next_one in pairwise(found):
         assert one.before_end < next_one.before_start
@@ -87,13 +87,18 @@ def test_edits_make_the_other_text_and_a_common_line_stands_between_two(
 )
 def test_where_no_line_stands_once_the_script_is_a_shortest(before: list[bytes], after: list[bytes]) -> None:
     before, after = before * 2, after * 2
-    steps = sum(e.before_end - e.before_start + e.after_end - e.after_start for e in edits(before, after))
+    steps = sum(e.before_end - e.before_start + e.after_end - e.after_start for e in edits(before, after, Budget()))
     assert steps == length_of_shortest_script(before, after)
 
 
 def test_a_script_that_is_too_long_to_look_for_is_one_edit() -> None:
-    before, after = [b"a\n", b"b\n"] * MAX_STEPS, [b"a\n", b"c\n", b"c\n"] * MAX_STEPS
-    assert edits(before, after) == (Edit(1, len(before), 1, len(after)),)
+    # Turned round: one line of eight stays, seven go and seven come.
+    before = [b"%c\n" % letter for letter in b"abcdefgh"]
+    after = before[::-1]
+    assert edits(before, after, Budget(depth=13)) == (Edit(0, 8, 0, 8),)
+    found = edits(before, after, Budget(depth=14))
+    assert sum(e.before_end - e.before_start for e in found) == 7
     # One change in a thousand lines that are alike is found.
+    before = [b"a\n", b"b\n"] * 500
     middle = [*before[:300], b"new\n", *before[300:]]
-    assert edits(before, middle) == (Edit(300, 300, 300, 301),)
+    assert edits(before, middle, Budget()) == (Edit(300, 300, 300, 301),)

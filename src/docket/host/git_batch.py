@@ -10,7 +10,6 @@ Rules:
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -22,6 +21,7 @@ from typing import IO, Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
+from docket.host.git_environment import fixed_environment
 
 _OBJECT_NAME = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?", re.ASCII)
 _HEAD = re.compile(rb"[0-9a-f]{40,64} ([a-z]+) ([0-9]+)\n")
@@ -37,22 +37,6 @@ def empty_repository(home: Path, *, is_sha256: bool = False) -> None:
     (home / "HEAD").write_text("ref: refs/heads/none\n")
     extensions = _SHA256 if is_sha256 else ""
     (home / "config").write_text(_CONFIG.format(version=int(is_sha256), extensions=extensions))
-
-
-def fixed_environment(home: Path) -> dict[str, str]:
-    """Return the whole environment of a git that is to read no configuration but that of the repository in `home`."""
-    return {
-        "PATH": os.environ.get("PATH", os.defpath),
-        "HOME": str(home),
-        "GIT_DIR": str(home),
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_ATTR_NOSYSTEM": "1",
-        "GIT_NO_LAZY_FETCH": "1",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_TERMINAL_PROMPT": "0",
-        "LC_ALL": "C",
-    }
 
 
 def _index_at(index: Path | None) -> dict[str, str]:

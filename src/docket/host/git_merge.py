@@ -20,7 +20,8 @@ from typing import Self
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.host.disk_errors import reported
-from docket.host.git_batch import empty_repository, fixed_environment
+from docket.host.git_batch import empty_repository
+from docket.host.git_environment import fixed_environment
 
 PATIENCE_SECONDS = 60.0
 _MOST_CONFLICTS = 127

@@ -10,7 +10,6 @@ Rules:
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
+from docket.host.git_environment import fixed_environment
 
 MAX_OUTPUT_BYTES = 1024**3
 _TOLD = 300
@@ -58,22 +58,7 @@ class GitWorkplace:
 
     def environment(self) -> dict[str, str]:
         """Return the whole environment of a git that works here."""
-        found = {
-            "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": str(self.git_dir),
-            "GIT_DIR": str(self.git_dir),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_CONFIG_GLOBAL": os.devnull,
-            "GIT_ATTR_NOSYSTEM": "1",
-            "GIT_NO_LAZY_FETCH": "1",
-            "GIT_NO_REPLACE_OBJECTS": "1",
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_ALLOW_PROTOCOL": "none",
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_LITERAL_PATHSPECS": "1",
-            "LC_ALL": "C",
-            **self.extra,
-        }
+        found = {**fixed_environment(self.git_dir), **self.extra}
         if self.worktree is not None:
             found["GIT_WORK_TREE"] = str(self.worktree)
         if self.index is not None:

@@ -88,6 +88,7 @@ def build(tree: Path) -> Plan:
         MakeSymlink(path=p("added"), precondition=ABSENT, target=b"../.."),
         Link(path=p("kept-twin"), precondition=holds_file(b"old"), to=p("changed")),
         Link(path=p("twin"), precondition=ABSENT, to=p("changed")),
+        Link(path=p("further"), precondition=ABSENT, to=p("kept"), holds=holds_file(b"old").state),
     )
 
 

@@ -161,7 +161,7 @@ class StatesAfter:
                 return None if held is None else replace(held, mode=step.mode)
             case Link():
                 holder = self._found.get(step.to)
-                return None if holder is None else self.of(holder)
+                return step.holds if holder is None else self.of(holder)
             case Remove():
                 return None
 

@@ -25,7 +25,7 @@ from docket.formats.tree.steps import (
     WriteFile,
 )
 from docket.host.filling import Content, dress, fill
-from docket.host.looking import Found, core_is_done
+from docket.host.looking import Found, core_is_done, look, source_unmet
 from docket.host.placing import Built, Place
 from docket.host.reaching import Refusal, Ways
 from docket.host.staging import NEW_SUFFIX, Staging
@@ -124,7 +124,7 @@ class Builder:
         made = os.stat(place[1], dir_fd=place[0], follow_symlinks=False)
         if identity_of(made) != identity_of(seen):
             return Refusal(Reason.CHANGED_SINCE, f"another thing was put at {step.to} meanwhile")
-        return None
+        return source_unmet(step, look(*place, self._ways.own_mode))
 
 
 def new_name(number: int) -> bytes:

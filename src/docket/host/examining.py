@@ -25,7 +25,7 @@ from docket.formats.tree.steps import (
     WriteFile,
 )
 from docket.formats.tree.xattrs import named_acl
-from docket.host.looking import Found, attributes, core_is_done, has_entries, look, unmet
+from docket.host.looking import Found, attributes, core_is_done, has_entries, look, source_unmet, unmet
 from docket.host.reaching import Reached, Refusal, Ways
 from docket.host.tree import identity_of
 
@@ -58,7 +58,7 @@ class Examiner:
         refused = unmet(step, found)
         if not anew and self._is_done(step, found, otherwise=refused is not None):
             return Outcome(path=step.path, status=StepStatus.ALREADY)
-        return refused or self._obstacle(step, reached, found) or found
+        return refused or self._obstacle(step, reached, found) or self._source(step) or found
 
     def _is_done(self, step: Step, found: Found | None, *, otherwise: bool) -> bool:
         """Whether nothing is left to do; `otherwise` where only times and attributes could be left, and not for us."""
@@ -82,6 +82,16 @@ class Examiner:
             if has_entries(*reached.place):
                 return Refusal(Reason.NOT_EMPTY, "a directory that is not empty stands there")
         return None
+
+    def _source(self, step: Step) -> Refusal | None:
+        """Return why the file is not to be had that a link to what stands in the tree is to be a name of."""
+        if not isinstance(step, Link) or step.holds is None:
+            return None
+        reached = self._ways.reach(step.to)
+        if isinstance(reached, Refusal):
+            return reached
+        with reached:
+            return source_unmet(step, look(*reached.place, self._ways.own_mode))
 
     def _identity_at(self, path: RelPath) -> tuple[int, int] | None:
         reached = self._ways.reach(path)

@@ -14,7 +14,7 @@ import os
 import stat
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
@@ -25,6 +25,7 @@ from docket.formats.tree.plan import (
     Absent,
     Anything,
     Holds,
+    Link,
     MakeDirectory,
     MakeSymlink,
     SetMode,
@@ -135,6 +136,18 @@ def _differs(step: Step, expected: EntryState, found: Found) -> Refusal | None:
         if found.unread is not None:
             return Refusal(found.unread.reason, f"its content cannot be compared: {found.unread.detail}")
     return _changed(f"{told(expected)} was expected there, and {told(found.state)} is")
+
+
+def source_unmet(step: Link, found: Found | Refusal | None) -> Refusal | None:
+    """Return why what was found is not the file that the step is to give another name, None where it is."""
+    if step.holds is None or isinstance(found, Refusal):
+        return found if isinstance(found, Refusal) else None
+    if found is None or found.kind is not Kind.FILE:
+        return _changed(f"{told(step.holds)} was expected at {step.to}, of which it is to be a name")
+    refused = _differs(step, step.holds, found)
+    if refused is None:
+        return None
+    return replace(refused, detail=f"{step.to}, of which it is to be a name: {refused.detail}")
 
 
 def core_is_done(step: Step, found: Found | None) -> bool:

@@ -53,6 +53,12 @@ def directory(raw):
     return MakeDirectory(path=p(raw), precondition=ABSENT, mode=0o755)
 
 
+def further(raw, to, holds=None):
+    """Another name of a file that the plan does not touch."""
+    known = EntryState(kind="file", mode=0o644, size=CONTENT.size, sha256=CONTENT.sha256)
+    return Link(path=p(raw), precondition=ABSENT, to=p(to), holds=holds or known)
+
+
 def refused(*steps):
     with pytest.raises(InvalidDocumentError) as caught:
         plan_of(steps, ROOT)
@@ -74,6 +80,14 @@ def test_removals_come_first_and_deepest_first_then_what_is_made_then_links():
     assert order == [b"r-x", b"r/s/t", b"r/s", b"r", b"d", b"d/f", b"d-x", b"a"]
 
 
+def test_a_further_name_of_a_file_tells_what_that_file_holds():
+    plan = plan_of([further(b"b", b"a")], ROOT)
+    state = b'{"kind":"file","mode":420,"sha256":"%s","size":%d}' % (CONTENT.sha256.encode(), CONTENT.size)
+    line = b'{"path":"b","precondition":"absent","step":"link","to":{"holds":%s,"path":"a"}}' % state
+    assert plan.document.split(b"\n")[1] == line
+    assert decode_plan(plan.document) == plan
+
+
 def test_a_directory_may_become_a_file_when_what_it_held_is_removed():
     assert len(plan_of([write(b"a"), remove(b"a/b"), remove(b"a/b/c")], ROOT)) == 3
 
@@ -87,6 +101,10 @@ def test_a_directory_may_become_a_file_when_what_it_held_is_removed():
         ((Link(path=p(b"b"), precondition=ABSENT, to=p(b"a")), directory(b"a")), Reason.WRONG_VALUE),
         ((Link(path=p(b"b"), precondition=ABSENT, to=p(b"../a")),), Reason.NOT_A_PATH),
         ((Link(path=p(b"b"), precondition=ABSENT, to=p(b"b")),), Reason.WRONG_VALUE),
+        ((further(b"b", b"a"), write(b"a")), Reason.WRONG_VALUE),
+        ((further(b"b", b"a", EntryState(kind="directory", mode=0o755)),), Reason.WRONG_VALUE),
+        ((further(b"b", b"a", EntryState(kind="file", mode=0o644, size=1)),), Reason.WRONG_VALUE),
+        ((further(b"b", b"a", EntryState(kind="file", mode=-1, size=1, sha256=CONTENT.sha256)),), Reason.WRONG_VALUE),
         ((write(b"../a"),), Reason.NOT_A_PATH),
         ((write(b"/a"),), Reason.NOT_A_PATH),
         ((write(b"n" * 256),), Reason.NAME_TOO_LONG),

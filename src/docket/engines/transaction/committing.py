@@ -229,7 +229,7 @@ class _Commit:
             raise RefusedError(blocking[0].reason, f"{_named(paths)} in the stage cannot be told", paths)
         opened, listing = self._closed.opened, self._closed.listing
         changes = landing_changes(self._closed.found.change_set, listing, opened, (tree, self._world))
-        found = landing(changes, listing)
+        found = landing(changes, listing, opened.base)
         if found.refused:
             paths = tuple(RefusedPath(path=r.path, reason=r.reason, detail=r.detail) for r in found.refused)
             raise RefusedError(paths[0].reason, f"{_named(paths)} cannot land: {paths[0].detail}", paths)

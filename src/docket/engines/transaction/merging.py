@@ -191,7 +191,7 @@ def _plan(closed: ClosedTransaction, tree: ConfinedTree, world: TransactionWorld
     if closed.found.blocking:
         return None
     changes = landing_changes(closed.found.change_set, closed.listing, closed.opened, (tree, world))
-    found = landing(changes, closed.listing)
+    found = landing(changes, closed.listing, closed.opened.base)
     with suppress(InvalidDocumentError):
         return None if found.refused else plan_of(found.steps, tree.identity)
     return None

@@ -131,7 +131,8 @@ def encode_step(step: Step) -> bytes:
             members.update(step="mode", mode=step.mode)
             members.update({} if step.acl is None else {"acl": base64_text(step.acl)})
         case Link():
-            members.update(step="link", to=dict(step.to.members()))
+            held: JsonObject = {} if step.holds is None else {"holds": _state_members(step.holds)}
+            members.update(step="link", to={**step.to.members(), **held})
         case _:
             members.update(step="remove", kind=step.kind.value)
     mtime_ns = getattr(step, "mtime_ns", None)
@@ -187,7 +188,8 @@ def _mode(reader: Reader, path: RelPath, expected: Precondition) -> Step:
 
 def _link(reader: Reader, path: RelPath, expected: Precondition) -> Step:
     to = reader.object("to")
-    step = Link(path=path, precondition=expected, to=_path(to))
+    holds = _state(to.object("holds")) if to.has("holds") else None
+    step = Link(path=path, precondition=expected, to=_path(to), holds=holds)
     to.close()
     return step
 
@@ -226,6 +228,8 @@ def _check_together(steps: list[Step]) -> None:
                 raise _wrong(f"{step.path} is to stand below {above}, which the plan makes no directory")
         if isinstance(step, Link) and isinstance(by_path.get(step.to), Remove | Link | MakeDirectory | MakeSymlink):
             raise _wrong(f"{step.path} is to be a link to {step.to}, which the plan makes no file")
+        if isinstance(step, Link) and step.holds is not None and step.to in by_path:
+            raise _wrong(f"{step.path} is to be a link to {step.to} as it stands, which the plan changes")
 
 
 def _check(step: Step) -> None:
@@ -248,10 +252,17 @@ def _check(step: Step) -> None:
             check_step_acl(step)
         case Link():
             _check_names(step.to)
+            if step.holds is not None and not _is_known_file(step.holds):
+                raise _wrong(f"{step.path} is to be a link to {step.to}, which holds no file that is known")
         case Remove(kind=kind) if kind not in _REMOVABLE:
             raise _wrong(f"{step.path} is to be removed as a {kind}, which no plan does")
         case _:
             pass
+
+
+def _is_known_file(state: EntryState) -> bool:
+    known = state.kind == Kind.FILE and None not in (state.size, state.sha256) and state.target is None
+    return known and 0 <= state.mode <= MAX_MODE
 
 
 def _check_names(path: RelPath) -> None:
@@ -286,7 +297,10 @@ def _precondition_members(precondition: Precondition) -> JsonValue:
             return "absent"
         case Anything():
             return "anything"
-    state = precondition.state
+    return _state_members(precondition.state)
+
+
+def _state_members(state: EntryState) -> JsonObject:
     members: dict[str, JsonValue] = {"kind": str(state.kind)}
     if state.kind == Kind.SYMLINK and state.target is not None:
         return members | target_members(target_of(state))
@@ -302,7 +316,10 @@ def _precondition(reader: Reader) -> Precondition:
         return ABSENT if value == "absent" else ANYTHING
     if not isinstance(value, Mapping):
         raise InvalidDocumentError(Reason.WRONG_VALUE, "a precondition is absent, anything or a state")
-    state = reader.object("precondition")
+    return Holds(_state(reader.object("precondition")))
+
+
+def _state(state: Reader) -> EntryState:
     kind = state.choice("kind", _REMOVABLE)
     if kind == Kind.SYMLINK:
         found = symlink_state(_target(state))
@@ -314,7 +331,7 @@ def _precondition(reader: Reader) -> Precondition:
             sha256=state.digest("sha256") if state.has("sha256") else None,
         )
     state.close()
-    return Holds(found)
+    return found
 
 
 def _path(reader: Reader) -> RelPath:

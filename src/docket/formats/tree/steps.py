@@ -114,11 +114,15 @@ class SetMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """Make the path another name of the file at `to`, which stands there when every other step is done."""
+    """Make the path another name of the file at `to`, which stands there when every other step is done.
+
+    `holds` is what that file must be, where the plan does not write it; None where any file will do.
+    """
 
     path: RelPath
     precondition: Precondition
     to: RelPath
+    holds: EntryState | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

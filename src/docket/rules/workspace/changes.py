@@ -53,6 +53,7 @@ def find_changes(base: Listing, stage: Listing, classes: Classes) -> Found:
     excluded: list[RelPath] = []
     lost: list[Omission] = []
     blocking: list[Omission] = []
+    seen = frozenset(omission.path for omission in base.omissions if omission.reason is Reason.SPECIAL_FILE)
     for omission in stage.omissions:
         if omission.reason is Reason.EXCLUDED:
             if classes.of_path(omission.path, is_directory=omission.kind == "directory") is PathClass.MASKED:
@@ -66,7 +67,7 @@ def find_changes(base: Listing, stage: Listing, classes: Classes) -> Found:
     return Found(
         change_set=change_set_of(base.tree_sha256, changes),
         excluded_writes=tuple(excluded),
-        not_preserved=tuple(lost),
+        not_preserved=tuple(omission for omission in lost if omission.path not in seen),
         blocking=tuple(blocking),
     )
 

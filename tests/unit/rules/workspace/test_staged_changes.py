@@ -216,6 +216,66 @@ def test_names_of_one_file_land_as_names_of_one_file() -> None:
     assert second == Link(path=RelPath(b"b"), precondition=ABSENT, to=RelPath(b"a"))
 
 
+def names_of(*groups: tuple[bytes, ...], owner: int | None = None) -> Details:
+    """Details of names: those of a group are names of one file."""
+    found = [
+        Detail(path=RelPath(name), kind="file", size=1, identity=(1, number), links=len(group), owner=owner)
+        for number, group in enumerate(groups)
+        for name in group
+    ]
+    return Details(paths=tuple(sorted(found, key=lambda item: item.path.raw)))
+
+
+def test_a_further_name_of_a_file_that_did_not_change_is_one_of_the_file_in_the_base() -> None:
+    base = listing(file(b"a"), file(b"c", B), file(b"e"))
+    stage = listing(
+        file(b"a"), file(b"b"), file(b"c"), file(b"e"), details=names_of((b"a", b"b", b"c"), (b"e", b"gone"))
+    )
+    changes = find_changes(base, stage, NOTHING).change_set
+    held = EntryState(kind="file", mode=0o644, size=1, sha256=A)
+    assert landing(changes, stage, base).steps == (
+        Link(path=RelPath(b"b"), precondition=ABSENT, to=RelPath(b"a"), holds=held),
+        Link(path=RelPath(b"c"), precondition=holds(B), to=RelPath(b"a"), holds=held),
+    )
+
+
+@pytest.mark.parametrize(
+    ("there", "owner"),
+    [
+        (None, None),  # it was not staged
+        (file(b"a", B), None),  # it changed too, and that was not chosen
+        (file(b"a", mode=0o600), None),
+        (file(b"a"), 12),  # nobody may give a file of another's a name
+    ],
+)
+def test_without_such_a_file_a_further_name_is_a_file_of_its_own(there: FileEntry | None, owner: int | None) -> None:
+    base = listing(*filter(None, (there,)), details=names_of((b"a",), owner=owner))
+    stage = listing(file(b"a"), file(b"b"), details=names_of((b"a", b"b")))
+    added = FsChange(path=RelPath(b"b"), change=Change.ADDED, after=holds(A).state)
+    (step,) = landing(change_set_of(A, [added]), stage, base).steps
+    assert isinstance(step, WriteFile)
+
+
+def test_what_was_made_for_one_name_is_not_that_of_another() -> None:
+    stage = listing(file(b"a", B), file(b"b", B), details=names_of((b"a", b"b")))
+    added = [
+        FsChange(path=RelPath(name), change=Change.ADDED, after=holds(sha256).state)
+        for name, sha256 in ((b"a", A), (b"b", B))
+    ]
+    assert all(isinstance(step, WriteFile) for step in landing(change_set_of(A, added), stage, listing()).steps)
+    known = listing(file(b"c", B))
+    whole = listing(file(b"a", B), file(b"c", B), details=names_of((b"a", b"c")))
+    (step,) = landing(change_set_of(A, added[:1]), whole, known).steps
+    assert isinstance(step, WriteFile)
+
+
+def test_a_special_file_that_stood_in_the_base_is_no_loss() -> None:
+    there = gap(b"pipe", Reason.SPECIAL_FILE, Kind.FIFO)
+    found = find_changes(listing(there), listing(gap(b"new", Reason.SPECIAL_FILE, Kind.SOCKET), there), NOTHING)
+    assert [item.path.raw for item in found.not_preserved] == [b"new"]
+    assert found.change_set.changes == ()
+
+
 def test_a_change_that_no_plan_can_make_is_named() -> None:
     fifo = EntryState(kind="fifo", mode=0o644)
     change = FsChange(path=RelPath(b"p"), change=Change.ADDED, after=fifo)

@@ -101,15 +101,14 @@ def _is_ours(entry: Part, agent: str) -> bool:
 
 def _cut(text: str, path: tuple[str | int, ...]) -> str:
     """Take out what stands at a path, and what holds nothing from then on and was made for it alone."""
-    while path:
+    while True:
         holder = _at(parse(text), path[:-1])
         last = path[-1]
         index = last if isinstance(last, int) else list(holder.members or {}).index(last)
         text, is_left_over = taken(text, holder, index)
         if not is_left_over or len(path) == 1:
-            break
+            return text
         path = path[:-1]
-    return text
 
 
 def _at(part: Part, path: tuple[str | int, ...]) -> Part:
@@ -118,20 +117,16 @@ def _at(part: Part, path: tuple[str | int, ...]) -> Part:
     return part
 
 
-def _member(name: str, value: object, unit: str, depth: int) -> str:
+def _member(name: str, value: Mapping[str, list[Entry]] | list[Entry], unit: str, depth: int) -> str:
     """Return a member of an object that is that deep; each entry of a list of hooks on a line of its own."""
-    return f"{json.dumps(name)}: {_spelled(value, unit, depth)}"
-
-
-def _spelled(value: object, unit: str, depth: int) -> str:
-    inner = f"\n{unit * (depth + 1)}"
-    end = f"\n{unit * depth}"
-    if isinstance(value, Mapping) and value:
-        parts = [_member(name, member, unit, depth + 1) for name, member in value.items()]
-        return f"{{{inner}{f',{inner}'.join(parts)}{end}}}"
-    if isinstance(value, list) and value:
-        return f"[{inner}{f',{inner}'.join(json.dumps(one) for one in value)}{end}]"
-    return json.dumps(value)
+    inner, end = f"\n{unit * (depth + 1)}", f"\n{unit * depth}"
+    if isinstance(value, Mapping):
+        opening, closing = "{", "}"
+        parts = [_member(event, entries, unit, depth + 1) for event, entries in value.items()]
+    else:
+        opening, closing = "[", "]"
+        parts = [json.dumps(entry) for entry in value]
+    return f"{json.dumps(name)}: {opening}{inner}{f',{inner}'.join(parts)}{end}{closing}"
 
 
 def _object(part: Part, what: str) -> Mapping[str, Part]:

@@ -312,7 +312,7 @@ class Forward:
             return "unknown", frozenset()
         if isinstance(claim, Window):
             beside = [
-                tool.use for tool, since, until in self.lapses if since <= claim.span[1] and until >= claim.span[0]
+                tool.use for tool, since, until in self.lapses if since < claim.span[1] and until >= claim.span[0]
             ]
             uses = frozenset([tool.use for tool in claim.tools] + beside)
             return ("tool" if len(uses) == 1 else "group"), uses

@@ -49,24 +49,25 @@ class Episode:
 class Lapse:
     """A tool of which nothing whole is known, and between which instants it may have run, None for no bound.
 
-    `registered`: its window stood in the registry, so that whoever looked at the tree meanwhile knew of it.
+    `ordered`: it is known to have begun after the look that ended whatever was over by then, for its window stood in
+    the registry, or its turn had not begun.
     """
 
     caller: Caller | None
     started: datetime | None
     ended: datetime | None
-    registered: bool = False
+    ordered: bool = False
 
     def touches(self, since: datetime | None, until: datetime | None) -> bool:
         """Whether the tool may have run between two instants."""
         early = since is not None and self.ended is not None and self.ended < since
-        slack = timedelta() if self.registered else LOOK
+        slack = timedelta() if self.ordered else LOOK
         late = until is not None and self.started is not None and self.started > until + slack
         return not early and not late
 
     def is_beside(self, episode: Episode) -> bool:
         """Whether the tool may have written what an episode is told to have changed."""
-        if self.registered and self.started is not None and self.started >= episode.completed:
+        if self.ordered and self.started is not None and self.started >= episode.completed:
             return False
         return self.touches(episode.started, episode.completed)
 
@@ -166,11 +167,12 @@ def _partials(recorded: Recorded, closed: Sequence[ClosedWindow], episodes: Sequ
             continue
         ended = instant(record.closed_at)
         started = min(buried.get(record.key, ended), ended if delta is None else instant(delta.window.started_at))
-        if started == ended and record.group_id is None:
+        unseen = started == ended and record.group_id is None
+        if unseen:
             started = _turn_began(record.key, ended, episodes)
         if delta is not None:
             ended = max(ended, instant(delta.window.completed_at))
-        yield _lapse(record.key, record.tool_name, (started, ended), registered=record.group_id is not None)
+        yield _lapse(record.key, record.tool_name, (started, ended), ordered=unseen or record.group_id is not None)
 
 
 def _turn_began(key: WindowKey, ended: datetime, episodes: Sequence[Episode]) -> datetime:
@@ -194,24 +196,23 @@ def _buried(recorded: Recorded, closed: Sequence[ClosedWindow], episodes: Sequen
     for stone in recorded.tombstones:
         if stone.key not in known and _is_here(stone.key, recorded):
             started = ended = instant(stone.at)
-            if stone.reason == PartialReason.PRE_SNAPSHOT_MISSING:
+            unseen = stone.reason == PartialReason.PRE_SNAPSHOT_MISSING
+            if unseen:
                 started = _turn_began(stone.key, ended, episodes)
-            yield _lapse(stone.key, "", (started, ended + HORIZON))
+            yield _lapse(stone.key, "", (started, ended + HORIZON), ordered=unseen)
 
 
 def _running(recorded: Recorded) -> Iterable[Lapse]:
     for window in recorded.open:
         if _is_here(window.key, recorded):
-            yield _lapse(window.key, window.tool_name, (instant(window.started.at), None), registered=True)
+            yield _lapse(window.key, window.tool_name, (instant(window.started.at), None), ordered=True)
 
 
-def _lapse(
-    key: WindowKey, tool_name: str, span: tuple[datetime, datetime | None], *, registered: bool = False
-) -> Lapse:
+def _lapse(key: WindowKey, tool_name: str, span: tuple[datetime, datetime | None], *, ordered: bool = False) -> Lapse:
     # What a stage held may land in the tree at any time later.
     ended = None if key.mode == IN_STAGE else span[1]
     caller = Caller(key=key, tool_name=tool_name, recorded=False)
-    return Lapse(caller=caller, started=span[0], ended=ended, registered=registered)
+    return Lapse(caller=caller, started=span[0], ended=ended, ordered=ordered)
 
 
 def _is_steady(episodes: Sequence[Episode]) -> bool:

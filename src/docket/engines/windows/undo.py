@@ -178,7 +178,7 @@ def _remarks(request: UndoRequest, store: TreeStore, left: tuple[bytes, ...]) ->
             "the window is of another tree, or of one that stood at another place: contents alone are compared"
         )
     if left:
-        remarks.append("an apply in this tree was cut short; what it left is cleared up, as far as it can be, before anything else")
+        remarks.append("an apply was cut short in this tree; what it left is cleared up first, as far as it can be")
     return remarks
 
 

@@ -49,5 +49,8 @@ def test_each_tool_has_its_window_and_its_delta_in_the_record(claude_lab):
     assert counts == {"count": 5, "complete": 5, "partial": 0, "open": 0, "hooks_lost": {}}
     assert member["files"] == 5
     assert [tool["after"]["ok"] for tool in member["tools"]] == [True, False, True, True, True]
+    # Haiku 4.5: 1000 x 1 + 50 x 5 = 1250; 100 x 1 + 40 x 5 = 300, and again 300 for three tools, 100 each.
+    shares = [tool["asked_by"]["share_usd"] for tool in member["tools"]]
+    assert shares == ["0.001250", "0.000300", "0.000100", "0.000100", "0.000100"]
     assert run.receipt["tools"] == {"calls": 5, "names": ["Bash"], "failures": 1}
     assert_consistent(run)

@@ -10,10 +10,26 @@ from docket.formats.ledger.session_events import ExitSource
 from docket.formats.ledger.tree_events import Phase
 from docket.formats.ledger.window_events import HookLost, ToolDelta, WindowBegun
 from docket.formats.ledger.workspace_events import WorkspaceSettled
+from docket.formats.run.usage import Usage
 from docket.formats.windows.key import IN_STAGE, IN_TREE, WindowKey
 from docket.formats.windows.names import Hashes, Scope, Status
 from docket.formats.workspace.scope import Settled
-from golden_ledgers.build import SOME_DIGEST, LedgerBuilder, added, budget, end, exited, policy, snapshot, spawn, start
+from golden_ledgers.build import (
+    SOME_DIGEST,
+    LedgerBuilder,
+    added,
+    budget,
+    component,
+    end,
+    exited,
+    policy,
+    price,
+    request,
+    response,
+    snapshot,
+    spawn,
+    start,
+)
 from golden_ledgers.staged import OPENED
 
 REPOSITORY = "0f" * 16
@@ -75,6 +91,19 @@ def windowed() -> LedgerBuilder:
     ledger = LedgerBuilder()
     for event in (start(), policy(), snapshot(Phase.BEFORE, 3), spawn()):
         ledger.add(event)
+    ledger.add(price("claude-haiku-4-5", "1.00", "0.10", "5.00"))
+    # 400 x 1.00 + 100 x 5.00 for one tool; 502 x 1.00 + 100 x 5.00 = 1,002 over four, 251 + 251 + 250 + 250
+    for number, tokens, cost, total, ids in (
+        (1, 400, "0.000900", "0.000900", ("toolu_01",)),
+        (2, 502, "0.001002", "0.001902", ("toolu_02", "toolu_03", "toolu_04", "toolu_denied")),
+    ):
+        ledger.add(request(number, "anthropic", "claude-haiku-4-5"))
+        part = component("claude-haiku-4-5", tokens, 0, 100, cost)
+        usage = Usage(input_tokens=tokens, output_tokens=100)
+        answered = response(
+            number, "anthropic", "claude-haiku-4-5", usage=usage, components=(part,), cost=cost, cumulative=total
+        )
+        ledger.add(replace(answered, tool_use_ids=ids))
     alone = call("toolu_01", ALONE, TREES[0])
     for event in (alone, result(alone), delta(alone, "e1")):
         ledger.add(event)
@@ -93,7 +122,7 @@ def windowed() -> LedgerBuilder:
             tree_after=None,
         )
     )  # fmt: skip
-    for event in (budget("0.00"), snapshot(Phase.AFTER, 4, tree="22"), added(b"new.txt"), end("0.00")):
+    for event in (budget("0.001902"), snapshot(Phase.AFTER, 4, tree="22"), added(b"new.txt"), end("0.001902")):
         ledger.add(event)
     return ledger
 

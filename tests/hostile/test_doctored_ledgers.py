@@ -41,7 +41,7 @@ LEDGER_ONLY: dict[str, set[str]] = {
     "model.response": {
         "model_b64", "usage_note", "usage_parts", "service_tier", "speed", "inference_geo", "provider_request_id",
         "upstream_cost_usd",
-        "status", "first_byte_ms", "response_bytes", "response_sha256", "cache", "response_note"},
+        "status", "first_byte_ms", "response_bytes", "response_sha256", "cache", "response_note", "tool_use_ids"},
     "model.cache_hit": {"method", "path", "request_sha256", "body_bytes", "fingerprint", "age_ms"},
     "x-docket.cache-hit": {"method", "path", "request_sha256", "body_bytes", "fingerprint", "age_ms"},
     "model.denied": {"provider", "model", "cap", "detail", "status", "path"},

@@ -69,13 +69,14 @@ def test_a_converse_stream() -> None:
         service_tier="priority",
         speed="optimized",
         terminal=True,
+        tool_use_ids=("tooluse_1",),
     )
     assert meter.visible_output_bytes == len("Hm.") + len("Hello, wörld".encode()) + len("ls") + len('{"path":"."}')
 
 
 def test_a_converse_stream_without_its_metadata_reports_nothing() -> None:
     meter = converse(CONVERSE_STREAM)
-    assert meter.reading() == Reading(broken_off=True)
+    assert meter.reading() == Reading(broken_off=True, tool_use_ids=("tooluse_1",))
     assert meter.visible_output_bytes == 30
 
 
@@ -98,7 +99,9 @@ CONVERSE = {
 
 def test_a_converse_reply() -> None:
     meter = converse(json.dumps(CONVERSE).encode(), "application/json")
-    assert meter.reading() == Reading(usage=Usage(input_tokens=125, output_tokens=60), usage_final=True, terminal=True)
+    assert meter.reading() == Reading(
+        usage=Usage(input_tokens=125, output_tokens=60), usage_final=True, terminal=True, tool_use_ids=("t",)
+    )
     assert meter.visible_output_bytes == len("Hm.") + len("Hello") + len("ls") + len('{"path": "."}')
 
 

@@ -60,7 +60,8 @@ class ModelResponse(Payload):
     """A reply that was billed; components sum to `cost_usd`, the base component stands last.
 
     The `response_` members from `response_retained` on stand where the policy asks for bodies to be kept: the path is
-    relative to the folder above the ledger's, `response_note` is why a body was not kept.
+    relative to the folder above the ledger's, `response_note` is why a body was not kept. `tool_use_ids` are those of
+    the tools that the reply asks the agent for.
     """
 
     TYPE: ClassVar[str] = "model.response"
@@ -96,6 +97,7 @@ class ModelResponse(Payload):
     response_stored_sha256: Digest | None = None
     response_truncated: bool | None = None
     response_note: str | None = None
+    tool_use_ids: tuple[str, ...] | None = None
 
     @property
     def is_one_row(self) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from docket.formats.shape import anything, array, count, digest, flag, mapping, nullable, record, text
+from docket.formats.shape import amount, anything, array, constant, count, digest, flag, mapping, nullable, record, text
 
 _BEFORE = record({"seq": count}, dict.fromkeys(("group_id", "tree", "hashes", "head", "reason"), text))
+_ASKED_BY = record({"call": count, "seq": count, "tools": count, "share_usd": amount, "derived": constant(True)})  # noqa: FBT003 - the value it must hold
 _AFTER = record({"seq": count, "ok": flag})
 _DELTA = record(
     {
@@ -24,6 +25,7 @@ _WINDOW = record(
         "window_id": text,
         "id": nullable(text),
         "name": text,
+        "asked_by": nullable(_ASKED_BY),
         "before": nullable(_BEFORE),
         "after": nullable(_AFTER),
         "delta": nullable(_DELTA),

@@ -379,6 +379,7 @@ class ModelReply:
             response_bytes=self._bytes,
             response_sha256=Digest(self._digest.hexdigest()),
             provider_request_id=request_id_of(self._head),
+            tool_use_ids=seen.reading.tool_use_ids or None,
         )
 
     def _error(self, reason: Reason, detail: str, status: int, now_ns: int) -> ModelError:

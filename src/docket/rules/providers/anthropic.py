@@ -128,5 +128,7 @@ class MessagesState(ToldState):
             shown = block.get(name)
             if shown:
                 self.visible_output_bytes += text_bytes(shown)
+        if block.get("type") == "tool_use":
+            self._asks_for(block.get("id"))
         if block.get("type") in ("tool_use", "server_tool_use"):
             self.visible_output_bytes += text_bytes(block.get("name")) + text_bytes(block.get("input"))

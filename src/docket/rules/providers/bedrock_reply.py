@@ -107,6 +107,7 @@ class ConverseState(ToldState):
         """Take one event, as `{EVENT: PAYLOAD}`."""
         self._show_delta(as_map(as_map(event.get("contentBlockDelta")).get("delta")))
         start = as_map(as_map(as_map(event.get("contentBlockStart")).get("start")).get("toolUse"))
+        self._asks_for(start.get("toolUseId"))
         self.visible_output_bytes += text_bytes(start.get("name"))
         metadata = as_map(event.get("metadata"))
         if metadata:
@@ -142,6 +143,7 @@ class ConverseState(ToldState):
 
     def _show_block(self, block: JsonMap) -> None:
         tool = as_map(block.get("toolUse"))
+        self._asks_for(tool.get("toolUseId"))
         thought = as_map(as_map(block.get("reasoningContent")).get("reasoningText")).get("text")
         self.visible_output_bytes += sum(
             map(text_bytes, (block.get("text"), tool.get("name"), tool.get("input"), thought))

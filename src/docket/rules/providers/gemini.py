@@ -124,6 +124,7 @@ class GeminiState(ToldState):
         place = place_of(candidate)
         self._answers = self._answers.after(place, finished=bool(candidate.get("finishReason")))
         for part in as_items(as_map(candidate.get("content")).get("parts")):
+            self._asks_for(as_map(as_map(part).get("functionCall")).get("id"))
             self.visible_output_bytes += _shown_bytes(as_map(part))
         queries = as_items(as_map(candidate.get("groundingMetadata")).get("webSearchQueries"))
         if queries:

@@ -21,6 +21,7 @@ from docket.formats.run.usage import Usage, UsagePart
 Fields = tuple[tuple[bytes, bytes], ...]
 MAX_MODEL_CHARACTERS = 256
 MAX_COUNT = 10**12
+MAX_TOOL_USES, MAX_TOOL_USE_CHARACTERS = 128, 128
 
 
 class EndpointKind(StrEnum):
@@ -117,7 +118,8 @@ class Reading:
     `usage_final` says that the reported output is not merely the count at the beginning of the stream.
     `upstream_cost_usd` is what the provider says the call cost, a decimal; it is noted beside docket's own figure.
     `terminal` says that the event which ends a reply of this protocol was seen, `broken_off` that more must follow: a
-    JSON value that has not ended, or events without the last one.
+    JSON value that has not ended, or events without the last one. `tool_use_ids` are the ids of the tool uses that
+    the reply asks the agent for, in their order, the first MAX_TOOL_USES of them.
     """
 
     usage: Usage | None = None
@@ -134,6 +136,7 @@ class Reading:
     terminal: bool = False
     broken_off: bool = False
     error: StreamError | None = None
+    tool_use_ids: tuple[str, ...] = ()
 
 
 class Meter(Protocol):

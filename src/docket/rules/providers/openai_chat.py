@@ -94,8 +94,10 @@ class ChatState(ToldState):
             shown = delta.get(name)
             if shown:
                 self.visible_output_bytes += text_bytes(shown)
-        calls = [as_map(call).get("function") for call in as_items(delta.get("tool_calls"))]
-        for function in (*calls, delta.get("function_call")):
+        calls = [as_map(call) for call in as_items(delta.get("tool_calls"))]
+        for call in calls:
+            self._asks_for(call.get("id"))
+        for function in (*(call.get("function") for call in calls), delta.get("function_call")):
             members = as_map(function)
             self.visible_output_bytes += text_bytes(members.get("name")) + text_bytes(members.get("arguments"))
 

@@ -90,6 +90,8 @@ class ResponsesState(ToldState):
         if kind.endswith(".delta"):
             if isinstance(event.get("delta"), str):
                 self.visible_output_bytes += text_bytes(event["delta"])
+        elif kind == "response.output_item.added":
+            self._asks_for(as_map(event.get("item")).get("call_id"))
         elif kind == "response.output_item.done":
             self._count(event.get("item"))
         elif kind == "error":
@@ -133,6 +135,7 @@ class ResponsesState(ToldState):
     def _count(self, item: object) -> None:
         members = as_map(item)
         items = self._items
+        self._asks_for(members.get("call_id"))
         if members.get("type") == "web_search_call":
             searched = as_map(members.get("action")).get("type") in (None, "search")
             self._items = items._replace(web_searches=items.web_searches + searched)

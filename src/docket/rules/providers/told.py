@@ -5,6 +5,8 @@ Rules:
 2. Of the answers that a reply gives side by side only so many are told apart: the rest count as the first one, so that
    what is kept does not grow with the numbers a reply may name.
 
+3. Of the tools that the agent is asked for the ids are kept, bounded, and nothing of what they are asked.
+
 A wire's own state adds its usage, its events and its output.
 """
 
@@ -14,7 +16,13 @@ from typing import NamedTuple, Self
 
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import copied
-from docket.rules.providers.interface import Reading, StreamError, model_members
+from docket.rules.providers.interface import (
+    MAX_TOOL_USE_CHARACTERS,
+    MAX_TOOL_USES,
+    Reading,
+    StreamError,
+    model_members,
+)
 from docket.rules.providers.json_scan import JsonMap, as_text
 from docket.rules.providers.text import error_of
 
@@ -26,7 +34,7 @@ BILLED_APART = "hosted tools were used that are billed apart and are not counted
 class ToldState:
     """The members that most states share; a state's usage stands in `_usage`."""
 
-    __slots__ = ("_answers", "_error", "_id", "_model", "_terminal", "_tier", "visible_output_bytes")
+    __slots__ = ("_answers", "_error", "_id", "_model", "_terminal", "_tier", "_tool_uses", "visible_output_bytes")
 
     def __init__(self) -> None:
         self.visible_output_bytes = 0
@@ -36,6 +44,7 @@ class ToldState:
         self._error: StreamError | None = None
         self._answers = Answers()
         self._terminal = False
+        self._tool_uses: tuple[str, ...] = ()
 
     def done(self) -> None:
         """Take the mark that ends a stream, in some formats only at compatible servers."""
@@ -49,6 +58,13 @@ class ToldState:
     def _is_terminal(self) -> bool:
         # A stream may end without a mark: every answer that began has then said why it finished.
         return self._terminal or self._answers.all_finished
+
+    def _asks_for(self, tool_use_id: object) -> None:
+        """Take the id of a tool use that the agent is asked for: the id alone, and only so many."""
+        if isinstance(tool_use_id, str) and 0 < len(tool_use_id) <= MAX_TOOL_USE_CHARACTERS:
+            known = self._tool_uses
+            if len(known) < MAX_TOOL_USES and tool_use_id not in known and tool_use_id.isprintable():
+                self._tool_uses = (*known, tool_use_id)
 
     def _take_told(self, reply: JsonMap) -> None:
         """Take model, tier, id and error where they are called so."""
@@ -74,6 +90,7 @@ class ToldState:
             note=note,
             terminal=self._is_terminal,
             error=self._error,
+            tool_use_ids=self._tool_uses,
         )
 
 

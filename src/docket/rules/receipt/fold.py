@@ -115,6 +115,7 @@ class LedgerFold:
             self.calls.response(payload, event.seq, event.hash)
             self.operations.response(payload)
             self.responses.response(payload)
+            self.windows.asked.response(payload, event.seq)
         elif isinstance(payload, CacheHit):
             self.cache.hit(payload, event.seq, event.hash)
         elif isinstance(payload, SessionStart):

@@ -7,6 +7,8 @@ Rules:
 3. A delta is proven: `seq` is the leaf's index, `ledger.events` the tree's size, `merkle_path` the audit path between
    `event_hash` and `ledger.merkle_root`.
 4. What changed is counted once for windows that share a delta.
+5. `asked_by` is the call whose reply asked for the tool, joined by the id on the wire, with the share of its cost that
+   is this tool's (`rules.windows.cost`): derived, and in no total.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from docket.formats.ledger.window_events import HookLost, ToolDelta, WindowBegun
 from docket.formats.merkle import MerkleTree
 from docket.formats.windows.names import Scope, Status
 from docket.rules.receipt.calls import counted
+from docket.rules.windows.cost import AskedBy, AskedTools
 
 WINDOWS_NOTE = (
     "Which tool was used, and when, is the agent's word. What stood before and after is docket's own observation, and "
@@ -45,14 +48,16 @@ class _Window:
     delta_seq: int = 0
     delta_hash: str = ""
 
-    def to_json(self, window_id: str) -> dict[str, JsonValue]:
+    def to_json(self, window_id: str, asked: AskedTools) -> dict[str, JsonValue]:
         begun = None if self.begun is None else to_members(self.begun)
         key = {} if begun is None else {name: begun[name] for name in _KEY}
+        by = asked.by_id.get(self.id or "")
         return {
             "window_id": window_id,
             "id": self.id,
             "name": self.name,
             **key,
+            "asked_by": None if by is None else _call(by),
             "before": None if begun is None else {"seq": self.begun_seq, **_without(begun, "window_id", *_KEY)},
             "after": None if self.result is None else {"seq": self.result_seq, "ok": self.result.ok},
             "delta": None if self.delta is None else self._delta(self.delta),
@@ -72,6 +77,7 @@ class WindowsFold:
 
     windows: dict[str, _Window] = field(default_factory=dict)
     lost: Counter[str] = field(default_factory=Counter)
+    asked: AskedTools = field(default_factory=AskedTools)
 
     def call(self, payload: ToolCall, seq: int) -> None:
         """Take a tool use."""
@@ -109,12 +115,16 @@ class WindowsFold:
             "files": sum({delta.delta_sha256: delta.files for delta in complete}.values()),
             "partial_by_reason": counted(Counter(str(delta.reason) for delta in deltas if delta.reason is not None)),
             "hooks_lost": counted(self.lost),
-            "tools": [window.to_json(window_id) for window_id, window in self.windows.items()],
+            "tools": [window.to_json(window_id, self.asked) for window_id, window in self.windows.items()],
             "note": WINDOWS_NOTE,
         }
 
     def _named(self, window_id: str, name: str, tool_use_id: str | None) -> _Window:
         return self.windows.setdefault(window_id, _Window(name, tool_use_id))
+
+
+def _call(by: AskedBy) -> dict[str, JsonValue]:
+    return {"call": by.call, "seq": by.seq, "tools": by.tools, "share_usd": str(by.share_usd), "derived": True}
 
 
 def with_proofs(member: JsonObject, tree: MerkleTree) -> dict[str, JsonValue]:

@@ -72,7 +72,7 @@ def _range(asked: str | None, count: int) -> tuple[int, int]:
 
 def _print(shown: render.Shown) -> None:
     digits = max(len(str(shown.last)), 3)
-    before = render.ID_SHOWN + render.WHO_COLUMNS + render.COST_COLUMNS + digits + 6
+    before = render.ID_SHOWN + render.WHO_COLUMNS + render.COST_COLUMNS + digits + 5
     width = max(shutil.get_terminal_size().columns - before, _LEAST_TEXT) if sys.stdout.isatty() else None
     for row in render.rows(shown):
         mark = click.style(f"{console.plain(row.mark):<{render.ID_SHOWN}}", fg=_COLOURS[row.origin])

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 import pytest
 
+from docket.stores.workspace.transactions import Transactions
 from docket.surfaces.cli.main import main
 from docket.surfaces.cli.transaction_choice import ids_like, paths_like
 from run_lab import Done, RunLab, build
@@ -236,3 +237,22 @@ def test_the_shell_completes_ids_and_changed_paths(lab: RunLab, inside: Inside) 
     assert paths_like(context, click.Option(["--only"]), "n") == ["new.txt"]
     context.params["transaction"] = "ffffffffffffff"
     assert paths_like(context, click.Option(["--only"]), "") == []
+
+
+def test_a_part_that_landed_and_whose_rest_waits_says_so(lab: RunLab, inside: Inside) -> None:
+    staged(lab, "--workspace-tx-settle", "review", agent="echo 1 > one; echo 2 > two")
+    assert inside("tx", "commit", "--only", "one").exit_code == 0
+    part, rest = json.loads(inside("tx", "list", "--json").stdout)
+    assert (part["standing"], part["successor"], rest["standing"]) == ("committed", rest["id"], "closed")
+    store = Transactions(lab.state / "workspace-tx")
+    chosen = store.changes(part["id"])
+    assert chosen is not None
+    store.save_chosen(part["id"], chosen)  # as it stands where docket died before the rest was handed over
+    told = json.loads(inside("tx", "list", "--json").stdout)
+    assert [item.get("awaits_recovery") for item in told] == [True, None]
+    _, first, second = inside("tx", "list").stdout.splitlines()
+    assert first.endswith("docket tx recover ends it")
+    assert "recover" not in second
+    assert "recovery           docket tx recover ends it" in inside("tx", "show", part["id"]).stdout.splitlines()
+    assert inside("tx", "recover").exit_code == 0
+    assert "recover" not in inside("tx", "list").stdout

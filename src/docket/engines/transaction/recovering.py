@@ -64,11 +64,14 @@ class Recovered:
 def interrupted_commits(transactions: Transactions) -> tuple[TransactionState, ...]:
     """Return the transactions whose commit was cut short."""
     return tuple(
-        state for state in transactions.every() if not isinstance(state, Damaged) and _is_cut_short(state, transactions)
+        state
+        for state in transactions.every()
+        if not isinstance(state, Damaged) and awaits_recovery(state, transactions)
     )
 
 
-def _is_cut_short(state: TransactionState, transactions: Transactions) -> bool:
+def awaits_recovery(state: TransactionState, transactions: Transactions) -> bool:
+    """Whether a transaction's commit was cut short, in the tree or between its landing and its end."""
     if state.status is Status.COMMITTING:
         return standing_of(state) is Standing.INTERRUPTED_COMMIT
     lacks = state.status is Status.COMMITTED and transactions.chosen(state.id) is not None

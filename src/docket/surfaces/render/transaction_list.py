@@ -18,15 +18,17 @@ COLOURS = {
     Standing.OPEN: "green", Standing.CLOSED: "yellow", Standing.COMMITTING: "green", Standing.REFUSED: "red",
     Standing.INTERRUPTED: "red", Standing.INTERRUPTED_COMMIT: "red",
 }  # fmt: skip
+ENDS_IT = "docket tx recover ends it"
 _GAP = "  "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """A transaction and how it is seen."""
+    """A transaction and how it is seen; `awaits_recovery`: its commit was cut short, whatever its standing."""
 
     state: TransactionState
     standing: Standing
+    awaits_recovery: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +43,8 @@ class Column:
 
 
 def _rest(row: Row) -> str:
-    return f"({row.state.reason})" if row.state.reason is not None else ""
+    reason = f"({row.state.reason})" if row.state.reason is not None else ""
+    return " ".join(filter(None, (reason, ENDS_IT if row.awaits_recovery else "")))
 
 
 _ID = Column(name="id", width=12, rank=0, cell=lambda row: row.state.id)

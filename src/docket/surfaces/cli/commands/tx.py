@@ -11,6 +11,7 @@ import click
 
 from docket.engines.transaction.closing import standing_of
 from docket.engines.transaction.later import clear, clearable, discard_later, looked_at
+from docket.engines.transaction.recovering import awaits_recovery
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import UnavailableError
 from docket.formats.ledger.payload_codec import to_members
@@ -71,7 +72,7 @@ def list_(*, every: bool, standings: tuple[str, ...], as_json: bool) -> int:
     """List the transactions of this tree, the oldest first.
 
     Those of this tree are those of the folder you stand in and of the folders above it. One that cannot be read is
-    listed as damaged, whatever its tree.
+    listed as damaged, whatever its tree. Where docket tx recover is needed that is said, in JSON by awaits_recovery.
 
     \b
     Examples:
@@ -109,7 +110,7 @@ def show(transaction: str | None, *, as_json: bool) -> int:
     world = world_of(state)
     if as_json:
         changes = _changes_now(state, world)
-        members = {**to_members(state), "standing": str(standing_of(state))}
+        members = _row(state)
         change_set = None if changes is None else render.members(changes)
         conflicts = tx_merge.conflict_members(state, changes, world)
         told = {"conflicts": conflicts} if conflicts else {}
@@ -117,6 +118,8 @@ def show(transaction: str | None, *, as_json: bool) -> int:
         return exits.OK
     for line in render.state_lines(state, standing_of(state)):
         console.result(console.plain(line))
+    if awaits_recovery(state, Transactions.of(os.environ)):
+        console.result(f"{'recovery':<18} {transaction_list.ENDS_IT}")
     changes = _changes_now(state, world)
     for line in render.change_lines(changes) if changes is not None else ():
         console.result(console.plain(line))
@@ -209,7 +212,8 @@ def _as_lines(found: list[TransactionState | Damaged], *, every: bool) -> None:
         if isinstance(item, Damaged):
             console.result(click.style(console.plain(f"{item.id}  {_DAMAGED}: {item.detail}"), fg="red"))
             continue
-        row = transaction_list.Row(state=item, standing=standing_of(item))
+        awaits = awaits_recovery(item, Transactions.of(os.environ))
+        row = transaction_list.Row(state=item, standing=standing_of(item), awaits_recovery=awaits)
         console.result(click.style(transaction_list.line(row, columns), fg=transaction_list.COLOURS.get(row.standing)))
 
 
@@ -226,4 +230,5 @@ def _standing(item: TransactionState | Damaged) -> str:
 def _row(item: TransactionState | Damaged) -> dict[str, object]:
     if isinstance(item, Damaged):
         return {"id": item.id, "standing": _DAMAGED, "detail": item.detail}
-    return {**to_members(item), "standing": _standing(item)}
+    awaits = {"awaits_recovery": True} if awaits_recovery(item, Transactions.of(os.environ)) else {}
+    return {**to_members(item), "standing": _standing(item), **awaits}

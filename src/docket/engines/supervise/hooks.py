@@ -19,6 +19,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from docket.engines.supervise.request import WindowsAsked
@@ -64,11 +65,12 @@ class RunHooks:
         self,
         record: Record,
         open_world: Callable[[OpenTransaction | None], WindowsWorld],
-        session_id: str,
+        ledger: Path,
         publish: Callable[[bytes], None] | None = None,
     ) -> None:
+        """Take the run's record and its ledger's path; `publish` puts a delta where the receipt will stand."""
         self._record, self._open_world = record, open_world
-        self._session_id, self._publish = session_id, publish
+        self._ledger, self._publish = ledger, publish
         self._lock = threading.Lock()
         self._news = threading.Condition(self._lock)
         self._jobs: deque[_Job] = deque()
@@ -157,7 +159,7 @@ class RunHooks:
             if self._windows is None:
                 from docket.engines.supervise.tool_windows import RunPlace, ToolWindows  # noqa: PLC0415 - the load put off
 
-                place = RunPlace(session_id=self._session_id, publish=self._publish)
+                place = RunPlace(session_id=self._ledger.stem, ledger=self._ledger, publish=self._publish)
                 self._windows = ToolWindows(self._record, lambda: self._open_world(self.stage), place)
             return self._windows
 
@@ -187,7 +189,7 @@ def run_hooks(run: OpenRun) -> RunHooks | None:
         return make_world(WindowsAsked(folder=request.cwd, docket_dir=docket_dir, stage=root))
 
     publish = _into_docket_dir(request.layout) if request.layout.is_split else None
-    return RunHooks(run.session.ledger, opened, run.session.session_id, publish)
+    return RunHooks(run.session.ledger, opened, run.session.ledger.path, publish)
 
 
 def _into_docket_dir(layout: Layout) -> Callable[[bytes], None]:

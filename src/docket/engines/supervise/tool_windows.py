@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docket.engines.supervise.hook_reading import read_hook
@@ -40,9 +41,13 @@ LEAST_SECONDS = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunPlace:
-    """The run that windows are of; `publish` puts a delta where its receipt will stand, None where it is there."""
+    """The run that windows are of, and where its ledger stands.
+
+    `publish` puts a delta where the run's receipt will stand, None where it is there.
+    """
 
     session_id: str
+    ledger: Path
     publish: Callable[[bytes], None] | None = None
 
 
@@ -52,6 +57,8 @@ class ToolWindows:
     def __init__(self, record: Record, open_world: Callable[[], WindowsWorld], place: RunPlace) -> None:
         self._record, self._open_world, self._session_id = record, open_world, place.session_id
         self._publish = place.publish
+        with suppress(DocketError):  # without it the cost of a tool is not told, and nothing else
+            open_world().evidence.note_ledger(place.session_id, place.ledger)
         self._lock = threading.Lock()
         self._begun: dict[str, float] = {}
         self._opened: set[str] = set()

@@ -9,6 +9,7 @@ Rules (spec/windows.md, Where it stands):
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, decode, encode
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
+from docket.formats.visible import raw_of, text_members
 from docket.formats.windows.delta import MAX_DELTA_BYTES, Delta, decode_delta, delta_digest
 from docket.formats.windows.records import (
     MAX_RECORD_BYTES,
@@ -33,6 +35,7 @@ from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.durable import publish
 
 DELTAS, CLOSED, TOMBSTONES, PARTIALS, FINALS = "deltas", "closed", "tombstones", "partials", "finals"
+LEDGERS, LEDGER_SCHEMA = "ledgers", "docket/windows-ledger/v1"
 UNKNOWN, UNKNOWN_SCHEMA = "unknown", "docket/windows-unknown/v1"
 CLAIMS, CLAIM_SCHEMA = "claims", "docket/windows-claim/v1"
 _SUFFIX = ".json"
@@ -101,6 +104,10 @@ class Evidence:
         """Keep what a partial delta is to be made of; return the first."""
         return self._first(PARTIALS, partial.key.window_id, partial)
 
+    def partial(self, window_id: str) -> PendingPartial | None:
+        """Return what a window's partial delta is to be made of, None where there is nothing."""
+        return self._record(PARTIALS, window_id, PendingPartial)
+
     def pending(self) -> Iterator[PendingPartial]:
         """Yield the partials that nobody has made yet."""
         yield from self._every(PARTIALS, PendingPartial)
@@ -136,6 +143,20 @@ class Evidence:
         if not isinstance(found, str):
             raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"the claim to {name} is no {CLAIM_SCHEMA}")
         return found
+
+    def note_ledger(self, session_id: str, ledger: Path) -> None:
+        """Keep where the ledger of a run stands whose windows these are."""
+        document = encode({"schema": LEDGER_SCHEMA, **text_members("path", os.fsencode(ledger))})
+        self._publish(LEDGERS, session_id, document)
+
+    def ledger_of(self, session_id: str) -> Path | None:
+        """Return where a run said that its ledger stands, None where it said nothing that can be read."""
+        with suppress(DocketError):
+            document = self._read(LEDGERS, session_id, MAX_RECORD_BYTES)
+            value = None if document is None else decode(document)
+            raw = raw_of("path", value) if isinstance(value, Mapping) else None
+            return None if raw is None else Path(os.fsdecode(raw))
+        return None
 
     def note_unknown(self, provider: str, event: str, members: tuple[str, ...]) -> None:
         """Keep the shape of a payload that nobody knows, each shape once."""

@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from docket.engines.windows.asked_calls import AskedCalls, ledgers_of
 from docket.engines.windows.blame import BlameWorld, recorded_history
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.reason import Reason
@@ -67,7 +68,13 @@ def blame_world(place: WindowsPlace) -> Iterator[BlameWorld]:
     history = recorded_history(world.tree.repository, world.registry, world.evidence)
     with ExitStack() as held:
         sights = _sights(place, history, held)
-        yield BlameWorld(root=place.layout.tree_root, hashes=world.tree.hashes, history=history, sights=sights)
+        yield BlameWorld(
+            root=place.layout.tree_root,
+            hashes=world.tree.hashes,
+            history=history,
+            sights=sights,
+            calls=AskedCalls(world.evidence, ledgers_of(world.evidence, place.layout)),
+        )
 
 
 def _sights(place: WindowsPlace, history: History, held: ExitStack) -> Sights:

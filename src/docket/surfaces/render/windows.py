@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docket.formats.canonical import JsonValue
 from docket.formats.visible import visible
 from docket.formats.windows.delta import Delta, FileDelta, Hunk
 from docket.formats.windows.names import ABSENT_MODE, Scope, Status
 from docket.formats.windows.records import ClosedWindow
 from docket.formats.windows.registry import OpenWindow, WindowStatus
+from docket.rules.windows.cost import AskedBy
 
 ID_SHOWN = 12
 _SIGNS = {"create": "A", "edit": "M", "delete": "D", "typechange": "T"}
 
 
-def closed_line(record: ClosedWindow, delta: Delta | None) -> str:
-    """Return the line of a window that is over."""
+def closed_line(record: ClosedWindow, delta: Delta | None, asked: AskedBy | None = None) -> str:
+    """Return the line of a window that is over; `asked` is the call that asked for its tool, where one is known."""
     if delta is None:
         what = "its delta cannot be read"
     elif delta.status is Status.PARTIAL:
@@ -24,7 +26,9 @@ def closed_line(record: ClosedWindow, delta: Delta | None) -> str:
         count = len(delta.files)
         what = "nothing changed" if not count else f"{count} file{'s' if count > 1 else ''} changed"
     beside = f", with {record.members - 1} other{'s' if record.members > 2 else ''}" if record.members > 1 else ""
-    return _line(record.key.window_id, record.closed_at, f"{record.key.provider} {record.tool_name}", f"{what}{beside}")
+    cost = "" if asked is None else f", ${asked.share_usd} (derived)"
+    who = f"{record.key.provider} {record.tool_name}"
+    return _line(record.key.window_id, record.closed_at, who, f"{what}{beside}{cost}")
 
 
 def open_line(window: OpenWindow) -> str:
@@ -38,7 +42,7 @@ def _line(window_id: str, instant: str, who: str, what: str) -> str:
     return f"{window_id[:ID_SHOWN]}  {instant[:19].replace('T', ' ')}  {who:<24}  {what}"
 
 
-def shown(record: ClosedWindow, delta: Delta) -> Iterator[str]:
+def shown(record: ClosedWindow, delta: Delta, asked: AskedBy | None = None) -> Iterator[str]:
     """Yield the lines that tell one window whole."""
     key = record.key
     yield f"window {key.window_id}"
@@ -46,6 +50,8 @@ def shown(record: ClosedWindow, delta: Delta) -> Iterator[str]:
     if record.command_summary:
         yield f"  {record.command_summary}"
     yield f"{delta.window.started_at} to {delta.window.completed_at}, {delta.window.duration_ms:,} ms"
+    if asked is not None:
+        yield _cost(asked)
     yield f"delta {record.delta_sha256}"
     if delta.scope is Scope.CONCURRENT_GROUP:
         names = ", ".join(f"{use.tool_name} {use.tool_use_id}" for use in delta.tool_uses)
@@ -60,6 +66,24 @@ def shown(record: ClosedWindow, delta: Delta) -> Iterator[str]:
     for file in delta.files:
         yield from _file(file, number)
         number += len(file.hunks)
+
+
+def _cost(asked: AskedBy) -> str:
+    whole = "its whole cost" if asked.tools == 1 else f"its part of a call that asked for {asked.tools} tools"
+    return f"${asked.share_usd} (derived: {whole}), asked for by call {asked.call}, {asked.provider} {asked.model}"
+
+
+def cost_members(asked: AskedBy) -> dict[str, JsonValue]:
+    """Return what a tool use cost as JSON."""
+    return {
+        "share_usd": str(asked.share_usd),
+        "derived": True,
+        "call": asked.call,
+        "seq": asked.seq,
+        "tools": asked.tools,
+        "provider": asked.provider,
+        "model": asked.model,
+    }
 
 
 def _file(file: FileDelta, number: int) -> Iterator[str]:

@@ -7,14 +7,17 @@ from pathlib import Path
 
 import click
 
+from docket.engines.windows.asked_calls import AskedCalls, ledgers_of
 from docket.engines.windows.listing import find_window, list_windows, show_window
 from docket.errors import DocketError
 from docket.formats.canonical import JsonValue
 from docket.formats.windows.delta import Delta
 from docket.formats.windows.records import ClosedWindow
+from docket.rules.windows.cost import AskedBy
 from docket.stores.windows.evidence import Evidence
 from docket.stores.windows.registry_file import RegistryFile
 from docket.surfaces.cli import console, exits
+from docket.surfaces.cli.commands.windows_upkeep import doctor_command, tidy_command
 from docket.surfaces.cli.project import current_folder
 from docket.surfaces.hooks.wiring import windows_place
 from docket.surfaces.render import windows as render
@@ -30,6 +33,7 @@ def windows() -> None:
     Examples:
       docket windows list
       docket windows show toolu_01A
+      docket windows doctor
     """
 
 
@@ -48,9 +52,10 @@ def list_command(limit: int | None, docket_dir: Path | None, *, as_json: bool) -
     registry, evidence = _stores(docket_dir)
     found = list_windows(registry, evidence)
     closed = found.closed[-limit:] if limit else found.closed
+    calls = _calls(docket_dir, evidence)
     if as_json:
         listed: dict[str, JsonValue] = {
-            "closed": [_record(record) for record in closed],
+            "closed": [_record(record, calls.of(record)) for record in closed],
             "open": [
                 {**window.key.members(), "window_id": window.key.window_id, "tool_name": window.tool_name,
                  "status": window.status.value, "started_at": window.started.at}
@@ -60,7 +65,7 @@ def list_command(limit: int | None, docket_dir: Path | None, *, as_json: bool) -
         console.result(console.as_json(listed))
         return exits.OK
     for record in closed:
-        console.result(console.plain(render.closed_line(record, _delta(evidence, record))))
+        console.result(console.plain(render.closed_line(record, _delta(evidence, record), calls.of(record))))
     for window in found.open:
         console.result(console.plain(render.open_line(window)))
     if not closed and not found.open:
@@ -87,14 +92,22 @@ def show_command(window: str, docket_dir: Path | None, *, as_json: bool) -> int:
         console.document(evidence.delta_document(find_window(evidence, window).delta_sha256) + b"\n")
         return exits.OK
     record, delta = show_window(evidence, window)
-    for line in render.shown(record, delta):
+    for line in render.shown(record, delta, _calls(docket_dir, evidence).of(record)):
         console.result(console.plain(line))
     return exits.OK
+
+
+windows.add_command(doctor_command)
+windows.add_command(tidy_command)
 
 
 def _stores(docket_dir: Path | None) -> tuple[RegistryFile, Evidence]:
     place = windows_place(current_folder(), docket_dir)
     return RegistryFile(place.windows), Evidence(place.windows)
+
+
+def _calls(docket_dir: Path | None, evidence: Evidence) -> AskedCalls:
+    return AskedCalls(evidence, ledgers_of(evidence, windows_place(current_folder(), docket_dir).layout))
 
 
 def _delta(evidence: Evidence, record: ClosedWindow) -> Delta | None:
@@ -103,7 +116,7 @@ def _delta(evidence: Evidence, record: ClosedWindow) -> Delta | None:
     return None
 
 
-def _record(record: ClosedWindow) -> dict[str, JsonValue]:
+def _record(record: ClosedWindow, asked: AskedBy | None) -> dict[str, JsonValue]:
     return {
         **record.key.members(),
         "window_id": record.key.window_id,
@@ -113,4 +126,5 @@ def _record(record: ClosedWindow) -> dict[str, JsonValue]:
         "reason": record.reason,
         "members": record.members,
         "delta_sha256": record.delta_sha256,
+        "cost": None if asked is None else render.cost_members(asked),
     }

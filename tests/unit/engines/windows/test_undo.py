@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,40 @@ def test_contents_that_are_gone_are_made_of_the_hunks_or_refused(lab: WindowsLab
     assert conflicts(proposed(lab, request(lab, "two")))["binary"][0] == Reason.CONTENT_MISSING
     undo(lab, "one", "a", "gone")
     assert ((lab.tree / "a").read_text(), (lab.tree / "gone").read_text()) == (TEN, "g\n")
+
+
+def test_only_texts_of_a_size_are_merged(lab: WindowsLab) -> None:
+    write(lab.tree / "large", "line\n" * 900_000)
+    lab.tool("one", "sed -i 's/^2$/two/' a; sed -i '5s/.*/five/' large; chmod +x d/b")
+    shell(lab, "printf '\\000' >> a; echo more >> large; echo more >> d/b")
+    told = conflicts(proposed(lab, request(lab, "one")))
+    assert {name: reason for name, (reason, _) in told.items()} == dict.fromkeys(("a", "large"), Reason.NOT_MERGEABLE)
+    assert "4,194,304 bytes" in str(told["large"][1])
+    undo(lab, "one", "d")
+    assert standing(lab.tree)["d/b"] == ("file", b"x\nmore\n"), "a mode goes without the lines"
+
+
+def test_hunks_of_what_is_gone_are_refused(lab: WindowsLab) -> None:
+    write(lab.tree / "a", TEN)
+    lab.tool("one", "sed -i 's/^2$/two/; s/^9$/nine/' a")
+    shell(lab, "echo 11 >> a")
+    for store in ("git/objects", "pool"):
+        shutil.rmtree(lab.windows / store, ignore_errors=True)
+        (lab.windows / store).mkdir(parents=True, exist_ok=True)
+    for hunks in ((1,), ()):
+        assert conflicts(proposed(lab, request(lab, "one", hunks=hunks)))["a"][0] == Reason.CONTENT_MISSING
+
+
+def test_a_tree_that_stood_elsewhere_is_remarked(lab: WindowsLab) -> None:
+    lab.tool("one", "echo 4 >> a")
+    asked = request(lab, "one")
+    other = replace(asked, record=replace(asked.record, key=replace(asked.record.key, repository="0" * 32)))
+    (remark,) = proposed(lab, other).proposal.remarks
+    assert "is of another tree" in remark
+
+
+def test_what_a_dead_apply_left_is_remarked(lab: WindowsLab) -> None:
+    lab.tool("one", "echo 4 >> a")
+    (lab.tree / ".docket-apply-0123456789abcdef").mkdir(mode=0o700)
+    (remark,) = proposed(lab, request(lab, "one")).proposal.remarks
+    assert "cut short" in remark

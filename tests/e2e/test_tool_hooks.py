@@ -109,3 +109,44 @@ def test_a_hook_starts_light():
     heavy = {"click", "rich", "asyncio", "aiohttp", "ssl", "cryptography", "pathspec", "platformdirs", "email"}
     assert heavy.isdisjoint(done.stdout.split())
     assert "docket.engines.observe" not in done.stdout.split()
+
+
+def test_the_end_of_a_turn_closes_what_nothing_was_heard_of_and_costs_nothing_else(lab):
+    assert hook(lab, "Stop", payload("Stop", "")) == ""
+    hook(lab, "PreToolUse", payload("PreToolUse", "toolu_1"))
+    (lab.tree / "a").write_text("changed\n")
+    assert hook(lab, "Stop", payload("Stop", "", session_id="another")) == ""
+    assert "closed" in hook(lab, "Stop", payload("Stop", ""))
+    delta = json.loads(lab.lab.docket("windows", "show", "--json", "toolu_1").stdout)
+    assert (delta["tool_uses"][0]["outcome"], [file["path"] for file in delta["files"]]) == ("unended", ["a"])
+    assert hook(lab, "Notification", payload("Notification", "")) == ""
+
+
+def test_an_agent_that_gives_its_tools_no_id_has_windows_all_the_same(lab):
+    def gemini(event, at):
+        return hook(lab, event, json.dumps({
+            "session_id": "s", "hook_event_name": event, "timestamp": at, "tool_name": "run_shell_command",
+            "tool_input": {"command": "make it"}, "cwd": str(lab.tree),
+        }).encode(), agent="gemini")  # fmt: skip
+
+    assert "opened" in gemini("BeforeTool", "1")
+    assert "known" in gemini("BeforeTool", "1")
+    (lab.tree / "a").write_text("changed\n")
+    assert "closed" in gemini("AfterTool", "2")
+    assert "known" in gemini("AfterTool", "2")
+    (row,) = json.loads(lab.lab.docket("windows", "list", "--json").stdout)["closed"]
+    assert row["tool_use_id"].startswith("derived:")
+
+
+@pytest.mark.parametrize(
+    "doctored",
+    [b'{"session_id": "\x00", "tool_use_id": "u", "cwd": "a\\u0000b"}',
+     b'{"session_id": "\\ud800", "tool_use_id": "u"}',
+     b'{"session_id": "s", "tool_use_id": "u", "tool_input": ' + b"[" * 900 + b"]" * 900 + b"}",
+     b'{"session_id": "s", "tool_use_id": "u", "x": ' + b"9" * 5000 + b"}",
+     b'{"session_id": "s\xff", "tool_use_id": "u", "tool_name": "x\xfe", "cwd": "/nowhere/at/all"}'],
+)  # fmt: skip
+def test_doctored_payloads_open_a_window_or_leave_their_shape(lab, doctored):
+    said = hook(lab, "PreToolUse", doctored)
+    kept = list(lab.lab.state.glob("*/windows/unknown/*.json"))
+    assert ("opened" in said) != (len(kept) == 1), said

@@ -9,8 +9,8 @@ from docket.engines.windows.take import take
 from docket.engines.windows.world import Outcome
 from docket.formats.windows.key import key_text
 from docket.rules.windows.tool_event import Moments, OtherEvent, ToolEvent
-from docket.stores.windows.registry_file import REGISTRY
-from docket.surfaces.hooks.wiring import windows_place, windows_world
+from docket.stores.windows.registry_file import REGISTRY, RegistryFile
+from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
 
 MAX_MEMBERS = 64
 
@@ -18,10 +18,19 @@ MAX_MEMBERS = 64
 def tell(event: ToolEvent | OtherEvent, folder: Path, seconds: float | None = None) -> tuple[Outcome, ...]:
     """Do what an event asks for in the tree of a folder, in that many seconds or in what a hook has."""
     place = windows_place(folder)
-    if isinstance(event, OtherEvent) and (event.moment is Moments.OTHER or not (place.windows / REGISTRY).exists()):
-        return ()  # no window is open where none ever was
+    if isinstance(event, OtherEvent) and not _concerns(event, place):
+        return ()  # without a look at git, for nearly every turn ends so
     world = windows_world(place)
     return take(event, world if seconds is None else replace(world, budget_seconds=min(seconds, world.budget_seconds)))
+
+
+def _concerns(event: OtherEvent, place: WindowsPlace) -> bool:
+    """Whether a window is open that the event may end."""
+    if event.moment is Moments.OTHER or not (place.windows / REGISTRY).exists():
+        return False
+    session = (event.provider, event.session_id)
+    open_windows = RegistryFile(place.windows).read().windows
+    return any((window.key.provider, window.key.session_id) == session for window in open_windows)
 
 
 def note_unknown(agent: str, event: str, members: list[str], folder: Path) -> None:

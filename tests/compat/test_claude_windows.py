@@ -54,3 +54,35 @@ def test_each_tool_has_its_window_and_its_delta_in_the_record(claude_lab):
     assert shares == ["0.001250", "0.000300", "0.000100", "0.000100", "0.000100"]
     assert run.receipt["tools"] == {"calls": 5, "names": ["Bash"], "failures": 1}
     assert_consistent(run)
+    listed = claude_lab.docket("windows", "list").stdout.splitlines()
+    assert [line.rpartition(", $")[2] for line in listed] == [f"{share} (derived)" for share in shares]
+    last = member["tools"][-1]
+    told = claude_lab.docket("windows", "show", last["id"]).stdout
+    assert "$0.000100 (derived: its part of a call that asked for 3 tools), asked for by call" in told
+    blamed = claude_lab.docket("blame", "hello.txt").stdout.splitlines()
+    assert "$0.001250" in blamed[1]
+    assert "$0.000300" in blamed[2]
+
+
+@pytest.mark.parametrize("backend", ["copy", "overlay"])
+def test_windows_of_a_run_on_a_stage_are_of_the_stage(claude_lab, backend):
+    script = Script(
+        side=TITLE,
+        turns=(
+            Turn(tool_calls=(bash("echo two >> hello.txt"),), tokens=Tokens(fresh=1000, output=50)),
+            Turn(tool_calls=(bash("git add . && git commit -qm more"),), tokens=Tokens(fresh=1000, output=50)),
+            Turn(text="Done.", tokens=Tokens(fresh=10, output=4)),
+        ),
+    )
+    flags = ["--windows", "--workspace-tx", "--workspace-tx-backend", backend, "--workspace-tx-settle", "discard"]
+    with provider_for(script) as provider:
+        run = claude_lab.docket_run(["--upstream", f"anthropic={provider.url}", *flags], claude())
+    if "cannot stage" in run.said and backend == "overlay":
+        pytest.skip("this machine stages nothing by overlay")
+    assert (claude_lab.repository / "hello.txt").read_text() == "one\n"
+    tools = run.receipt["windows"]["tools"]
+    assert [(tool["mode"], tool["delta"]["status"], tool["delta"]["files"]) for tool in tools] == [
+        ("stage", "complete", 1),
+        ("stage", "complete", 0),
+    ]
+    assert_consistent(run)

@@ -18,7 +18,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -185,8 +185,10 @@ def run_hooks(run: OpenRun) -> RunHooks | None:
     docket_dir = None if request.layout.is_split else request.layout.docket_dir
 
     def opened(stage: OpenTransaction | None) -> WindowsWorld:
-        root = None if stage is None else stage.stage.root
-        return make_world(WindowsAsked(folder=request.cwd, docket_dir=docket_dir, stage=root))
+        asked = WindowsAsked(folder=request.cwd, docket_dir=docket_dir)
+        if stage is not None:
+            asked = replace(asked, stage=stage.stage.root, transaction=stage.state.id)
+        return make_world(asked)
 
     publish = _into_docket_dir(request.layout) if request.layout.is_split else None
     return RunHooks(run.session.ledger, opened, run.session.ledger.path, publish)

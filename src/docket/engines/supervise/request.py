@@ -52,11 +52,15 @@ class TransactionAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowsAsked:
-    """The windows of a run: of the tree at `folder`, or of its `stage`; `docket_dir` where the person named one."""
+    """The windows of a run: of the tree at `folder`, or of its stage; `docket_dir` where the person named one.
+
+    `stage` is where the stage is read, `transaction` whose it is.
+    """
 
     folder: Path
     docket_dir: Path | None = None
     stage: Path | None = None
+    transaction: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -96,6 +96,7 @@ class ToolWindows:
             told = sorted(self._told)
         for record in filter(None, map(world.evidence.closed, told)):
             self._keep(record.delta_sha256, world)
+        world.dispose()
 
     def _world(self, arrived: float) -> tuple[WindowsWorld, list[ClosedWindow]]:
         """Return ports for one hook, and where they put the windows that are closed for it."""

@@ -70,6 +70,10 @@ def _nobody(_record: ClosedWindow, _digest: Digest) -> None:
     return None
 
 
+def _nothing() -> None:
+    return None
+
+
 def _this_process() -> Owner:
     found = own_identity()
     return Owner(pid=found.pid, started=found.started, boot_id=found.boot_id)
@@ -80,7 +84,7 @@ class WindowsWorld:
     """The ports. `announce` hears of a closed window before it counts as closed, and of one more than once.
 
     `mode` says what the tree is: the person's, or a stage. `record` is the session whose ledger tells of the windows,
-    None outside a run.
+    None outside a run. `dispose` gives up what is kept for a stage alone, once that is not looked at any more.
     """
 
     registry: RegistryFile
@@ -92,6 +96,7 @@ class WindowsWorld:
     budget_seconds: float = BUDGET_SECONDS
     mode: str = IN_TREE
     record: str | None = None
+    dispose: Callable[[], None] = _nothing
 
     def moment(self) -> Moment:
         """Return the present instant."""

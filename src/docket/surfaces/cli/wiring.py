@@ -46,9 +46,10 @@ def observer(layout: Layout) -> Callable[[ObserveRequest], Listing]:
 
 def windows(asked: WindowsAsked) -> WindowsWorld:
     """Return the ports of the windows of a run, opened anew."""
-    from docket.surfaces.hooks.wiring import windows_place, windows_world  # noqa: PLC0415 - with the first hook
+    from docket.surfaces.hooks.wiring import StagedTree, windows_place, windows_world  # noqa: PLC0415 - with a hook
 
-    return windows_world(windows_place(asked.folder, asked.docket_dir), asked.stage)
+    place = windows_place(asked.folder, asked.docket_dir)
+    return windows_world(place, None if asked.stage is None else StagedTree(asked.stage, asked.transaction))
 
 
 def spawn(request: SpawnRequest) -> Agent:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.windows.world import WindowsWorld
-from docket.formats.windows.key import IN_STAGE, IN_TREE
+from docket.formats.relpath import RelPath
+from docket.formats.windows.key import IN_STAGE
 from docket.host.clock import SystemClock
 from docket.host.git_place import GitPlace, find_git_place, git_place_at
 from docket.stores.layout import PROJECT_FILE, Layout, prepare_state, resolve_layout
@@ -39,31 +40,50 @@ def windows_place(start: Path, docket_dir: Path | None = None) -> WindowsPlace:
     return WindowsPlace(layout=resolve_layout(root, docket_dir=docket_dir, environment=os.environ), git=git)
 
 
-def windows_world(place: WindowsPlace, stage: Path | None = None) -> WindowsWorld:
+@dataclass(frozen=True, slots=True)
+class StagedTree:
+    """The stage of a transaction, and where it is read."""
+
+    root: Path
+    transaction: str
+
+
+def windows_world(place: WindowsPlace, stage: StagedTree | None = None) -> WindowsWorld:
     """Return the ports, with the folder made where it is missing; those of a stage look at that."""
     if not (place.layout.state / PROJECT_FILE).exists():
         prepare_state(place.layout)
-    return WindowsWorld(
+    world = WindowsWorld(
         registry=RegistryFile(place.windows),
         evidence=Evidence(place.windows),
         tree=_tree(place) if stage is None else _stage_tree(place, stage),
         clock=SystemClock(),
-        mode=IN_TREE if stage is None else IN_STAGE,
     )
+    if stage is None:
+        return world
+    folder = _stage_folder(place, stage)
+    return replace(world, mode=IN_STAGE, dispose=lambda: shutil.rmtree(folder, ignore_errors=True))
 
 
-def _stage_tree(place: WindowsPlace, stage: Path) -> TreeStore:
-    """Return the store of a stage: its trees stand apart, for they are nobody's once the stage has gone."""
-    folder = place.windows / STAGES / hashlib.sha256(os.fsencode(stage)).hexdigest()[:32]
+def _stage_folder(place: WindowsPlace, stage: StagedTree) -> Path:
+    return place.windows / STAGES / stage.transaction
+
+
+def _stage_tree(place: WindowsPlace, stage: StagedTree) -> TreeStore:
+    """Return the store of a stage: its trees stand apart, for they are nobody's once the stage has gone.
+
+    Git looks at a stage that stands in a folder with a repository of its own. One that is mounted is seen through a
+    descriptor alone, which git cannot follow: the scanner looks at that, at all but what is git's own.
+    """
+    folder = _stage_folder(place, stage)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    git = git_place_at(stage)
-    if git is not None and git.git_dir.is_relative_to(stage):
+    git = git_place_at(stage.root)
+    if git is not None and git.git_dir.is_relative_to(stage.root):
         from docket.stores.windows.git_tree import open_git_tree  # noqa: PLC0415 - a folder without git needs another
 
         return open_git_tree(folder, git)
     from docket.engines.windows.folder_tree import open_folder_tree  # noqa: PLC0415 - the scanner is not light
 
-    return open_folder_tree(folder, replace(place.layout, tree_root=stage, evidence=()))
+    return open_folder_tree(folder, replace(place.layout, tree_root=stage.root, evidence=(RelPath(b".git"),)))
 
 
 def _tree(place: WindowsPlace) -> TreeStore:

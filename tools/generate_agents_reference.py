@@ -9,8 +9,12 @@ import textwrap
 from pathlib import Path
 
 from docket.rules.agents.described import described
+from docket.rules.agents.hook_files import FILES
+from docket.rules.agents.hook_shape import HookShape
+from docket.rules.agents.hook_shapes import SHAPES
 from docket.rules.agents.interface import AgentFacts, Recipe
 from docket.rules.agents.registry import RECIPES
+from docket.rules.windows.tool_event import Joins
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "agents.md"
 WIDTH = 120
@@ -41,13 +45,47 @@ COMMON = """\
 - A run in which no call arrived says so at its end.
 """
 
+HOOKS = """\
+## Hooks
+
+By its hooks an agent tells docket of its tool calls, and docket keeps
+[what each of them changed](../how-to/see-each-tool-call.md). `docket run --windows` gives them to the agent for that
+run alone; `docket hooks install` puts them into a file. The others of this page have none that docket knows.
+
+- A tool use is known by the wire's id, so that it is joined with the model call that asked for it; by the agent's own
+  where hooks have another; or by one that docket *derives* from the tool, what it was asked for and when it began.
+- Hooks that you switched off yourself stay off, and a note says so. A repository cannot switch them off.
+- codex runs no hook that nobody trusts. In a run docket names the digests of its own by `-c`, so that they are trusted
+  and no other is.
+- A payload that docket does not know is kept by its shape, the names of its members, and decides nothing.
+
+"""
+
 
 def page() -> str:
     """Return the page: what holds for all, then each recipe."""
     rows = ["| recipe | programs | tried on | a refusal is |", "|---|---|---|---|"]
     rows += [_row(recipe) for recipe in RECIPES if recipe.name != "none"]
     sections = [_section(recipe) for recipe in RECIPES]
-    return "\n".join([HEAD, *rows, "", COMMON, *sections])
+    hooks = ["| agent | tried on | in a run | set up for good | its tools' ids | events |", "|---|---|---|---|---|---|"]
+    hooks += [_hook_row(shape) for shape in SHAPES]
+    return "\n".join([HEAD, *rows, "", COMMON, HOOKS + "\n".join(hooks), "", *sections])
+
+
+def _hook_row(shape: HookShape) -> str:
+    file = FILES.get(shape.provider)
+    place = "by you, in a file of an agent of yours" if file is None else f"`~/{file.user}`, or `{file.project}`"
+    tried = ", ".join(shape.tried) or "documentation alone"
+    return f"| `{shape.provider}` | {tried} | {shape.in_a_run} | {place} | {_ids(shape)} | {_code(shape.hooked)} |"
+
+
+def _ids(shape: HookShape) -> str:
+    if not shape.has_tool_use_id:
+        return "derived"
+    worth = {shape.worth(name) for name in ("exec-1", "call_1")}
+    if worth == {Joins.WIRE}:
+        return "the wire's"
+    return "its own" if worth == {Joins.OWN} else "the wire's; in code mode its own"
 
 
 def _row(recipe: Recipe) -> str:

@@ -63,7 +63,7 @@ class HookShape:
     of a tool about to run, `after` those of one that has ended with the outcome, `moments` those about no tool.
     `hooked` are those that docket sets up.
     `outcome` may correct an outcome by the payload; `worth` says what a tool use's id is worth, `wire_id` what it is
-    on the wire.
+    on the wire. `in_a_run` is how the agent is given hooks for one run.
     """
 
     provider: str
@@ -77,6 +77,7 @@ class HookShape:
     worth: Callable[[str], Joins] = _worth
     wire_id: Callable[[str], str] = str
     has_tool_use_id: bool = True
+    in_a_run: str = "not started by docket"
 
     def read(self, event: str, payload: JsonObject) -> HookEvent:
         """Return what a payload of that event says."""

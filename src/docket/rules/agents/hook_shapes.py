@@ -89,6 +89,7 @@ CLAUDE = HookShape(
     ),
     moments=_CLAUDE_MOMENTS,
     outcome=_claude_outcome,
+    in_a_run="posted, by the settings file of the run",
 )
 CODEX = HookShape(
     provider="codex",
@@ -98,6 +99,7 @@ CODEX = HookShape(
     hooked=("PreToolUse", "PostToolUse", "UserPromptSubmit", "Stop"),
     moments={**_CLAUDE_MOMENTS, "Interrupt": Moments.TURN_END},
     worth=_codex_worth,
+    in_a_run="commands given by -c, which alone are trusted",
 )
 GEMINI = HookShape(
     provider="gemini",
@@ -118,6 +120,7 @@ GEMINI = HookShape(
     },
     outcome=_gemini_outcome,
     has_tool_use_id=False,
+    in_a_run="commands in the settings of the run's home",
 )
 QWEN = HookShape(
     provider="qwen",
@@ -128,6 +131,7 @@ QWEN = HookShape(
     moments=_CLAUDE_MOMENTS,
     outcome=_claude_outcome,
     worth=_own,
+    in_a_run="commands in the settings file of the run",
 )
 COPILOT = HookShape(
     provider="copilot",
@@ -155,6 +159,7 @@ COPILOT = HookShape(
     ),
     outcome=_copilot_outcome,
     has_tool_use_id=False,
+    in_a_run="commands of a plugin of the run, by --plugin-dir",
 )
 OPENCODE = HookShape(
     provider="opencode",
@@ -163,6 +168,7 @@ OPENCODE = HookShape(
     after={"tool.execute.after": SUCCEEDED, "tool.execute.failed": FAILED},
     hooked=("tool.execute.before", "tool.execute.after", "tool.execute.failed", "session.idle"),
     moments={"session.idle": Moments.TURN_END, "session.deleted": Moments.SESSION_END},
+    in_a_run="a plugin of the run, in OPENCODE_CONFIG_CONTENT",
 )
 PI = HookShape(
     provider="pi",
@@ -173,6 +179,7 @@ PI = HookShape(
     moments={"agent_end": Moments.TURN_END, "session_shutdown": Moments.SESSION_END},
     outcome=_said_outcome,
     wire_id=_before_the_bar,
+    in_a_run="an extension of the run, by -e",
 )
 CURSOR = HookShape(
     provider="cursor",

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import stat
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
@@ -33,6 +33,7 @@ from docket.engines.transaction.recovering import recover_transaction
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.state import Status, SurfaceRules
+from docket.host import tree as host_tree
 from docket.host.clock import SystemClock
 from docket.host.confined import ConfinedTree
 from docket.host.ids import SystemIds
@@ -43,6 +44,9 @@ MINE = b"mine"
 OLD_NS = 1_500_000_000_123_456_789
 DEAD = Owner(pid=2**22 + 1, started="1", boot_id="another")
 MARK = "user.overlay.opaque"
+HOUR_NS = 3_600_000_000_000
+BEFORE_COMMIT, BEFORE_CLOSING = -1, -2
+"""When a person comes who does not come in the midst of a commit."""
 Tree = dict[bytes, tuple]
 
 
@@ -195,13 +199,6 @@ class Trial:
         """What was staged of the base: no special file."""
         return {path: state for path, state in self.before.items() if state[0] != "special"}
 
-    def inode(self, path: bytes) -> int:
-        """The inode of what stands there, 0 for nothing."""
-        try:
-            return os.lstat(os.fsencode(self.base) + b"/" + path).st_ino
-        except OSError:
-            return 0
-
     @property
     def changed(self) -> list[bytes]:
         """The paths of the change set, found by comparing the two sides."""
@@ -213,11 +210,11 @@ class Trial:
         was = told(self.base)
         DRIFTS[name](self.base / "d/p")
         self.drifted = told(self.base)
-        self.inodes_then = {path: self.inode(path) for path in self.before}
+        self.inodes_then = inodes_of(self.base, self.before)
         return self.drifted != was
 
     def commit(self, at: int, name: str) -> CommitOutcome:
-        """Commit; the person comes before the call of that number that changes something, -1 for before it all."""
+        """Commit; the person comes before the call of that number that changes something, or before it all."""
         done: list[bool] = []
 
         def rule(number: int, _name: str) -> None:
@@ -226,7 +223,7 @@ class Trial:
                 self.drift(name)
 
         calls = CountedCalls(rule)
-        if at < 0:
+        if at == BEFORE_COMMIT:
             self.drift(name)
         with mock.patch.object(committing, "open_tree", lambda root: ConfinedTree(root, calls=calls)):
             outcome = commit_transaction(CommitRequest(closed=self.closed), self.world)
@@ -260,8 +257,11 @@ def world_at(place: Path, backend: str) -> TransactionWorld:
     )
 
 
-def trial(place: Path, backend: str, base_kind: str, stage_kind: str) -> Trial:
-    """Make a base, stage it, let the stage be changed and close it."""
+def trial(place: Path, backend: str, base_kind: str, stage_kind: str, early: str | None = None) -> Trial:
+    """Make a base, stage it, let the stage be changed and close it; where `early`, the person comes before the closing.
+
+    A base that an overlay stages has settled, so that nothing of it is read.
+    """
     base = place / "base"
     (base / "d").mkdir(parents=True)
     put_file(base / "d/a", b"old a")
@@ -269,20 +269,41 @@ def trial(place: Path, backend: str, base_kind: str, stage_kind: str) -> Trial:
     BASES[base_kind](base / "d/p")
     world = world_at(place, backend)
     before = told(base)
-    opened = open_transaction(OpenRequest(base=base, rules=SurfaceRules()), world)
+    with an_hour_later() if backend == "overlay" else nullcontext():
+        opened = open_transaction(OpenRequest(base=base, rules=SurfaceRules()), world)
     assert isinstance(opened, OpenTransaction), opened
+    assert (opened.state.statuses_sha256 is not None) is (backend == "overlay")
     stage = opened.stage.root
     put_file(stage / "d/a", b"new a")
     (stage / "d/z").unlink()
     STAGES[stage_kind](stage / "d/p")
-    closed = close_transaction(opened, world)
     after = told(stage)
+    assert told(base) == before
+    inodes = inodes_of(base, before)
+    if early is not None:
+        DRIFTS[early](base / "d/p")
+    drifted, inodes_then = {} if early is None else told(base), inodes_of(base, before)
+    closed = close_transaction(opened, world)
     if base_kind == "whiteout" and b"d/p" not in after:  # it was never staged
         after[b"d/p"] = before[b"d/p"]
-    assert told(base) == before
-    made = Trial(place, base, world, closed, before, after)
-    made.inodes = {path: made.inode(path) for path in before}
-    return made
+    return Trial(place, base, world, closed, before, after, drifted, inodes=inodes, inodes_then=inodes_then)
+
+
+@contextmanager
+def an_hour_later() -> Iterator[None]:
+    """Let every file have been written long ago, as the file system's clock tells it."""
+    clock = host_tree.file_system_clock_ns
+    with mock.patch.object(host_tree, "file_system_clock_ns", lambda root: (clock(root) or 0) + HOUR_NS):
+        yield
+
+
+def inodes_of(base: Path, paths: Iterable[bytes]) -> dict[bytes, int]:
+    """The inode of what stands at each path, 0 for nothing."""
+    found = dict.fromkeys(paths, 0)
+    for path in found:
+        with suppress(OSError):
+            found[path] = os.lstat(os.fsencode(base) + b"/" + path).st_ino
+    return found
 
 
 __all__ = ["CommitRefused", "Committed", "Trial", "trial"]

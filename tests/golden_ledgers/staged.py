@@ -71,12 +71,12 @@ def landed() -> LedgerBuilder:
 
 
 def nothing_changed() -> LedgerBuilder:
-    """The agent only read: what landed is nothing, which is a commit all the same."""
+    """The agent only read: what landed is nothing, which is a commit all the same. No file but one was read either."""
     ledger = LedgerBuilder()
-    for event in (start(), policy(), snapshot(Phase.BEFORE, 3)):
+    opened = replace(OPENED, backend=BackendName.OVERLAY, view=View.BASE_PATH, approved=False, not_preserved=0)
+    for event in (start(), policy(), replace(opened, unread=2), replace(snapshot(Phase.BEFORE, 3), unread=2)):
         ledger.add(event)
-    ledger.add(replace(OPENED, backend=BackendName.OVERLAY, view=View.BASE_PATH, approved=False, not_preserved=0))
-    for event in (spawn(), exited(0), snapshot(Phase.AFTER, 3)):
+    for event in (spawn(), exited(0), replace(snapshot(Phase.AFTER, 3), unread=2)):
         ledger.add(event)
     nothing = replace(INTENT, added=0, protected=0, approval="none", result_sha256=OPENED.manifest_sha256)
     ledger.add(replace(nothing, not_preserved=(), excluded_writes=(), excluded_write_count=0))

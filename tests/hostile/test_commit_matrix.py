@@ -12,7 +12,21 @@ import os
 import pytest
 
 from docket.formats.workspace.state import Status
-from matrix_lab import BACKENDS, BASES, DRIFTS, LEAVES_MINE, MINE, OF_PARENT, STAGES, Committed, Trial, kept_texts, told
+from matrix_lab import (
+    BACKENDS,
+    BASES,
+    BEFORE_CLOSING,
+    BEFORE_COMMIT,
+    DRIFTS,
+    LEAVES_MINE,
+    MINE,
+    OF_PARENT,
+    STAGES,
+    Committed,
+    Trial,
+    kept_texts,
+    told,
+)
 from matrix_lab import trial as made
 from stage_lab import can_stage
 
@@ -48,9 +62,9 @@ def is_another(it: Trial, path: bytes) -> bool:
     return it.staged[path][0] == "directory" and it.inodes_then[path] != it.inodes[path]
 
 
-def check_before(it: Trial, drift: str) -> None:
+def check_before(it: Trial, drift: str, at: int) -> None:
     """The person was there before the commit: it lands beside what they did, or not at all."""
-    outcome = it.commit(-1, drift)
+    outcome = it.commit(at, drift)
     now = it.drifted
     special = any(state[0] == "special" for path, state in now.items() if path in it.changed)
     if special or collides(it, now, drift):
@@ -116,15 +130,15 @@ def check_recovery(it: Trial, drift: str) -> None:
 
 def moments(it: Trial) -> int:
     """How many calls that change something the commit of such a stage has."""
-    assert isinstance(it.commit(-1, "none"), Committed)
+    assert isinstance(it.commit(BEFORE_COMMIT, "none"), Committed)
     return it.calls
 
 
 def check(tmp_path, backend: str, cell: tuple[str, str, str], at: int) -> int:
-    it = made(tmp_path / f"{at}", backend, cell[0], cell[1])
+    it = made(tmp_path / f"{at}", backend, cell[0], cell[1], cell[2] if at == BEFORE_CLOSING else None)
     try:
         if at < 0:
-            check_before(it, cell[2])
+            check_before(it, cell[2], at)
         else:
             check_meanwhile(it, cell[2], at)
     except AssertionError as error:
@@ -145,7 +159,15 @@ def backend(request, tmp_path):
 def test_some_of_the_matrix(backend, tmp_path):
     first = tuple(BACKENDS).index(backend)
     for number, cell in enumerate(CELLS[first * 11 :: 2 * FEW]):
-        check(tmp_path, backend, cell, -1 if number % 2 else 3 + 7 * number % 40)
+        check(tmp_path, backend, cell, BEFORE_COMMIT if number % 2 else 3 + 7 * number % 40)
+
+
+def test_some_of_the_matrix_before_the_closing(tmp_path):
+    can_stage("overlay", tmp_path)
+    if os.geteuid() != 0:
+        pytest.skip("a whiteout is made by root alone")
+    for cell in CELLS[5 :: 2 * FEW]:
+        check(tmp_path, "overlay", cell, BEFORE_CLOSING)
 
 
 @pytest.mark.slow
@@ -153,6 +175,8 @@ def test_some_of_the_matrix(backend, tmp_path):
 @pytest.mark.parametrize("base", BASES)
 def test_the_matrix(backend, base, tmp_path):
     for number, cell in enumerate(cell for cell in CELLS if cell[0] == base):
-        calls = check(tmp_path, backend, cell, -1)
+        calls = check(tmp_path, backend, cell, BEFORE_COMMIT)
+        if backend == "overlay":
+            check(tmp_path, backend, cell, BEFORE_CLOSING)
         for at in range(number % STRIDE, max(calls, 44), STRIDE):
             check(tmp_path, backend, cell, at)

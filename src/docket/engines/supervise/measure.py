@@ -14,6 +14,7 @@ from docket.formats.ledger.tree_events import FsSnapshot, Omissions, OmittedPath
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Kind, Listing, Omission
 from docket.formats.tree.surface import Surface
+from docket.formats.tree.unread import unread_files
 from docket.rules.selectors import Selector, compile_patterns
 from docket.rules.tree.diff import Difference, diff
 from docket.rules.tree.watch import watched_surface
@@ -62,12 +63,16 @@ def measure(run: OpenRun, phase: Phase, *, since: Listing | None = None) -> List
             listing = _pass_over_stage(run, run.stage, since)
         else:
             root_identity = None if since is None else since.root
+            surface = _surface(run)
+            unread = _may_stay_unread(run, surface)
             listing = world.observe(
                 ObserveRequest(
                     root=os.fsencode(run.request.cwd),
-                    surface=_surface(run),
+                    surface=surface,
                     progress=progress,
                     root_identity=root_identity,
+                    unread=unread,
+                    statuses=unread,
                 )
             )
     finally:
@@ -84,6 +89,16 @@ def _pass_over_stage(run: OpenRun, stage: OpenTransaction, since: Listing) -> Li
         root=os.fsencode(stage.stage.root), surface=_surface(run), progress=run.world.watcher.scanned
     )
     return observe_stage(stage, run.world.transactions(), request, since)
+
+
+def _may_stay_unread(run: OpenRun, surface: Surface) -> bool:
+    """Whether the tree need not be read: its stage is the tree itself, and tells what was written."""
+    if run.stage is None or surface.roots:
+        return False
+    from docket.engines.transaction.closing import backend_of  # noqa: PLC0415 - as above
+
+    assert run.world.transactions is not None  # noqa: S101 - as above
+    return not backend_of(run.stage.state, run.world.transactions()).needs_digests
 
 
 def _surface(run: OpenRun) -> Surface:
@@ -139,6 +154,7 @@ def pass_payload(listing: Listing, roots: Sequence[str], phase: Phase) -> FsSnap
         omissions=len(listing.omissions),
         bytes_watched=listing.bytes_watched,
         tree_sha256=listing.tree_sha256,
+        unread=unread_files(listing) or None,
     )
 
 
@@ -162,6 +178,10 @@ def compare(run: OpenRun, before: Listing, after: Listing) -> tuple[Difference, 
         from docket.rules.workspace.changes import only_staged  # noqa: PLC0415 - as above
 
         differences = only_staged(differences, before, request.transaction.rules)
+    if run.stage is not None and before.statuses:
+        from docket.engines.transaction.base_contents import with_known  # noqa: PLC0415 - as above
+
+        differences = with_known(differences, before, run.stage)
     left_bytes = 0 if request.snapshot is None else RESTORABLE_BYTES
     for difference in differences:
         left_bytes -= _EVENT_BYTES + 2 * len(difference.path.raw)

@@ -106,9 +106,7 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
                 stack.callback(hooks.end)  # behind the boundary's end: no hook comes any more
             boundary = start_boundary(run, rehearsed, providers, breached, Beside(pools=pools, hooks=hooks))
             stack.callback(_settle, boundary, course)
-            before = measuring.measure_before(run)
-            stage = _stage(run, until_settled)
-            run = run if stage is None else replace(run, stage=stage.opened)
+            run, stage, before = _staged_and_measured(run, until_settled)
             if hooks is not None:
                 hooks.stage = run.stage
             watched = _agents_time(run, boundary, breached, stack)
@@ -120,6 +118,15 @@ def _between(run: OpenRun, rehearsed: LaunchPlan, providers: tuple[Provider, ...
                 run.session.ledger.append(wall_breach(run, state, watched.detail), control=True)
             run.session.ledger.append(ends.exit_payload(watched), control=True)
         _afterwards(run, before, watched, course, stage)
+
+
+def _staged_and_measured(run: OpenRun, stack: ExitStack) -> tuple[OpenRun, Staged | None, Listing]:
+    """Open the run's transaction and make the pass before; one that keeps contents comes first, for it may refuse."""
+    kept = None if run.request.snapshot is None else measuring.measure_before(run)
+    stage = _stage(run, stack)
+    if stage is not None:
+        run = replace(run, stage=stage.opened)
+    return run, stage, measuring.measure_before(run) if kept is None else kept
 
 
 def _stage(run: OpenRun, stack: ExitStack) -> Staged | None:

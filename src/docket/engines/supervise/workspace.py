@@ -22,6 +22,7 @@ from docket.engines.observe import ObserveRequest
 from docket.engines.supervise.ending import Ending
 from docket.engines.supervise.measure import interruptible
 from docket.engines.supervise.session import OpenRun
+from docket.engines.transaction.base_contents import has_moved
 from docket.engines.transaction.closing import (
     ClosedTransaction,
     close_transaction,
@@ -44,6 +45,7 @@ from docket.formats.ledger.workspace_events import (
 )
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import TOP_PATHS
+from docket.formats.tree.unread import unread_files
 from docket.formats.visible import visible
 from docket.formats.workspace.scope import Decision, Settled
 from docket.formats.workspace.state import Status
@@ -180,6 +182,7 @@ def _opening(found: Staged) -> WorkspaceOpened:
         approved=found.asked.approved,
         not_preserved=state.not_preserved,
         store=visible(os.fsencode(found.world.transactions.path(state.id))),
+        unread=unread_files(base) or None,
     )
 
 
@@ -222,11 +225,13 @@ def _intent(found: Staged, closed: ClosedTransaction, verdict: Verdict) -> Works
 def _has_base_moved(found: Staged) -> bool:
     base = found.opened.state.base
     surface = Classes.of(found.opened.state.surface).surface()
+    request = ObserveRequest(root=base.path, surface=surface, root_identity=base.identity)
     try:
-        now = found.world.observe(ObserveRequest(root=base.path, surface=surface, root_identity=base.identity))
+        if found.opened.base.statuses:
+            return has_moved(found.opened.base, request, found.opened, found.world)
+        return found.world.observe(request).tree_sha256 != found.opened.state.manifest_sha256
     except DocketError:
         return True
-    return now.tree_sha256 != found.opened.state.manifest_sha256
 
 
 def _committed(run: OpenRun, found: Staged, closed: ClosedTransaction) -> WorkspaceSettled:

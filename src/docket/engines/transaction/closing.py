@@ -15,13 +15,16 @@ from pathlib import Path
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
+from docket.engines.transaction.base_contents import known_entries, told_as_before
 from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.opening import stage_request
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Listing
+from docket.formats.tree.status_listing import FileStatus
 from docket.formats.workspace.state import Status, TransactionState
 from docket.host.liveness import ProcessIdentity, is_gone
 from docket.rules.workspace.changes import Found
@@ -55,6 +58,8 @@ def close_transaction(
     listing = measure_stage(opened, world, progress)
     found = changes_of(opened.base, listing, opened, world)
     world.transactions.save_changes(opened.state.id, found.change_set)
+    if opened.known:
+        world.transactions.save_digests(opened.state.id, known_entries(opened))
     state = opened.state if opened.state.status is not Status.OPEN else moved(opened.state, Move.CLOSE, world)
     state = replace(
         state,
@@ -93,7 +98,7 @@ def observe_stage(
     if not roots:
         return before
     part = world.observe(replace(request, surface=replace(request.surface, roots=roots)))
-    return laid_over(before, part, roots)
+    return told_as_before(before, laid_over(before, part, roots), part, opened)
 
 
 def reopen(state: TransactionState, world: TransactionWorld) -> OpenTransaction:
@@ -101,7 +106,13 @@ def reopen(state: TransactionState, world: TransactionWorld) -> OpenTransaction:
     listing = world.transactions.base_listing(state)
     request = stage_request(state, world, listing)
     stage = backend_of(state, world).attach(request)
-    return OpenTransaction(state=state, stage=stage, base=listing, shared=request.shared)
+    known = {} if state.statuses_sha256 is None else _known(state, world)
+    return OpenTransaction(state=state, stage=stage, base=listing, shared=request.shared, known=known)
+
+
+def _known(state: TransactionState, world: TransactionWorld) -> dict[tuple[RelPath, FileStatus], Digest]:
+    entries = world.transactions.digests(state.id)
+    return {(entry.path, entry.status): entry.sha256 for entry in entries if entry.sha256 is not None}
 
 
 def discard_transaction(state: TransactionState, world: TransactionWorld, why: tuple[Reason, str]) -> TransactionState:

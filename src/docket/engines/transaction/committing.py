@@ -22,6 +22,7 @@ from typing import BinaryIO, TypeAlias
 
 from docket.engines.apply import ConfinedTree, Mode, Options, apply, leftover_names, open_tree
 from docket.engines.foresee import foresee
+from docket.engines.transaction.base_contents import over_present
 from docket.engines.transaction.closing import ClosedTransaction, moved
 from docket.engines.transaction.displaced import clear_ancestors, keep_displaced
 from docket.engines.transaction.git_locks import locked
@@ -39,6 +40,7 @@ from docket.formats.tree.listing import FileEntry
 from docket.formats.tree.parts import records_at
 from docket.formats.tree.plan import Outcome, Plan, StepStatus, plan_of
 from docket.formats.tree.steps import WriteFile
+from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.state import TransactionState
 from docket.host.locks import DirectoryLock
 from docket.host.tree_files import TreeFiles
@@ -169,6 +171,7 @@ class _Commit:
         self.remarks: tuple[str, ...] = ()
         self._journal: JournalFile | None = None
         self._trouble: str | None = None
+        self._gone = 0
 
     def run(self, hits: tuple[RelPath, ...]) -> None:
         """Go through the order of a commit; RefusedError or DocketError, with nothing applied."""
@@ -210,7 +213,8 @@ class _Commit:
 
     def count(self, status: StepStatus) -> int:
         """How many steps ended so."""
-        return sum(outcome.status is status for outcome in self.outcomes)
+        gone = self._gone if status is StepStatus.ALREADY else 0
+        return gone + sum(outcome.status is status for outcome in self.outcomes)
 
     def _opened_base(self, held: ExitStack) -> ConfinedTree:
         lock = held.enter_context(DirectoryLock.acquire(self._base, wait_seconds=LOCK_PATIENCE_SECONDS))
@@ -228,7 +232,7 @@ class _Commit:
             paths = tuple(RefusedPath(path=o.path, reason=o.reason, detail=o.detail or str(o.reason)) for o in blocking)
             raise RefusedError(blocking[0].reason, f"{_named(paths)} in the stage cannot be told", paths)
         opened, listing = self._closed.opened, self._closed.listing
-        changes = landing_changes(self._closed.found.change_set, listing, opened, (tree, self._world))
+        changes = landing_changes(self._known_changes(tree), listing, opened, (tree, self._world))
         found = landing(changes, listing, opened.base)
         if found.refused:
             paths = tuple(RefusedPath(path=r.path, reason=r.reason, detail=r.detail) for r in found.refused)
@@ -239,6 +243,15 @@ class _Commit:
             raise RefusedError(Reason(error.reason), f"the change set is no plan: {error.detail}") from error
         self.plan_sha256 = plan.digest
         return plan
+
+    def _known_changes(self, tree: ConfinedTree) -> ChangeSet:
+        """Return the change set, what nobody knew of the base as it stands; refuse what cannot be compared."""
+        standing = over_present(self._closed.found.change_set, tree)
+        if standing.others:
+            paths = tuple(_changed_unread(path) for path in standing.others)
+            raise RefusedError(Reason.BASE_DRIFT, f"{_named(paths)} changed in the tree since it was staged", paths)
+        self._gone = standing.done
+        return standing.changes
 
     def _check_drift(self, plan: Plan, tree: ConfinedTree) -> None:
         found = foresee(plan, tree)
@@ -310,6 +323,11 @@ class _Promised:
 
     def keep(self, path: RelPath, state: EntryState, content: BinaryIO | None, /) -> None:
         """Keep nothing beside the tree: the displaced thing itself is what recovery puts back."""
+
+
+def _changed_unread(path: RelPath) -> RefusedPath:
+    detail = "it changed before its content had been read, so what was staged of it is not known"
+    return RefusedPath(path=path, reason=Reason.CHANGED_SINCE, detail=detail)
 
 
 def _moved(path: RelPath, above: RelPath) -> RefusedPath:

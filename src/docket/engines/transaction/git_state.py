@@ -16,6 +16,7 @@ from pathlib import Path
 from docket.engines.apply import ConfinedTree
 from docket.engines.foresee import present_content
 from docket.engines.observe import ObserveRequest
+from docket.engines.transaction.base_contents import with_known
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import DocketError
 from docket.formats.digest import Digest, sha256
@@ -52,6 +53,9 @@ def keep_indexes(listing: Listing, stage: Path, folder: Path) -> None:
 def changes_of(base: Listing, stage: Listing, opened: OpenTransaction, world: TransactionWorld) -> Found:
     """Return what a stage changes of a base, without what git changes there though nothing of it counts."""
     found = find_changes(base, stage, Classes.of(opened.state.surface))
+    known = with_known(found.change_set.changes, base, opened)
+    if known != found.change_set.changes:
+        found = replace(found, change_set=change_set_of(base.tree_sha256, known))
     suspects = [item for item in found.change_set.changes if _may_be_noise(item.path)]
     if not suspects:
         return found

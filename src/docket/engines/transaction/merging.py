@@ -21,6 +21,7 @@ from typing import Self
 
 from docket.engines.apply import ConfinedTree, open_tree
 from docket.engines.foresee import foresee, present_content
+from docket.engines.transaction.base_contents import over_present
 from docket.engines.transaction.closing import ClosedTransaction, moved
 from docket.engines.transaction.committing import (
     CommitOutcome,
@@ -190,7 +191,10 @@ def _plan(closed: ClosedTransaction, tree: ConfinedTree, world: TransactionWorld
     """Return the plan of a commit, None where there is none: the commit says why."""
     if closed.found.blocking:
         return None
-    changes = landing_changes(closed.found.change_set, closed.listing, closed.opened, (tree, world))
+    standing = over_present(closed.found.change_set, tree)
+    if standing.others:
+        return None
+    changes = landing_changes(standing.changes, closed.listing, closed.opened, (tree, world))
     found = landing(changes, closed.listing, closed.opened.base)
     with suppress(InvalidDocumentError):
         return None if found.refused else plan_of(found.steps, tree.identity)

@@ -5,6 +5,7 @@ Rules (spec/workspace.md, Preconditions):
 2. `tx.json` stands before the stage is begun, so that whatever dies leaves something that says what it is.
 3. A base on which a commit was interrupted, or is under way, takes no new transaction, whatever the state folder: what
    an apply leaves in the base's root, and the base's own lock, say so.
+4. Where a backend stages the base itself, the contents of the base are not read.
 
 Which backend is tried when is `backends.choose`; what is staged is `rules.workspace.surface`'s.
 """
@@ -21,6 +22,7 @@ from typing import TypeAlias
 from docket.engines.apply import leftover_names, open_tree
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, Refused, Stage, StageRequest, Usable, View
+from docket.engines.transaction.base_contents import observed_unread, statuses_of
 from docket.engines.transaction.git_locks import observed_between_gits
 from docket.engines.transaction.git_outside import read_only_places
 from docket.engines.transaction.git_state import keep_indexes
@@ -71,13 +73,16 @@ def open_transaction(request: OpenRequest, world: TransactionWorld) -> Opened:
 def _tried(request: OpenRequest, world: TransactionWorld) -> Opened:
     base = os.fsencode(request.base)
     surface = Classes.of(request.rules).surface()
-    asked = ObserveRequest(root=base, surface=surface, details=True, progress=request.progress)
-    listing = observed_between_gits(request.base, lambda: world.observe(asked))
-    if isinstance(listing, Refusal):
-        return listing
     backend = choose(request, world)
     if isinstance(backend, Refusal):
         return backend
+    asked = ObserveRequest(root=base, surface=surface, details=True, progress=request.progress)
+    needs_digests = backend[0].needs_digests
+    listing = observed_between_gits(
+        request.base, lambda: world.observe(asked) if needs_digests else observed_unread(asked, world)
+    )
+    if isinstance(listing, Refusal):
+        return listing
     documents = tuple(_documents(base, listing))
     if backend[1] is View.STAGE:
         kept: tuple[bytes, ...] | Refusal = leads_into_base(listing, base, documents) or ()
@@ -177,6 +182,7 @@ def _staged(
         session_id=request.session_id,
         docket_number=request.docket_number,
         not_preserved=len(lost) + len(omitted),
+        statuses_sha256=statuses_of(listing).digest if listing.statuses else None,
     )
     world.transactions.create(state, listing)
     try:

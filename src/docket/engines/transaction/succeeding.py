@@ -12,6 +12,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+from docket.engines.transaction.base_contents import known_entries, statuses_of
 from docket.engines.transaction.closing import ClosedTransaction, measure_stage, reopen
 from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.parents import take_inodes
@@ -25,6 +26,8 @@ from docket.stores.workspace.transactions import Damaged
 def succeed(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet, world: TransactionWorld) -> str:
     """Let the rest go on in a transaction of its own, over the base as it is now."""
     base = landed_listing(closed.opened.base, taken)
+    if closed.opened.base.statuses:
+        base.statuses = statuses_of(closed.opened.base).without(change.path for change in taken.changes)
     take_inodes(base, closed.opened.base, Path(os.fsdecode(state.base.path)))
     rest = changes_of(base, closed.listing, closed.opened, world).change_set
     now = world.clock.now()
@@ -43,10 +46,13 @@ def succeed(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet
         reason=None,
         detail=None,
         predecessor=state.id,
+        statuses_sha256=statuses_of(base).digest if base.statuses else None,
     )
     closed.opened.stage.close()
     world.transactions.create(successor, base)
     world.transactions.save_changes(successor.id, rest)
+    if closed.opened.known:
+        world.transactions.save_digests(successor.id, known_entries(closed.opened))
     return _handed_over(state, successor.id, world).id
 
 

@@ -6,15 +6,17 @@ All values are frozen. `TransactionWorld` is filled by `surfaces/cli/wiring` wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
+from docket.formats.digest import Digest
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceBackend, WorkspaceSettle
 from docket.formats.tree.listing import Listing
+from docket.formats.tree.status_listing import FileStatus
 from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.state import SurfaceRules, TransactionState
 from docket.host.clock import Clock
@@ -79,7 +81,8 @@ class TransactionWorld:
 class OpenTransaction:
     """A transaction whose stage stands; `base` is what a pass over the base saw, `lost` what the stage lacks of it.
 
-    `read_only` are the places of git's outside of the base that its agent may only read.
+    `read_only` are the places of git's outside of the base that its agent may only read. `known` holds what was found
+    out of the base's unread files: the digest of the content that a file of that path and status has.
     """
 
     state: TransactionState
@@ -88,3 +91,4 @@ class OpenTransaction:
     shared: tuple[RelPath, ...] = ()
     lost: tuple[str, ...] = ()
     read_only: tuple[bytes, ...] = ()
+    known: dict[tuple[RelPath, FileStatus], Digest] = field(default_factory=dict)

@@ -28,7 +28,8 @@ class FsSnapshot(Payload):
 
     The members from `format` on stand where contents are kept: the manifest's format and digest, the folder that
     holds it, how many files and bytes of different contents it covers, how many bytes an earlier snapshot had, and
-    how many paths it does not cover.
+    how many paths it does not cover. `unread` counts the files whose contents were not read: the digest covers what
+    else was seen of them.
     """
 
     TYPE: ClassVar[str] = "fs.snapshot"
@@ -46,6 +47,7 @@ class FsSnapshot(Payload):
     bytes_stored: int | None = None
     bytes_shared: int | None = None
     not_covered: int | None = None
+    unread: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,8 @@ class WorkspaceOpened(Payload):
 
     `manifest_sha256` names the base's staged part, the counts are of what was staged; `excluded`, `shared` and
     `protected` count selectors, `approved` whether protected paths may land in this run. `not_preserved` counts what
-    the stage lacks of the base. `store` is the transaction's folder.
+    the stage lacks of the base. `store` is the transaction's folder. `unread` counts the files whose contents were not
+    read when they were staged: their digests are in `manifest_sha256` for none of them.
     """
 
     TYPE: ClassVar[str] = "x-docket.workspace-opened"
@@ -37,6 +38,7 @@ class WorkspaceOpened(Payload):
     approved: bool
     not_preserved: int
     store: str
+    unread: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,6 +33,8 @@ WORKSPACE = record(
         **dict.fromkeys(("applied", "already", "refused"), nullable(count)),
         "protected_changes": count,
         "base_moved": flag,
+        "digests_cover": constant("changes"),
+        "unread": count,
         "refusals": array(_REFUSED),
         "not_preserved": array(_PATH_AND_REASON),
         "excluded_writes": array(_PATH),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Record, SymlinkEntry
+from docket.formats.tree.unread import UNREAD
 from docket.formats.visible import raw_of, shown_and_coded
 
 SYMLINK_MODE = 0o777
@@ -34,7 +35,8 @@ def state_of(record: Record) -> EntryState:
     """Return the state a record tells; of an omission, what was seen of it (mode 0 where none was)."""
     match record:
         case FileEntry():
-            return EntryState(kind=Kind.FILE.value, mode=record.mode, size=record.size, sha256=record.sha256)
+            known = None if record.sha256 == UNREAD else record.sha256
+            return EntryState(kind=Kind.FILE.value, mode=record.mode, size=record.size, sha256=known)
         case DirectoryEntry():
             return EntryState(kind=Kind.DIRECTORY.value, mode=record.mode)
         case SymlinkEntry():

@@ -22,7 +22,7 @@ from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import MAX_MODE, tree_order
-from docket.formats.tree.spans import span
+from docket.formats.tree.spans import own_line, span
 
 FORMAT = "docket/tree-status/v1"
 HEADER = b'{"format":"docket/tree-status/v1"}\n'
@@ -64,6 +64,20 @@ class StatusListing:
     def entries(self) -> tuple[StatusEntry, ...]:
         """Return all of them, in tree order; InvalidDocumentError where a line is no record."""
         return _read(self.document[len(HEADER) :])
+
+    def at(self, path: RelPath) -> StatusEntry | None:
+        """Return that of a path, None where there is none; InvalidDocumentError where what is met is no record."""
+        start, end = own_line(self.document, path)
+        return None if start == end else decode_status(self.document[start : end - 1])
+
+    def without(self, paths: Iterable[RelPath]) -> bytes:
+        """Return the records of the others, without the header line."""
+        pieces, at = [], len(HEADER)
+        for path in sorted(set(paths), key=lambda item: tree_order(item.raw)):
+            start, end = own_line(self.document, path)
+            pieces.append(self.document[at:start])
+            at = end
+        return b"".join((*pieces, self.document[at:]))
 
     def part(self, roots: Iterable[RelPath]) -> tuple[StatusEntry, ...]:
         """Return those at and below `roots`, none of which lies below another, in tree order.

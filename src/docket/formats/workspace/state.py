@@ -112,8 +112,10 @@ class TransactionState:
     `plan_sha256` and `approval` (one of `APPROVALS`) are those of the commit that began last; states were once written
     without the approval.
     `manifest_sha256` is the digest of the listing of the base's staged part, `result_sha256` that of the stage when
-    it was closed, `diff_sha256` that of the change set between them. `predecessor` is the transaction whose rest this
-    one holds, `successor` the one that holds this one's rest.
+    it was closed, `diff_sha256` that of the change set between them. `statuses_sha256` is the digest of the status
+    listing of the files that were not read when they were staged; where it is None all were, and the first two cover
+    the contents of all. `predecessor` is the transaction whose rest this one holds, `successor` the one that holds
+    this one's rest.
     """
 
     id: str
@@ -140,6 +142,7 @@ class TransactionState:
     detail: str | None = None
     predecessor: str | None = None
     successor: str | None = None
+    statuses_sha256: Digest | None = None
 
 
 def encode_state(state: TransactionState) -> bytes:

@@ -4,7 +4,8 @@ Rules (spec/receipt.md, Workspace):
 1. The member stands where a transaction was opened or refused, and nowhere else.
 2. `committed` is true only where the ledger says so after an intent to commit; what never settled is `unsettled`. Of
    an `interrupted` commit it is not known what it left, and `committed` claims nothing more than that it is not over.
-3. `not_transactional` is the whole list, always: what a transaction says nothing about.
+3. `digests_cover` stands where files were not read, and nowhere else.
+4. `not_transactional` is the whole list, always: what a transaction says nothing about.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from docket.formats.ledger.workspace_events import (
 from docket.formats.workspace.scope import NOT_TRANSACTIONAL, UNSETTLED, Settled
 
 NOT_OPENED = "not-opened"
+COVERS_CHANGES = "changes"
+"""What `base_sha256` and `result_sha256` cover the contents of, where not every file was read."""
 
 
 @dataclass(slots=True)
@@ -90,6 +93,7 @@ def _of_opening(opened: WorkspaceOpened) -> dict[str, JsonValue]:
         "view": str(opened.view),
         "settle": opened.settle,
         "base_sha256": opened.manifest_sha256,
+        **({} if opened.unread is None else {"digests_cover": COVERS_CHANGES, "unread": opened.unread}),
         "surface": {"excluded": opened.excluded, "shared": opened.shared, "protected": opened.protected},
         "approved": opened.approved,
         "staged": {

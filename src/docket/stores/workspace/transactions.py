@@ -2,8 +2,9 @@
 
 Rules (spec/workspace.md, Where it stands):
 1. `tx.json` is published whole, first of all: a folder without one never began. `base.listing` is what the base's
-   staged part was, `base.directories` the inodes of its directories, `changes` the change set as it was found last,
-   `stage*` is the backend's.
+   staged part was, `base.directories` the inodes of its directories, `base.statuses` the statuses of the files
+   that were not read then, `base.digests` those of them whose contents were read since; `changes` the change set as it
+   was found last, `stage*` is the backend's.
 2. Folders are 0700, files 0600, and no name in them is followed if it is a link. A state folder that is a link is
    refused.
 3. Whoever changes a transaction's state holds its lock.
@@ -15,7 +16,7 @@ What may follow what is `rules.workspace.states`; what a state says is `formats.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,8 +24,10 @@ from pathlib import Path
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.digest import sha256
 from docket.formats.reason import Reason
-from docket.formats.tree.listing import Listing
+from docket.formats.tree.listing import Listing, tree_order
 from docket.formats.tree.parts import known_listing
+from docket.formats.tree.status_listing import HEADER as STATUS_HEADER
+from docket.formats.tree.status_listing import StatusEntry, encode_status, status_listing
 from docket.formats.workspace.change_set import ChangeSet, decode_change_set
 from docket.formats.workspace.state import MAX_STATE_BYTES, TRANSACTION_ID, TransactionState, decode_state, encode_state
 from docket.host.clearing import remove_tree
@@ -36,7 +39,7 @@ from docket.stores.unfinished import names_in
 
 WORKSPACE_TX = "workspace-tx"
 STATE, LISTING, CHANGES, LOCK, RECORDS = "tx.json", "base.listing", "changes", "lock", "records"
-DIRECTORIES, CHOSEN = "base.directories", "chosen"
+DIRECTORIES, STATUSES, DIGESTS, CHOSEN = "base.directories", "base.statuses", "base.digests", "chosen"
 STAGE_PREFIX = "stage"
 MAX_LISTING_BYTES = 4 * 1024**3
 
@@ -84,6 +87,8 @@ class Transactions:
                 publish(folder, LISTING, base.document)
                 if base.details.directory_inodes:
                     publish(folder, DIRECTORIES, base.details.directory_inodes)
+                if base.statuses:
+                    publish(folder, STATUSES, STATUS_HEADER + base.statuses)
                 publish(folder, STATE, encode_state(state))
                 undo.pop_all()
 
@@ -114,7 +119,28 @@ class Transactions:
         with suppress(UnavailableError):  # an older docket took none down
             inodes = self._read(state.id, DIRECTORIES, MAX_LISTING_BYTES)
             listing.details = replace(listing.details, directory_inodes=inodes)
+        if state.statuses_sha256 is not None:
+            statuses = status_listing(self._read(state.id, STATUSES, MAX_LISTING_BYTES))
+            if statuses.digest != state.statuses_sha256:
+                detail = f"the statuses of {state.id} are not the ones that its state names"
+                raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail)
+            listing.statuses = statuses.document[len(STATUS_HEADER) :]
         return listing
+
+    def save_digests(self, transaction_id: str, known: Iterable[StatusEntry]) -> None:
+        """Keep what was found out of files of the base that were not read when they were staged."""
+        ordered = sorted(known, key=lambda entry: tree_order(entry.path.raw))
+        with self._disk.folder(self.path(transaction_id)) as folder:
+            publish(folder, DIGESTS, STATUS_HEADER + b"".join(map(encode_status, ordered)))
+
+    def digests(self, transaction_id: str) -> tuple[StatusEntry, ...]:
+        """Read what was found out of files that were not read; nothing where that was never kept."""
+        try:
+            return status_listing(self._read(transaction_id, DIGESTS, MAX_LISTING_BYTES)).entries()
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return ()
+            raise
 
     def save_changes(self, transaction_id: str, changes: ChangeSet) -> None:
         """Keep the change set as it was found last."""

@@ -8,7 +8,9 @@ from dataclasses import replace
 
 import click
 
+from docket.engines.apply import open_tree
 from docket.engines.foresee import compare_contents
+from docket.engines.transaction.base_contents import over_present
 from docket.engines.transaction.closing import ClosedTransaction
 from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import plan_of
@@ -28,7 +30,9 @@ def patch_lines(closed: ClosedTransaction, part: Part) -> Iterator[str]:
 
     It is from what stands in the tree now, also where that is not what was staged.
     """
-    steps = (_whatever_stands(step) for step in landing(part.taken, closed.listing).steps)
+    with open_tree(closed.state.base.path) as tree:
+        taken = over_present(part.taken, tree).changes
+    steps = (_whatever_stands(step) for step in landing(taken, closed.listing).steps)
     plan = plan_of(steps, closed.state.base.identity)
     with TreeContents(os.fsencode(closed.opened.stage.root), closed.listing.entries) as staged:
         contents = MadeContents(part.made.values(), staged)

@@ -50,6 +50,11 @@ class CopyBackend:
         """No: it is made by a plan."""
         return False
 
+    @property
+    def needs_digests(self) -> bool:
+        """Yes: contents are found and compared by them."""
+        return True
+
     def probe(self, base: Path, state: Path) -> Probe:
         """A copy can always be made; whether it fits is measured by whoever asks for it."""
         view = view_here(base, state)

@@ -109,6 +109,11 @@ class Backend(Protocol):
         """Whether a stage has what no plan can give too (owners, setuid, attributes of the system)."""
         ...
 
+    @property
+    def needs_digests(self) -> bool:
+        """Whether `materialise` needs the digests of `request.listing`; if not, its files may be unread."""
+        ...
+
     def probe(self, base: Path, state: Path) -> Probe:
         """Whether it can stage `base` with its files below `state`, both existing directories."""
         ...

@@ -52,6 +52,11 @@ class OverlayBackend:
         """Yes: what nobody wrote is the base's own."""
         return True
 
+    @property
+    def needs_digests(self) -> bool:
+        """No: what is staged is the base itself."""
+        return False
+
     def probe(self, base: Path, state: Path) -> Probe:
         """Mount an overlay of the base in a folder of its own below `state` and take it away again."""
         with reported("try an overlay in", state):

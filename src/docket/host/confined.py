@@ -7,7 +7,8 @@ Rules (docs/adr/0019):
 3. What is put in place was built whole beside it, in a hidden directory of the root (host.building), and in a durable
    tree its content was synced (`harden`).
 4. Nothing is let go of before the directories that were changed are synced (`sync`, then `settle`).
-5. No OSError leaves a step: it becomes an `Outcome` with its reason, and the path is as it was.
+5. No OSError leaves a step: it becomes an `Outcome` with its reason, and the path is as it was. Where a path could not
+   be put back and a journal tells of it, the hidden directory stays, so that whoever looks finds that it is not over.
 
 It does not know the order of steps and where content comes from; engines.apply does, and is the only importer.
 """
@@ -66,6 +67,7 @@ class ConfinedTree:
         self._placer: Placer | None = None
         self._files: dict[bytes, bytes] = {}
         self._exchanges = True
+        self._is_torn = False
         self.trouble: str | None = None
 
     def begin(self, plan: Plan, *, keeps: bool, journal: bytes | None = None) -> None:
@@ -164,6 +166,7 @@ class ConfinedTree:
         placed: Placed | Outcome | Refusal = self._guarded(step, "change", lambda reached: self._placed(built, reached))
         if isinstance(placed, Placed):
             return placed
+        self._is_torn |= isinstance(placed, Refusal) and placed.reason is Reason.LEFT_ASIDE
         self.discard(built)
         return placed.outcome(step.path) if isinstance(placed, Refusal) else placed
 
@@ -179,8 +182,11 @@ class ConfinedTree:
         try:
             placer = self._place_maker()
         except OSError as error:
+            self._is_torn = True
             return failure(error, "put back", placed.step.path)
-        return placer.undo(placed)
+        refused = placer.undo(placed)
+        self._is_torn |= refused is not None and refused.reason is not Reason.CHANGED_SINCE  # that is another's by now
+        return refused
 
     def settle(self, placed: Placed) -> Refusal | None:
         """Let go of what the step displaced, after `sync`."""
@@ -230,7 +236,8 @@ class ConfinedTree:
             self._builder.notes.clear()
             staging, self._staging, self._placer = self._staging, None, None
             try:
-                left = None if staging.remove() else visible(staging.name)
+                stays = self._is_torn and JOURNAL in self._files
+                left = visible(staging.name) if stays or not staging.remove() else None
             finally:
                 staging.close()
                 self.ways.close_root()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from docket.engines.restore import RedoRequest, Restored, RestoreWorld, carry_out, propose_redo
-from docket.engines.windows.listing import find_window
+from docket.engines.windows.listing import find_window, newest_deltas
 from docket.engines.windows.undo import UndoProposal, UndoRequest, propose_undo
 from docket.formats.relpath import RelPath
 from docket.host.clock import SystemClock
@@ -35,6 +35,7 @@ def request(lab: WindowsLab, use: str, *paths: str, hunks: tuple[int, ...] = (),
         root=os.fsencode(lab.tree),
         selection=Selection(paths=tuple(RelPath(os.fsencode(path)) for path in paths)),
         hunks=frozenset(hunks),
+        history=lambda: newest_deltas(lab.world.evidence),
         **options,
     )
 

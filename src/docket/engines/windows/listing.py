@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
-from docket.errors import UnavailableError, UsageError
+from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.windows.delta import Delta
 from docket.formats.windows.records import ClosedWindow
@@ -46,6 +48,14 @@ def find_window(evidence: Evidence, name: str) -> ClosedWindow:
         ids = ", ".join(sorted(record.key.window_id for record in found))
         raise UsageError(Reason.USAGE, f"{name!r} is the name of several windows: {ids}")
     return found[0]
+
+
+def newest_deltas(evidence: Evidence) -> Iterator[Delta]:
+    """Yield the deltas of all windows that are over, the newest first, each once, those that can be read."""
+    records = sorted(evidence.every_closed(), key=lambda record: (record.closed_at, record.key), reverse=True)
+    for digest in dict.fromkeys(record.delta_sha256 for record in records):
+        with suppress(DocketError):
+            yield evidence.delta(digest)
 
 
 def show_window(evidence: Evidence, name: str) -> tuple[ClosedWindow, Delta]:

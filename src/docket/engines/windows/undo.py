@@ -11,9 +11,10 @@ Rules (spec/windows.md, Undo):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from itertools import chain
 
 from docket.engines.apply import leftover_names, open_tree
 from docket.engines.restore import EVERYTHING, RestoreWorld, proposal_of
@@ -46,7 +47,8 @@ class UndoRequest:
     """A tool call to undo, by the record of its window and its delta, in the tree at `root`.
 
     `hunks` are numbers of the delta's hunks; none means everything. `group`: the whole group is meant. `mask` are the
-    bits that files made anew are without.
+    bits that files made anew are without. `history` gives other deltas, the newest first: contents that are not kept
+    are made of them.
     """
 
     record: ClosedWindow
@@ -57,6 +59,7 @@ class UndoRequest:
     hunks: frozenset[int] = frozenset()
     group: bool = False
     mask: int = 0o022
+    history: Callable[[], Iterable[Delta]] = tuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +89,9 @@ def propose_undo(request: UndoRequest, store: TreeStore, world: RestoreWorld, st
     load = stack.enter_context(ExitStack())
     opened = store.contents()
     # What is raised while the contents are open is not the store's to turn into a reason of its own.
-    contents = UndoContents(opened.__enter__(), request.delta.hashes or store.hashes)
+    contents = UndoContents(
+        opened.__enter__(), request.delta.hashes or store.hashes, lambda: chain((request.delta,), request.history())
+    )
     load.callback(opened.__exit__, None, None, None)
     with closing(open_tree(request.root)) as tree, ExitStack() as held:
         undone = UndoneTree(

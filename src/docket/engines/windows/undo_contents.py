@@ -1,4 +1,4 @@
-"""The contents that undoing a tool call needs: of the windows' store by name, or made of the other side and the hunks.
+"""The contents that undoing a tool call needs: of the windows' store by name, or made of others by the hunks of deltas.
 
 Rules:
 1. A content counts only under the name that the delta gives it: whatever it was read or made from, it is named anew.
@@ -8,15 +8,15 @@ Rules:
 from __future__ import annotations
 
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from docket.engines.windows.derived_contents import DerivedContents
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
-from docket.formats.windows.delta import FileDelta
+from docket.formats.windows.delta import Delta, FileDelta
 from docket.formats.windows.names import ABSENT_MODE, Hashes
 from docket.rules.windows.naming import content_name
-from docket.rules.windows.undo_hunks import after_of, before_of
 from docket.stores.content import ContentStream, missing
 
 MAX_CONTENT_BYTES = 256 * 1024 * 1024
@@ -26,8 +26,12 @@ MAX_MADE_BYTES = 256 * 1024 * 1024
 class UndoContents:
     """Contents by the names of one delta, and by address for who writes them."""
 
-    def __init__(self, load: Callable[[str, int], bytes | None], hashes: Hashes) -> None:
+    def __init__(
+        self, load: Callable[[str, int], bytes | None], hashes: Hashes, deltas: Callable[[], Iterable[Delta]]
+    ) -> None:
+        """Begin; `deltas` are those that may lead from one content to another."""
         self._load, self._hashes = load, hashes
+        self._derived = DerivedContents(deltas, hashes, self.stored)
         self._names: dict[Address, str] = {}
         self._made: dict[Address, bytes] = {}
 
@@ -45,19 +49,11 @@ class UndoContents:
 
     def before(self, file: FileDelta, now: bytes | None = None) -> bytes | None:
         """Return what stood at a path before the tool; `now` is what stands there, if that is known."""
-        found = self.stored(file.before_hash)
-        if found is None:
-            after = self._after(file, now)
-            found = None if after is None else self._named(before_of(after, file), file.before_hash)
-        return found
+        return b"" if file.before_mode == ABSENT_MODE else self._content(file.before_hash, now)
 
     def after(self, file: FileDelta, now: bytes | None = None) -> bytes | None:
         """Return what the tool left at a path."""
-        found = self._after(file, now)
-        if found is None:
-            before = b"" if file.before_mode == ABSENT_MODE else self.stored(file.before_hash)
-            found = None if before is None else self._named(after_of(before, file), file.after_hash)
-        return found
+        return b"" if file.after_mode == ABSENT_MODE else self._content(file.after_hash, now)
 
     def keep(self, content: bytes) -> Address:
         """Have a content ready for who writes it; UnavailableError(TOO_LARGE) where that is too much in all."""
@@ -83,12 +79,9 @@ class UndoContents:
             raise missing(address)
         return ContentStream(address, io.BytesIO(content).read, lambda: None)
 
-    def _after(self, file: FileDelta, now: bytes | None) -> bytes | None:
-        if file.after_mode == ABSENT_MODE:
-            return b""
-        if now is not None and self.name_of(now) == file.after_hash:
-            return now
-        return self.stored(file.after_hash)
-
-    def _named(self, content: bytes | None, name: str) -> bytes | None:
-        return content if content is not None and self.name_of(content) == name else None
+    def _content(self, name: str, now: bytes | None) -> bytes | None:
+        known = {} if now is None else {self.name_of(now): now}
+        found = known.get(name)
+        if found is None:
+            found = self.stored(name)
+        return self._derived.get(name, known) if found is None else found

@@ -203,6 +203,26 @@ def test_hunks_of_what_is_gone_are_refused(lab: WindowsLab) -> None:
         assert conflicts(proposed(lab, request(lab, "one", hunks=hunks)))["a"][0] == Reason.CONTENT_MISSING
 
 
+def test_contents_that_are_gone_are_made_of_the_deltas_of_later_tools(lab: WindowsLab) -> None:
+    write(lab.tree / "a", TEN)
+    lab.tool("one", "sed -i 's/^2$/two/' a; echo 1 > made")
+    lab.tool("two", "sed -i 's/^5$/five/' a; echo 2 > made")
+    lab.tool("three", "printf 11 >> a; rm made")
+    lab.tool("four", "sed -i 's/^9$/nine/' a; echo 3 > made")
+    for store in ("git/objects", "pool"):
+        shutil.rmtree(lab.windows / store, ignore_errors=True)
+        (lab.windows / store).mkdir(parents=True, exist_ok=True)
+    undo(lab, "one", "a")
+    assert (lab.tree / "a").read_text() == "1\n2\n3\n4\nfive\n6\n7\n8\nnine\n10\n11"
+    undo(lab, "four", "made")
+    assert not (lab.tree / "made").exists()
+    undo(lab, "three", "made")
+    assert (lab.tree / "made").read_text() == "2\n"
+    shell(lab, "echo 12 >> a")
+    told = conflicts(proposed(lab, replace(request(lab, "two", "a"), history=tuple)))
+    assert told["a"][0] == Reason.CONTENT_MISSING, "without the other deltas nothing leads there"
+
+
 def test_a_tree_that_stood_elsewhere_is_remarked(lab: WindowsLab) -> None:
     lab.tool("one", "echo 4 >> a")
     asked = request(lab, "one")

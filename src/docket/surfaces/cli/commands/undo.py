@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from docket.engines.restore import EVERYTHING, RestoreWorld, carry_out, check_idle, settle_leftovers
-from docket.engines.windows.listing import find_window
+from docket.engines.windows.listing import find_window, newest_deltas
 from docket.engines.windows.undo import UndoProposal, UndoRequest, propose_undo
 from docket.errors import DocketError, InvalidDocumentError, PartialEvidenceError, UnavailableError, UsageError
 from docket.formats.reason import Reason
@@ -109,6 +109,7 @@ def _request(asked: UndoArguments, place: WindowsPlace) -> UndoRequest:
         hunks=frozenset(asked.hunks),
         group=asked.group,
         mask=_mask(),
+        history=lambda: newest_deltas(evidence),
     )
 
 

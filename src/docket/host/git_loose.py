@@ -2,7 +2,8 @@
 
 Rules:
 1. An object appears under its name whole or not at all: a temporary beside it, then a rename.
-2. One that stands there already, with any content, is not written again.
+2. One that stands there already, with any content, is not written again; if it is older than FRESH_SECONDS it gets a
+   new time, as with git, so that what is in use is never taken for old.
 3. A file is read through its descriptor, once, to the size it was seen with; if it changed, there is no object.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
 import zlib
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +22,7 @@ from docket.formats.windows.names import Hashes
 from docket.host.disk_errors import reported
 from docket.host.tree import Status, file_key
 
+FRESH_SECONDS = 6 * 3600
 _LEVEL = 1
 _WHOLE_BYTES = 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
@@ -41,10 +44,16 @@ class LooseObjects:
         return name
 
     def has(self, name: str) -> bool:
-        """Whether the object stands in this folder, loose."""
-        with suppress(OSError):
-            return self._path(name).lstat().st_size > 0
-        return False
+        """Whether the object stands in this folder, loose; whoever asks uses it."""
+        path = self._path(name)
+        try:
+            status = path.lstat()
+        except OSError:
+            return False
+        if status.st_mtime < time.time() - FRESH_SECONDS:
+            with suppress(OSError):
+                os.utime(path, follow_symlinks=False)
+        return status.st_size > 0
 
     def put(self, data: bytes) -> str:
         """Keep a blob and return its name; UnavailableError where it cannot be written."""

@@ -39,6 +39,10 @@ class Deadline:
         """Return the instant so many seconds from now."""
         return cls(at_ns=time.monotonic_ns() + int(seconds * 1e9))
 
+    def is_over(self) -> bool:
+        """Whether it has passed."""
+        return time.monotonic_ns() >= self.at_ns
+
     def seconds_left(self) -> float:
         """Return how long there is; GitTimeoutError where it is over."""
         left = (self.at_ns - time.monotonic_ns()) / 1e9

@@ -41,6 +41,7 @@ from docket.stores.layout import Layout
 from docket.stores.pool import create_pool, open_pool
 from docket.stores.statcache import StatCache
 from docket.stores.windows.looked import Looked, LookLimits
+from docket.stores.windows.looking import looking
 
 LISTINGS, CONTENTS, KEPT, STAT_CACHE = "listings", "pool", "kept", "statcache"
 MAX_LISTING_BYTES = 1024**3
@@ -65,7 +66,7 @@ class FolderTree:
 
     def look(self, deadline: Deadline, before: Baseline | None = None) -> Looked:  # noqa: ARG002 - the port's
         """Look at the folder; PartialEvidenceError where that cannot be done whole, within the limits and in time."""
-        with _partial():
+        with _partial(), looking(self._windows, deadline.seconds_left(), disk=self._disk):
             clock_ns = local_clock_ns()
             world = ObserveWorld(cache=StatCache(self._windows / STAT_CACHE))
             listing = observe_tree(ObserveRequest(root=self._root, surface=self._surface, unread=True), world)
@@ -205,6 +206,8 @@ class FolderTree:
             windows.folder(folder, create=True, durable=False) as place,
         ):
             if place.identity(name) is not None:
+                with suppress(OSError):
+                    os.utime(place.path / name)  # it is in use: whoever clears takes it for young
                 return False
             with suppress(UnavailableError):
                 publish(place, name, data, overwrite=False)

@@ -1,12 +1,14 @@
 """What one look at a git worktree reads, and the names under which stands what it did not read.
 
 The tree that was made last is remembered by what it was made of: mostly nothing happens between two tools. Whoever
-prunes the store forgets it (LAST_TREE).
+prunes the store forgets it (LAST_TREE), and it counts for LAST_TREE_SECONDS alone, for nothing marks its objects as
+used.
 """
 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from docket.stores.windows.looked import LookLimits
 
 UNREAD_PREFIX = b"docket--".hex()
 LAST_TREE = "last.tree"
+LAST_TREE_SECONDS = 12 * 3600
 MAX_INNER = 32
 """How many repositories inside of the worktree are looked into; of others their commit is told."""
 
@@ -39,6 +42,7 @@ class Reading:
     fresh: bytes = b""
     marked: bytes = b""
     inner: int = 0
+    met_unkept: bool = False
 
     def remember(self) -> None:
         """Let the cache know what was met and read."""
@@ -57,7 +61,8 @@ def last_tree(path: Path, key: str) -> str | None:
     """Return the tree that was made last if it was made of the same, else None."""
     with suppress(OSError):
         found, _, tree = path.read_text("ascii", "replace").rstrip("\n").partition(" ")
-        return tree if found == key and tree else None
+        is_young = abs(time.time() - path.stat().st_mtime) < LAST_TREE_SECONDS
+        return tree if found == key and tree and is_young else None
     return None
 
 

@@ -8,12 +8,13 @@ Rules:
 3. A ref is written whole under its name, never over another tree, and removed only while it names the tree it was
    made for.
 
-How a tree is looked at is `stores.windows.git_capture`.
+How a tree is looked at is `stores.windows.git_tree`, how it is cleared `stores.windows.git_upkeep`.
 """
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from docket.formats.windows.key import REF_ROOT
 from docket.formats.windows.names import Hashes, PartialReason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
 from docket.host.durable import publish
-from docket.host.git_loose import LooseObjects
+from docket.host.git_loose import FRESH_SECONDS, LooseObjects
 from docket.host.git_place import GitPlace
 from docket.host.git_program import GitWorkplace
 
@@ -153,6 +154,12 @@ class GitStore:
                     file = folder.create(UNKEPT)
                 with file:
                     file.append("".join(f"{name}\n" for name in names).encode("ascii"))
+
+    def use_unkept(self) -> None:
+        """Mark what was taken down as in use, so that it is not cleared away."""
+        with suppress(OSError):
+            if (self.folder / UNKEPT).stat().st_mtime < time.time() - FRESH_SECONDS:
+                os.utime(self.folder / UNKEPT)
 
     def unkept(self) -> frozenset[str]:
         """Return the names of the contents that are not kept on purpose."""

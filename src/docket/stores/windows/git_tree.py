@@ -52,6 +52,7 @@ from docket.stores.windows.git_reading import (
 )
 from docket.stores.windows.git_store import GitStore, open_git_store
 from docket.stores.windows.looked import Looked, LookLimits
+from docket.stores.windows.looking import looking
 
 RAW_CACHE = "raw.cache"
 MAX_ATTEMPTS = 3
@@ -84,7 +85,7 @@ class GitTree:
 
     def look(self, deadline: Deadline, before: Baseline | None = None) -> Looked:
         """Look at the worktree; PartialEvidenceError where that cannot be done whole and in time."""
-        with _partial():
+        with _partial(), looking(self._cache.parent, deadline.seconds_left(), disk=self._store.disk):
             for _ in range(MAX_ATTEMPTS):
                 head = checked_out(self._store.place)
                 looked = self._look(head, deadline, before)
@@ -165,6 +166,8 @@ class GitTree:
             elif last is None:
                 note_tree(self._last, known, tree)
             reading.remember()
+            if reading.met_unkept:
+                self._store.use_unkept()
         return Looked(
             baseline=Baseline(
                 tree=tree,
@@ -252,7 +255,9 @@ class GitTree:
             name = known[: self.hashes.digits // 2].hex()
             if known[_KNOWN_BYTES:] == _UNKEPT_MARK or objects.has(name):
                 reading.met += key
-                reading.kept += known[_KNOWN_BYTES:] != _UNKEPT_MARK
+                is_unkept = known[_KNOWN_BYTES:] == _UNKEPT_MARK
+                reading.kept += not is_unkept
+                reading.met_unkept |= is_unkept
                 return name
         if status.st_size > reading.limits.max_bytes - reading.bytes_read:
             return unread_name(self.hashes, path.raw, status)

@@ -122,6 +122,7 @@ IN_THE_TREE = {
     "snapshot.enabled": "`true`",
     "snapshot.max_file_bytes": "higher",
     "snapshot.rollback_on_breach": "never",
+    "windows.enabled": "`true`",
     "workspace.transaction": "`true`",
     "workspace.backend": "never",
     "workspace.settle": "`review`, `discard`",

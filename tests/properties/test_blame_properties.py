@@ -50,7 +50,17 @@ class Story:
     def step(self) -> str:
         """Let something happen; return what."""
         self.now += timedelta(seconds=self.chance.randint(5, 400))
-        actions = {"edit": 8, "rename": 2, "copy": 1, "remove": 1, "save": 2, "switch": 2, "window": 12, "missed": 1}
+        actions = {
+            "edit": 8,
+            "rename": 2,
+            "copy": 2,
+            "gather": 2,
+            "remove": 1,
+            "save": 2,
+            "switch": 2,
+            "window": 12,
+            "missed": 1,
+        }
         action = self.chance.choices(list(actions), list(actions.values()))[0]
         getattr(self, action)()
         return action
@@ -91,6 +101,15 @@ class Story:
         old, new = self.chance.choice(PATHS), self.chance.choice(PATHS)
         if old in self.tree:
             self.tree[new] = self.tree[old]
+
+    def gather(self) -> None:
+        """Two files of one content go, and a third one of it comes: nobody knows which of them it was."""
+        pairs = [(a, b) for a in self.tree for b in self.tree if a < b and self.tree[a] == self.tree[b]]
+        free = [path for path in PATHS if path not in self.tree]
+        if pairs and free:
+            a, b = self.chance.choice(pairs)
+            self.tree[free[0]] = self.tree.pop(a)
+            del self.tree[b]
 
     def remove(self) -> None:
         self.tree.pop(self.chance.choice(PATHS), None)

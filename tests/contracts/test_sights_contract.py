@@ -149,7 +149,11 @@ def test_git_ignores_by_the_tree_and_by_patterns_outside_of_it(tmp_path):
         seen.put(".git/info/exclude", b"a\n")
         assert not seen.sights.is_watched(path("a"))
         assert seen.sights.rules != before
-        shutil.rmtree(seen.root / ".git")
+        seen.put(".gitignore", b"e/\n")
+        assert not seen.sights.is_watched(path("d/e/c"))
+        seen.put(".gitignore", b"")
+        assert seen.sights.is_watched(path("d/e/c"))
+        shutil.rmtree(tmp_path / "windows/work")  # where git would be asked
         assert not seen.sights.is_watched(path("d/e/c"))
 
 

@@ -72,6 +72,7 @@ class RunHooks:
         self._record, self._open_world = record, open_world
         self._ledger, self._publish = ledger, publish
         self._lock = threading.Lock()
+        self._opening = threading.Lock()  # for long, while the other is held for instants alone
         self._news = threading.Condition(self._lock)
         self._jobs: deque[_Job] = deque()
         self._waiting_bytes = self._busy = self._workers = 0
@@ -155,7 +156,7 @@ class RunHooks:
             self._lose(lost)
 
     def _opened(self) -> ToolWindows:
-        with self._lock:
+        with self._opening:
             if self._windows is None:
                 from docket.engines.supervise.tool_windows import RunPlace, ToolWindows  # noqa: PLC0415 - the load put off
 

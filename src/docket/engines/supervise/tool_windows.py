@@ -60,6 +60,7 @@ class ToolWindows:
         with suppress(DocketError):  # without it the cost of a tool is not told, and nothing else
             open_world().evidence.note_ledger(place.session_id, place.ledger)
         self._lock = threading.Lock()
+        self._known: set[str] = set()
         self._begun: dict[str, float] = {}
         self._opened: set[str] = set()
         self._ended: set[str] = set()
@@ -86,11 +87,11 @@ class ToolWindows:
         """Close what is open, and tell of windows that somebody else has closed meanwhile."""
         world, closed = self._world(time.monotonic())
         with self._lock:
-            left = set(self._begun) - self._told
+            left = self._known - self._told
         leave(left, world, Deadline.within(seconds))
         self._tell(closed, world)
         with self._lock:
-            left = set(self._begun) - self._told
+            left = self._known - self._told
         self._tell(filter(None, map(world.evidence.closed, sorted(left))), world)
         with self._lock:
             told = sorted(self._told)
@@ -135,9 +136,8 @@ class ToolWindows:
                     continue
                 if window_id is not None:
                     self._ended.add(window_id)
+                    self._known.add(window_id)
                 started = self._begun.get(window_id or "")
-                if window_id is not None and started is None:
-                    self._begun[window_id] = arrived
             self._append(
                 ToolResult(
                     name=said.tool_name,
@@ -156,6 +156,7 @@ class ToolWindows:
                 self._opened.add(window_id)
             if window_id in self._begun:
                 return False
+            self._known.add(window_id)
             self._begun[window_id] = time.monotonic()
         return True
 
@@ -163,7 +164,7 @@ class ToolWindows:
         for record in closed:
             window_id = record.key.window_id
             with self._lock:
-                if window_id in self._told or window_id not in self._begun or not self._is_own(record):
+                if window_id in self._told or window_id not in self._known or not self._is_own(record):
                     continue
                 self._told.add(window_id)
             self._append(_delta_event(record, world.evidence.delta(record.delta_sha256)))

@@ -6,7 +6,8 @@ Rules:
 2. A window has the tree before its tool or the reason why none is known; it is of the stage in a run that works on one,
    and of the tree in any other.
 3. A delta stands behind what names its window, and before the pass after. It is complete or has a reason; a complete
-   one names the trees of both sides, the first of them the one that stood there when the window began, or its group.
+   one names the trees of both sides, the first of them one that stood there when a window of its group began. How a
+   window began may be told after its end: whoever waited too long for the look went on without it.
 4. Windows of a group have one delta, and are not more than it counts.
 """
 
@@ -45,7 +46,7 @@ class WindowsCourse:
     has_pass_after: bool = False
     windows: dict[str, _Seen] = field(default_factory=dict)
     groups: dict[str, list[ToolDelta]] = field(default_factory=dict)
-    trees: dict[str, set[str]] = field(default_factory=dict)
+    trees: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, _event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
@@ -74,11 +75,9 @@ class WindowsCourse:
         seen = self.windows.setdefault(begun.window_id, _Seen((call.name, call.id)))
         if seen.begun is not None:
             return "its window has begun before"
-        if begun.tree is not None and (seen.has_delta or seen.has_ended):
-            return "its window had ended before its tree was looked at"
         seen.begun = begun
         if begun.group_id is not None and begun.tree is not None:
-            self.trees.setdefault(begun.group_id, set()).add(begun.tree)
+            self.trees.setdefault(begun.group_id, []).append(begun.tree)
         return _other_tool(seen, (call.name, call.id))
 
     def _ended(self, result: ToolResult, window_id: str) -> str | None:
@@ -109,8 +108,8 @@ class WindowsCourse:
         others.append(delta)
         if len(others) > delta.members or _shared(others[0]) != _shared(delta):
             return "it differs from those of its group, or is one too many"
-        trees = self.trees.get(delta.group_id, set())
-        if delta.tree_before is not None and delta.members == len(others) and delta.tree_before not in trees:
+        trees = self.trees.get(delta.group_id, [])
+        if delta.tree_before is not None and delta.members == len(trees) and delta.tree_before not in trees:
             return "tree_before is none that stood before a tool of its group"
         return None
 

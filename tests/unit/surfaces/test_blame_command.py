@@ -80,11 +80,11 @@ def test_lines_marks_and_legend(tree, capsys):
     out = said(capsys, "a")
     rows, _, legend = out.partition("\n\n")
     one, two, three, four, five = rows.splitlines()
-    assert one == "unknown  before_record           -   1  one"
-    assert re.fullmatch(r"[0-9a-f]{8} claude Edit             -   2  by one tool", two)
-    assert re.fullmatch(r"outside  by \d\d-\d\d \d\d:\d\d          -   3  by hand", three)
-    assert four == "unknown  before_record           -   4  two"
-    assert re.fullmatch(r"\+[0-9a-f]{7} 2 at once               -   5  by two", five)
+    assert one == "unknown  before_record            -   1  one"
+    assert re.fullmatch(r"[0-9a-f]{8} claude Edit              -   2  by one tool", two)
+    assert re.fullmatch(r"outside  by \d\d-\d\d \d\d:\d\d           -   3  by hand", three)
+    assert four == "unknown  before_record            -   4  two"
+    assert re.fullmatch(r"\+[0-9a-f]{7} 2 at once                -   5  by two", five)
     assert f"{two[:8]}  claude Edit u1, turn t, session s" in legend
     assert f"{five[:8]}  one of these, which ran at once, " in legend
     assert legend.count("claude Edit u2") == legend.count("claude Edit u3") == 1
@@ -133,7 +133,7 @@ def test_lines_that_are_not_there(tree, capsys, asked):
 
 
 def test_before_anything_is_recorded_nothing_is_written(tree, capsys):
-    assert said(capsys, "a").splitlines()[0] == "unknown  nothing_recorded        -   1  one"
+    assert said(capsys, "a").splitlines()[0] == "unknown  nothing_recorded         -   1  one"
     assert "no tool call of this tree is recorded" in said(capsys, "a")
     assert not (tree.parent / "state").exists()
 
@@ -195,7 +195,7 @@ def test_a_terminal_gets_colours_and_lines_of_its_width(tree, capsys, monkeypatc
     rows = capsys.readouterr().out.partition("\n\n")[0].splitlines()
     assert all("\x1b[" in row for row in rows)
     plain = [re.sub(r"\x1b\[[0-9;]*m", "", row) for row in rows]
-    assert [len(plain[0]), len(plain[2])] == [43, 80]
+    assert [len(plain[0]), len(plain[2])] == [44, 80]
     assert plain[2].endswith("…")
     assert plain[3].endswith("  4      t")
 

@@ -16,7 +16,7 @@ from docket.rules.windows.origin import WHY, Caller, LineOrigin, Origin
 
 SCHEMA = "docket/blame/v1"
 ID_SHOWN = 8
-WHO_COLUMNS, COST_COLUMNS, TAB_COLUMNS = 16, 8, 4
+WHO_COLUMNS, COST_COLUMNS, TAB_COLUMNS = 16, 9, 4
 NO_COST = "-"
 _COUNTED = {
     Origin.TOOL: "of one tool call",
@@ -78,6 +78,8 @@ def legend(shown: Shown) -> Iterator[str]:
         told.setdefault(tuple(_told(origin, shown.calls)), None)
     for lines in told:
         yield from lines
+    if any(_cost(origin, shown.calls) != NO_COST for _, _, origin in shown.each()):
+        yield "costs are derived: of the model call that asked for a tool, that tool's share"
     counts = {kind: sum(origin.origin is kind for _, _, origin in shown.each()) for kind in Origin}
     total = sum(counts.values())
     parts = [f"{count:,} {_COUNTED[kind]}" for kind, count in counts.items() if count]

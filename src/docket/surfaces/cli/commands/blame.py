@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from functools import cache
 from pathlib import Path
 
 import click
@@ -49,7 +50,7 @@ def blame(file: Path, lines: str | None, docket_dir: Path | None, *, as_json: bo
     with blame_world(located.place) as world:
         found = blame_file(located.path, world)
         first, last = _range(lines, len(found.lines))
-        shown = render.Shown(blame=found, first=first, last=last, calls=world.calls)
+        shown = render.Shown(blame=found, first=first, last=last, calls=cache(world.calls))
         if as_json:
             console.result(console.as_json(render.as_members(shown)))
             return exits.OK

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import click
@@ -48,7 +49,7 @@ def agent_trace(files: tuple[Path, ...], docket_dir: Path | None) -> int:
         told = Told(
             blames=blames,
             recorded_at=newest.delta.window.completed_at,
-            calls=world.calls,
+            calls=cache(world.calls),
             revision=_revision(place.git, world, blames),
         )
         console.result(console.as_json(trace_record(told)))

@@ -82,6 +82,7 @@ def accepted() -> Iterator[Vector]:
         ("odd_names", "names and arguments that are not UTF-8"),
         ("cached", "replies given again, of one row and of two components, to the ceiling of hits"),
         ("busy", "refusals, errors, tools, tunnels, a cap, an event of an unknown type"),
+        ("windowed", "tools with their windows: alone, two at once, one that never ended; hooks that told nothing"),
     ):
         raw = samples.ALL[name]().data()
         yield vector(about, receipt_of(raw), raw, "consistent")

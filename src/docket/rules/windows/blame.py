@@ -26,10 +26,9 @@ from docket.formats.windows.delta import FileDelta, Hunk
 from docket.formats.windows.names import ABSENT_MODE, FILE_MODES, Operation
 from docket.rules.line_difference import Budget, split_lines
 from docket.rules.windows.blame_history import Episode, History, Lapse
-from docket.rules.windows.blame_points import Points
+from docket.rules.windows.blame_points import Points, name_in
 from docket.rules.windows.differ import diff_lines
 from docket.rules.windows.line_map import Held, take_back
-from docket.rules.windows.naming import content_name
 from docket.rules.windows.origin import Caller, LineOrigin, Origin, Unknown
 from docket.rules.windows.undo_hunks import before_of
 
@@ -120,7 +119,7 @@ class _Walk:
 
     def begin_of_track(self) -> None:
         """Nothing older is known of the path on this track."""
-        if self.track is self.stage:
+        if self.track is not self.tree:
             if not self.leave_stage():
                 self.give_up(Unknown.STAGED if self.tree.episodes else Unknown.BEFORE_RECORD)
         elif self.tree.episodes or not self.enter_stage(self.tree.now):
@@ -145,7 +144,7 @@ class _Walk:
             self.compare_episode(episode, file)
             return
         old = before_of(self.content, file)
-        if old is None or episode.delta.hashes is None or content_name(old, episode.delta.hashes) != file.before_hash:
+        if old is None or name_in(episode, old) != file.before_hash:
             self.give_up(Unknown.CONTRADICTION, episode)
             return
         self.take_back(episode, file.hunks, old, file.before_hash)
@@ -168,9 +167,8 @@ class _Walk:
 
     def kept(self, name: str, episode: Episode) -> bytes | None:
         """Return a content that is kept, and is what its name says."""
-        content, hashes = self.sights.content(name), episode.delta.hashes
-        named = content is not None and hashes is not None and content_name(content, hashes) == name
-        return content if named else None
+        content = self.sights.content(name)
+        return content if content is not None and name_in(episode, content) == name else None
 
     def claim(self, episode: Episode, came: Held) -> None:
         """Take down the lines that an episode brought in."""
@@ -189,7 +187,7 @@ class _Walk:
             self.begin_of_track()
         elif before.name == self.name and before.mode != ABSENT_MODE:
             self.at = start
-        elif self.track is self.stage:
+        elif self.track is not self.tree:
             self.begin_of_track()
         else:
             gap = _Gap(start=start, end=end, lapses=self.lapses_between(start, end))
@@ -223,19 +221,22 @@ class _Walk:
 
     def enter_stage(self, end: int) -> bool:
         """Go on in the stage whose tool left this content at the path: it landed here."""
-        found = self.stage.left_by(self.path, self.name, self.tree.instant(end))
+        found = self.stage.left_by(self.path, self.content, self.tree.instant(end))
         if found is None:
             return False
-        self.bound, self.track, self.at = end, self.stage, found
+        self.bound = end
+        self.track, self.at = self.stage.alone_with(found)
+        self.name = name_in(self.track.episodes[self.at // 2], self.content)
         return True
 
     def leave_stage(self) -> bool:
         """Go on in the tree, where it held what the stage began with."""
-        episode = self.stage.episodes[self.at // 2]
-        found = self.tree.last_held(self.bound - 1, self.path, self.name, not_after=episode.started)
+        episode = self.track.episodes[self.at // 2]
+        name = name_in(self.tree.episodes[0], self.content) if self.tree.episodes else ""
+        found = self.tree.last_held(self.bound - 1, self.path, name, not_after=episode.started)
         if found is None:
             return False
-        self.track, self.at = self.tree, found
+        self.track, self.at, self.name = self.tree, found, name
         return True
 
     def compare_gap(self, before: Side, gap: _Gap) -> None:

@@ -11,7 +11,9 @@ from typing import Protocol
 
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side
+from docket.formats.windows.names import Hashes
 from docket.rules.windows.blame_history import Episode
+from docket.rules.windows.naming import content_name
 
 
 class TreeSights(Protocol):
@@ -75,14 +77,21 @@ class Points:
                 return earlier
         return None
 
-    def left_by(self, path: RelPath, name: str, until: datetime | None) -> int | None:
+    def left_by(self, path: RelPath, content: bytes, until: datetime | None) -> int | None:
         """Return the point after the last episode that ended by an instant and left a content at a path."""
         for index in range(len(self.episodes) - 1, -1, -1):
             episode = self.episodes[index]
             file = episode.files.get(path)
-            if file is not None and file.after_hash == name and (until is None or episode.completed <= until):
+            in_time = until is None or episode.completed <= until
+            if file is not None and in_time and file.after_hash == name_in(episode, content):
                 return 2 * index + 1
         return None
+
+    def alone_with(self, point: int) -> tuple[Points, int]:
+        """Return the points of the tree alone that the episode of a point is of, and that point among them."""
+        repository = self.episodes[point // 2].callers[0].key.repository
+        own = [episode for episode in self.episodes if episode.callers[0].key.repository == repository]
+        return Points(own, None), 2 * own.index(self.episodes[point // 2]) + point % 2
 
     def touched(self, others: Sequence[Episode], path: RelPath, point: int) -> bool:
         """Whether one of other episodes that changed a path was over by a point of this track."""
@@ -103,3 +112,8 @@ class Points:
     def _at(self, point: int) -> datetime:
         episode = self.episodes[point // 2]
         return episode.completed if point % 2 else episode.started
+
+
+def name_in(episode: Episode, content: bytes) -> str:
+    """Return what the delta of an episode calls a content."""
+    return content_name(content, episode.delta.hashes or Hashes.CONTENT_SHA256)

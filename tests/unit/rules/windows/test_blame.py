@@ -12,11 +12,12 @@ from docket.formats.digest import sha256
 from docket.formats.relpath import RelPath
 from docket.formats.windows.delta import encode_delta
 from docket.formats.windows.key import IN_STAGE, WindowKey
-from docket.formats.windows.names import REGULAR_MODE, SYMLINK_MODE, Operation
+from docket.formats.windows.names import REGULAR_MODE, SYMLINK_MODE, Hashes, Operation
 from docket.formats.windows.records import Moment, Tombstone
 from docket.formats.windows.registry import OpenWindow, WindowStatus
 from docket.rules.windows.blame import PresentFile, blame
 from docket.rules.windows.blame_history import History, Recorded, history_of
+from docket.rules.windows.naming import content_name
 from docket.rules.windows.origin import WHY, LineOrigin, Unknown
 
 TOOL = ("tool", frozenset({"u1"}))
@@ -457,6 +458,34 @@ def test_what_lands_from_a_stage_is_of_the_tools_there():
     assert tree.said() == wanted
     tree.put(a=b"1\nx\ns\nt\nmerged\n")
     assert tree.reasons()[-1] == "staged"
+
+
+def test_a_stage_whose_deltas_call_contents_by_other_names():
+    stage = Tree(a=b"1\nx\n")
+    stage.now += timedelta(minutes=10)
+    stage.tool("s1", a=b"1\nx\ns\n")
+    stage.tool("s2", a=b"1\nx\ns\nt\n")
+    staged(stage)
+    for index, delta in enumerate(list(stage.record.deltas.values())):
+        (file,) = delta.files
+        names = [content_name(text, Hashes.SHA1) for text in (b"1\nx\n", b"1\nx\ns\n", b"1\nx\ns\nt\n")]
+        named = replace(file, before_hash=names[index], after_hash=names[index + 1])
+        digest = stage.record.closed[index].delta_sha256
+        stage.record.deltas[digest] = replace(delta, hashes=Hashes.SHA1, files=(named,))
+    other = Tree(a=b"0\n")
+    other.now = stage.now - timedelta(seconds=90)
+    other.tool("o1", a=b"0\n1\n")
+    staged(other)
+    other.record.closed = [
+        replace(record, key=replace(record.key, repository="another")) for record in other.record.closed
+    ]
+    tree = Tree(a=b"1\n")
+    tree.tool("u1", a=b"1\nx\n")
+    for record in (stage.record, other.record):
+        tree.record.deltas.update(record.deltas)
+        tree.record.closed += record.closed
+    tree.put(a=b"1\nx\ns\nt\n")
+    assert tree.said() == [UNKNOWN, TOOL, ("tool", frozenset({"s1"})), ("tool", frozenset({"s2"}))]
 
 
 def test_a_stage_without_windows_in_the_tree():

@@ -1,4 +1,7 @@
-"""Commits and recoveries that die at each call that changes something: the tree ends as it was or as planned."""
+"""Commits and recoveries that die at each call that changes something: the tree ends as it was or as planned.
+
+By default at some of the calls, at each one under `slow`.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +38,16 @@ from tree_lab import (
 )
 
 
+def some(stride: int):
+    """Parameters: each `stride`-th call, and each one when asked for."""
+    return pytest.mark.parametrize(
+        "stride", [pytest.param(stride, id="some"), pytest.param(1, id="every", marks=[pytest.mark.slow, PATIENT])]
+    )
+
+
+PATIENT = pytest.mark.timeout(1500)
+
+
 @pytest.fixture
 def sides(tmp_path):
     """The two sides of the plan, and how many calls lie between them."""
@@ -64,9 +77,10 @@ def check_over(commits: Commits, sides) -> None:
         commits.recover()
 
 
-def test_death_at_every_call_then_recovery(tmp_path, sides):
+@some(4)
+def test_death_at_calls_then_recovery(tmp_path, sides, stride):
     ends = set()
-    for at in range(sides[2]):
+    for at in range(0, sides[2], stride):
         commits = dead(tmp_path / str(at), at)
         done = commits.recover()
         assert done.is_over, done
@@ -75,10 +89,11 @@ def test_death_at_every_call_then_recovery(tmp_path, sides):
     assert ends == {Status.COMMITTED, Status.REFUSED}
 
 
+@some(9)
 @pytest.mark.parametrize("direction", ["back", "forward"])
-def test_death_at_every_call_then_the_direction_asked_for(tmp_path, sides, direction):
+def test_death_at_calls_then_the_direction_asked_for(tmp_path, sides, direction, stride):
     reached = 0
-    for at in range(0, sides[2], 3):
+    for at in range(2, sides[2], stride):
         commits = dead(tmp_path / str(at), at)
         done = commits.recover(direction=Direction(direction))
         if not done.is_over:  # what that direction needs is gone
@@ -86,7 +101,7 @@ def test_death_at_every_call_then_the_direction_asked_for(tmp_path, sides, direc
             assert commits.recover().is_over
         check_over(commits, sides)
         reached += commits.status() is (Status.COMMITTED if direction == "forward" else Status.REFUSED)
-    assert reached > 10
+    assert reached > 30 // stride
 
 
 def sweep_recovery(place, sides, at, step: int) -> int:
@@ -131,10 +146,11 @@ def test_a_recovery_that_dies_again_and_again(tmp_path, sides):
         check_over(commits, sides)
 
 
+@some(6)
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
-def test_a_failure_at_every_call_of_the_commit(tmp_path, sides, code):
+def test_a_failure_at_calls_of_the_commit(tmp_path, sides, code, stride):
     ends = set()
-    for at in range(sides[2]):
+    for at in range(code % stride, sides[2], stride):
         commits = Commits(tmp_path / str(at))
         commits.commit(CountedCalls(fails_at(at, code)))
         if (commits.folder / "journal").exists():
@@ -162,8 +178,9 @@ def test_a_failure_at_every_call_of_the_recovery(tmp_path, sides, code, at):
         count += 2
 
 
+@some(7)
 @pytest.mark.parametrize("mark", ["prepared", "applied"])
-def test_a_mark_that_stands_though_its_sync_failed(tmp_path, sides, mark):
+def test_a_mark_that_stands_though_its_sync_failed(tmp_path, sides, mark, stride):
     """The disk said no to a mark that was written: all is put back, and who dies then ends on one side all the same."""
     written = getattr(JournalFile, mark)
 
@@ -182,7 +199,7 @@ def test_a_mark_that_stands_though_its_sync_failed(tmp_path, sides, mark):
     assert model.status() is Status.REFUSED
     first = calls.log.index("exchange" if mark == "applied" else "rename")
     ends = set()
-    for at in range(first, len(calls.log), 2):
+    for at in range(first, len(calls.log), stride):
         commits, _ = commit(tmp_path / str(at), dies_at(at))
         assert commits.recover().is_over
         check_over(commits, sides)
@@ -212,14 +229,14 @@ def closed(tree: Path):
     )
 
 
-def sweep_closed(place: Path) -> None:
+def sweep_closed(place: Path, stride: int) -> None:
     model = Commits(place / "model", closed)
     before = told(model.tree)
     calls = CountedCalls()
     model.commit(calls)
     sides = before, told(model.tree)
     assert model.status() is Status.COMMITTED
-    for at in range(len(calls.log)):
+    for at in range(0, len(calls.log), stride):
         for count in (None, 3, 11):
             commits = Commits(place / f"{at}-{count}", closed)
             with pytest.raises(Died):
@@ -236,7 +253,8 @@ def sweep_closed(place: Path) -> None:
             assert told(commits.tree) == sides[commits.status() is Status.COMMITTED], (at, count)
 
 
-def test_death_at_every_call_among_directories_that_are_closed(tmp_path):
+@some(5)
+def test_death_at_calls_among_directories_that_are_closed(stride):
     codecs.lookup("ascii")  # loaded late, and nobody may not read it
     with tree_of_nobody() as place:
-        as_nobody(lambda: sweep_closed(place))
+        as_nobody(lambda: sweep_closed(place, stride))

@@ -11,6 +11,7 @@ from typing import Any
 
 import docket
 from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryWorld, start
+from docket.engines.boundary.request import Hooks
 from docket.engines.pools.entry import PoolEntry
 from docket.formats.ledger.event import Event
 from docket.formats.run.policy import Policy
@@ -84,6 +85,7 @@ def boundary(
     name: str = "anthropic",
     recorder: Callable[[LedgerWriter], Any] = lambda ledger: ledger,
     pools: PoolEntry | None = None,
+    hooks: Hooks | None = None,
     **request: Any,
 ) -> Iterator[Rig]:
     ledger = LedgerWriter.create(tmp_path / "ledger.jsonl", clock=SystemClock())
@@ -95,6 +97,7 @@ def boundary(
         environ=environ or {},
         on_breach=breaches.append,
         pools=pools,
+        hooks=hooks,
     )
     members = {
         "policy": policy or Policy(),

@@ -216,3 +216,56 @@ def test_hooks_that_were_set_up_for_good_need_no_docket_run(lab, name):
         run = lab.docket_run(["--upstream", f"{agent.provider}={provider.url}"], list(agent.argv))
     assert run.exit_code == 0, run.said
     assert [changed(window) for window in windows(lab)] == [{"hello.txt": ["two"]}]
+
+
+def test_a_tool_that_a_hook_of_the_person_s_denies_is_over_with_its_batch(lab):
+    program("claude")
+    deny = lab.root / "deny.sh"
+    deny.write_text('#!/bin/sh\ncase "$(cat)" in *forbidden*) echo no >&2; exit 2;; esac\n')
+    deny.chmod(0o755)
+    settings = lab.root / "home/.claude/settings.json"
+    settings.parent.mkdir()
+    own = {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": shlex.quote(str(deny))}]}]}
+    settings.write_text(json.dumps({"hooks": own}))
+    agent = AGENTS["claude"]
+    script = Script(
+        side=TITLE,
+        turns=(
+            Turn(tool_calls=(agent.call("echo forbidden > f"),), tokens=Tokens(fresh=9, output=5)),
+            Turn(tool_calls=(agent.call("printf 'two\\n' >> hello.txt"),), tokens=Tokens(fresh=9, output=5)),
+            Turn(text="Done.", tokens=Tokens(fresh=5, output=2)),
+        ),
+    )
+    with provider_for(script) as provider:
+        lab = lab.with_variables(ANTHROPIC_API_KEY="sk-ant-dummy")
+        run = lab.docket_run(["--windows", "--upstream", f"anthropic={provider.url}"], list(agent.argv))
+    assert run.exit_code == 0, run.said
+    denied, done = windows(lab)
+    assert (changed(denied), denied["delta"]["tool_uses"][0]["outcome"]) == ({}, "unended")
+    assert (changed(done), done["members"]) == ({"hello.txt": ["two"]}, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "event"),
+    [("qwen", ".qwen/settings.json", "PreToolUse"), ("gemini", ".gemini/settings.json", "BeforeTool")],
+)
+def test_hooks_of_the_person_s_own_run_beside_the_run_s(lab, name, place, event):
+    program(name)
+    mark, settings = lab.root / "mark", lab.root / "home" / place
+    settings.parent.mkdir()
+    own = {event: [{"matcher": "*", "hooks": [{"type": "command", "command": f"touch {shlex.quote(str(mark))}"}]}]}
+    settings.write_text(json.dumps({"hooks": own}))
+    agent = AGENTS[name]
+    script = Script(
+        turns=(
+            Turn(tool_calls=(agent.call("printf 'two\\n' >> hello.txt"),), tokens=Tokens(fresh=9, output=5)),
+            Turn(text="Done.", tokens=Tokens(fresh=5, output=2)),
+        ),
+    )
+    with provider_for(script) as provider:
+        lab = lab.with_variables(**{key: value.format(url=provider.url) for key, value in agent.variables})
+        led = ["--upstream", f"gemini={provider.url}"] if name == "gemini" else []
+        run = lab.docket_run(["--windows", *led], list(agent.argv))
+    assert run.exit_code == 0, run.said
+    assert mark.exists()
+    assert [changed(window) for window in windows(lab)] == [{"hello.txt": ["two"]}]

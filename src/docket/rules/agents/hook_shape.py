@@ -29,6 +29,7 @@ from docket.rules.windows.tool_event import (
 
 SUCCEEDED = ""
 FAILED, INTERRUPTED, DENIED = "failed", "interrupted", "denied"
+_CALLS = "tool_calls"
 _SUMMARIES = ("command", "cmd", "script", "file_path", "filePath", "path", "absolute_path", "pattern", "url", "query")
 
 
@@ -95,7 +96,14 @@ class HookShape:
             turn_id=text_at(payload, *self.names.turn),
             agent_id=text_at(payload, *self.names.agent) or None,
             folder=self._folder(payload),
+            tool_use_ids=self._batch(payload),
         )
+
+    def _batch(self, payload: JsonObject) -> tuple[str, ...]:
+        calls = payload.get(_CALLS)
+        listed = calls if isinstance(calls, list | tuple) else ()
+        each = (text_at(call, *self.names.tool_use) for call in listed if isinstance(call, Mapping))
+        return tuple(self.wire_id(one) for one in each if one)
 
     def _tool(self, name: str, payload: JsonObject) -> HookEvent:
         names = self.names

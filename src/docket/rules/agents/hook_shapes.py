@@ -2,7 +2,7 @@
 
 What is known of each (measured on the versions named, else from the agent's documentation):
 - Claude Code: `tool_use_id` is the wire's; PostToolUseFailure comes instead of PostToolUse; a tool denied by another
-  hook or by the person has no event after the first, so the end of the turn closes its window.
+  hook or by the person has no event of its own after the first, but is among the tools of PostToolBatch.
 - Codex: in code mode a tool use's id is `exec-…` and stands nowhere on the wire; a tool that failed ends as any other.
 - Gemini CLI, Copilot CLI, Kiro CLI: no id of the tool use; Gemini and Kiro name no turn either.
 - Qwen Code: the shape of Claude Code's hooks; it makes the ids itself.
@@ -28,7 +28,7 @@ _CLAUDE_MOMENTS: Mapping[str, Moments] = {
     "SubagentStop": Moments.TURN_END,
     "Notification": Moments.OTHER,
     "PermissionRequest": Moments.OTHER,
-    "PostToolBatch": Moments.OTHER,
+    "PostToolBatch": Moments.BATCH_END,
     "PreCompact": Moments.OTHER,
     "PostCompact": Moments.OTHER,
 }
@@ -82,6 +82,7 @@ CLAUDE = HookShape(
         "PostToolUse",
         "PostToolUseFailure",
         "PermissionDenied",
+        "PostToolBatch",
         "UserPromptSubmit",
         "Stop",
         "SubagentStop",

@@ -45,6 +45,7 @@ class Moments(StrEnum):
     SESSION_END = "session-end"
     TURN_BEGIN = "turn-begin"
     TURN_END = "turn-end"
+    BATCH_END = "batch-end"
     OTHER = "other"
 
 
@@ -90,7 +91,7 @@ class ToolEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherEvent:
-    """A hook that is about no tool; `agent_id` where it is about a sub-agent."""
+    """A hook that is about no tool; `agent_id` where it is about a sub-agent, `tool_use_ids` where about several tools."""
 
     name: str
     provider: str
@@ -99,6 +100,7 @@ class OtherEvent:
     turn_id: str = ""
     agent_id: str | None = None
     folder: str | None = None
+    tool_use_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

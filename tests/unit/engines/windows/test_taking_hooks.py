@@ -145,6 +145,18 @@ def test_a_denied_tool_is_closed_at_once_and_one_that_nothing_was_heard_of_with_
     assert lab.world.registry.read().windows == ()
 
 
+def test_a_tool_that_was_denied_is_closed_with_its_batch_and_overlaps_with_no_later_one(lab):
+    claude(lab, "PreToolUse", "u1")
+    claude(lab, "PreToolUse", "of another batch", agent_id="a7")
+    calls = [{"tool_use_id": "u1", "tool_name": "Bash"}, {"tool_use_id": "u0"}, "odd", {}]
+    (ended,) = claude(lab, "PostToolBatch", "", tool_calls=calls)
+    assert ended.window.key.tool_use_id == "u1"
+    assert {window.key.tool_use_id: window.completion.outcome for window in lab.world.registry.read().windows
+            if window.completion is not None} == {"u1": UNENDED}  # fmt: skip
+    assert claude(lab, "PostToolBatch", "", tool_calls=calls) == ()
+    assert claude(lab, "PostToolBatch", "", tool_calls=None) == ()
+
+
 def test_the_end_of_a_turn_leaves_a_sub_agent_s_tools_and_other_sessions_open(lab):
     claude(lab, "PreToolUse", "main")
     (below,) = claude(lab, "PreToolUse", "below", agent_id="a7")

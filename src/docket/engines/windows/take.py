@@ -5,9 +5,9 @@ Rules:
    belongs to the window of that tool and input that was opened first and that no other end has claimed; failing that,
    to the only one of that tool. An end that comes twice claims what it claimed the first time.
 2. Where the end of a tool use names another turn than its beginning, the beginning's counts.
-3. A window that is still open when its turn or its session ends is closed as UNENDED: the tool was denied, or given
-   up. One that is open when the person asks for something new has lost its end, and nothing whole is told of it. Those
-   of a sub-agent end with the sub-agent's turn or the session.
+3. A window that is still open when its batch of tools, its turn or its session ends is closed as UNENDED: the tool was
+   denied, or given up. One that is open when the person asks for something new has lost its end, and nothing whole is
+   told of it. Those of a sub-agent end with the sub-agent's turn or the session.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from docket.rules.windows.tool_event import DERIVED_MARK, Joins, Moments, OtherE
 
 UNENDED = "unended"
 """How a tool ended of which no end was told before its turn was over."""
-_ENDING = (Moments.TURN_END, Moments.SESSION_END, Moments.TURN_BEGIN)
+_ENDING = (Moments.BATCH_END, Moments.TURN_END, Moments.SESSION_END, Moments.TURN_BEGIN)
 
 
 def take(event: ToolEvent | OtherEvent, world: WindowsWorld) -> tuple[Outcome, ...]:
@@ -136,8 +136,7 @@ def _candidates(event: ToolEvent, world: WindowsWorld, end_id: str) -> tuple[Ope
 
 def _ended_with(event: OtherEvent, world: WindowsWorld) -> Iterator[Outcome]:
     for window in _active(event.provider, event.session_id, world):
-        agent_id = None if window.use is None else window.use.agent_id
-        if event.moment is not Moments.SESSION_END and agent_id != event.agent_id:
+        if not _is_over(window, event):
             continue
         request = CompleteRequest(
             key=window.key,
@@ -150,3 +149,12 @@ def _ended_with(event: OtherEvent, world: WindowsWorld) -> Iterator[Outcome]:
             yield without_window(request, world, world.moment(), PartialReason.STALE_ACTIVE_WINDOW)
         else:
             yield complete(request, world)
+
+
+def _is_over(window: OpenWindow, event: OtherEvent) -> bool:
+    """Whether an event says that a window's tool runs no more."""
+    if event.moment is Moments.SESSION_END:
+        return True
+    if event.moment is Moments.BATCH_END:
+        return window.key.tool_use_id in event.tool_use_ids
+    return (None if window.use is None else window.use.agent_id) == event.agent_id

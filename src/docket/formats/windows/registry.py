@@ -53,7 +53,10 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWindow:
-    """A registered window; `baseline` or `reason` says what became of the look at the tree."""
+    """A registered window; `baseline` or `reason` says what became of the look at the tree.
+
+    `record` is the session of the run whose ledger tells of it, None outside a run.
+    """
 
     key: WindowKey
     tool_name: str
@@ -66,6 +69,7 @@ class OpenWindow:
     reason: str | None = None
     completion: Completion | None = None
     command_summary: str | None = None
+    record: str | None = None
     use: UseFacts | None = None
 
 

@@ -7,14 +7,14 @@ model goes forward, from look to look, by tokens; docket goes backward, by hashe
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from docket.formats.digest import Digest, sha256
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side, TreeChange
 from docket.formats.windows.delta import Actor, Delta, Limits, Span, ToolUse, encode_delta, normalised
-from docket.formats.windows.key import WindowKey
+from docket.formats.windows.key import IN_STAGE, WindowKey
 from docket.formats.windows.names import REGULAR_MODE, Hashes, Scope, Status
 from docket.formats.windows.records import ClosedWindow, Tombstone
 from docket.rules.windows.blame import PresentFile, blame
@@ -84,6 +84,21 @@ class MemoryRecord:
         ]  # fmt: skip
         delta = normalised(_delta(tools, span, files=tuple(files), status=Status.COMPLETE))
         return self.keep(delta, tools, trees=trees, **other)
+
+    def close_staged(
+        self, tools: list[Tool], span: tuple[datetime, datetime], trees: tuple[Tree, Tree], stage: str
+    ) -> None:
+        """Keep the record of tools that ran on a stage, whose trees are gone."""
+        own, count, kept = self.tree, len(self.closed), dict(self.trees)
+        names = []
+        for tree in trees:
+            self.tree = tree
+            names.append(self.look())
+        self.close(tools, span, (names[0], names[1]))
+        self.tree, self.trees = own, kept
+        for record in self.closed[count:]:
+            key = replace(record.key, mode=IN_STAGE, repository=stage)
+            self.closed[self.closed.index(record)] = replace(record, key=key)
 
     def close_partial(self, tool: Tool, at: datetime) -> None:
         """Keep the record of a tool whose beginning nobody saw."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import windows_lab
-from blame_lab import EPOCH, MemoryRecord, Model, Tokens, Tool, Tree, Window, said, tokens
+from blame_lab import EPOCH, MemoryRecord, Model, Tokens, Tool, Tree, Window, joined, said, tokens
 from docket.engines.windows.blame import BlameWorld, blame_file, recorded_history
 from docket.formats.relpath import RelPath
 from docket.host.git_batch import GitBatch
@@ -178,6 +178,79 @@ def damaged(seed: int) -> None:
             named = any(isinstance(claim, Window) and {tool.use for tool in claim.tools} <= uses for claim in ever)
             came = story.model.came_outside(str(origin.path), token, story.tree)
             assert kind == "unknown" or (named if uses else came), (seed, path, token)
+
+
+class StagedStory(Story):
+    """The same, with runs whose tools work on a stage that lands whole, lands merged, or does not."""
+
+    def __init__(self, seed: int) -> None:
+        self.made: dict[tuple[str, str], Window] = {}
+        super().__init__(seed)
+
+    def window(self) -> None:
+        if self.running is None and self.chance.random() < 0.4:
+            self.stage()
+        else:
+            super().window()
+
+    def stage(self) -> None:
+        """A run begins with the tree as it is; its tools edit the stage, while a person may edit the tree."""
+        staged, name = dict(self.tree), f"stage-{self.uses}"
+        for _ in range(self.chance.randint(1, 3)):
+            since = self.now
+            self.now += timedelta(seconds=20)
+            tool, before = self.tool(), dict(staged)
+            path = self.chance.choice(PATHS)
+            staged[path] = self.tokens.edited(staged.get(path, b""))
+            fresh = set(tokens(staged[path])) - set(tokens(before.get(path, b"")))
+            self.made.update(((path, token), Window((tool,), (since, self.now))) for token in fresh)
+            self.record.close_staged([tool], (since, self.now), (before, staged), name)
+            self.now += timedelta(seconds=20)
+        if self.chance.random() < 0.3:
+            self.edit()
+        if self.chance.random() < 0.8:
+            merged = {
+                path: set(tokens(self.tree.get(path, b""))) | set(tokens(content)) for path, content in staged.items()
+            }
+            whole = self.chance.random() < 0.7
+            self.record.tree = staged if whole else {path: joined(sorted(lines)) for path, lines in merged.items()}
+        self.now += timedelta(seconds=20)
+
+
+@pytest.mark.parametrize("seed", range(2000, 2000 + SEEDS))
+def test_what_a_stage_brings_is_of_its_tools_or_unknown(seed):
+    brought(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_what_stages_bring_in_thousands_of_stories():
+    for seed in range(2000 + SEEDS, 2000 + SLOW_SEEDS):
+        brought(seed)
+
+
+def brought(seed: int) -> int:
+    """Nobody is named who did not put that line there, and no line of a stage's tool is outside; return how many."""
+    story, named = StagedStory(seed), 0
+    for _ in range(STEPS):
+        story.step()
+        if story.running is not None:
+            continue
+        walk = story.model.walked()
+        walk.look(story.tree, story.now)
+        for path, content in story.tree.items():
+            origins = story.record.blame(path)
+            assert len(origins) == len(tokens(content))
+            for token, (kind, uses) in zip(tokens(content), said(origins), strict=True):
+                claims = {
+                    claim
+                    for claim in (*walk.ever[token], *(story.made.get((place, token)) for place in PATHS))
+                    if isinstance(claim, Window)
+                }
+                right = any({tool.use for tool in claim.tools} <= uses for claim in claims)
+                named += (path, token) in story.made and right
+                assert right if uses else kind == "unknown" or (path, token) not in story.made, (seed, path, token)
+    return named
 
 
 class GitStory(Story):

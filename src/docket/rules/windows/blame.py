@@ -120,9 +120,11 @@ class _Walk:
     def begin_of_track(self) -> None:
         """Nothing older is known of the path on this track."""
         if self.track is not self.tree:
-            if not self.leave_stage():
-                self.give_up(Unknown.STAGED if self.tree.episodes else Unknown.BEFORE_RECORD)
-        elif self.tree.episodes or not self.enter_stage(self.tree.now):
+            episode = self.track.episodes[self.at // 2]
+            if not self.leave_stage(episode):
+                earlier = any(other.started < episode.started for other in self.tree.episodes)
+                self.give_up(Unknown.STAGED if earlier else Unknown.BEFORE_RECORD)
+        elif not self.enter_stage(self.at):
             self.give_up(Unknown.BEFORE_RECORD)
 
     # Inside an episode
@@ -183,7 +185,6 @@ class _Walk:
         end = self.at
         before, start = self.track.seen_before(end, self.path)
         if before is None:
-            self.at = 0 if self.track is self.tree else end
             self.begin_of_track()
         elif before.name == self.name and before.mode != ABSENT_MODE:
             self.at = start
@@ -225,15 +226,21 @@ class _Walk:
         if found is None:
             return False
         self.bound = end
-        self.track, self.at = self.stage.alone_with(found)
-        self.name = name_in(self.track.episodes[self.at // 2], self.content)
+        self.go_on_stage(found)
         return True
 
-    def leave_stage(self) -> bool:
-        """Go on in the tree, where it held what the stage began with."""
-        episode = self.track.episodes[self.at // 2]
+    def go_on_stage(self, point: int) -> None:
+        self.track, self.at = self.stage.alone_with(point)
+        self.name = name_in(self.track.episodes[self.at // 2], self.content)
+
+    def leave_stage(self, episode: Episode) -> bool:
+        """Go on where what the stage began with was last held: in the tree, or at the end of an earlier stage."""
+        earlier = self.stage.left_by(self.path, self.content, episode.started, before=episode)
         name = name_in(self.tree.episodes[0], self.content) if self.tree.episodes else ""
         found = self.tree.last_held(self.bound - 1, self.path, name, not_after=episode.started)
+        if earlier is not None and (found is None or self.tree.is_by(found, self.stage.episodes[earlier // 2].started)):
+            self.go_on_stage(earlier)
+            return True
         if found is None:
             return False
         self.track, self.at, self.name = self.tree, found, name
@@ -263,7 +270,7 @@ class _Walk:
         """Return why what came in a gap is not proven to be outside of every tool, None where it is."""
         if gap.lapses:
             return Unknown.TOOL_UNSEEN
-        if self.track.touched(self.stage.episodes, self.path, gap.end):
+        if self.stage.is_of(self.path, self.content, self.tree.instant(gap.end)):
             return Unknown.STAGED
         return self.is_in_doubt(before, gap.start, gap.end)
 

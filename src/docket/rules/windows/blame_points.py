@@ -77,9 +77,15 @@ class Points:
                 return earlier
         return None
 
-    def left_by(self, path: RelPath, content: bytes, until: datetime | None) -> int | None:
-        """Return the point after the last episode that ended by an instant and left a content at a path."""
-        for index in range(len(self.episodes) - 1, -1, -1):
+    def left_by(
+        self, path: RelPath, content: bytes, until: datetime | None, before: Episode | None = None
+    ) -> int | None:
+        """Return the point after the last episode that ended by an instant and left a content at a path.
+
+        `before` is one that it must stand before.
+        """
+        last = len(self.episodes) if before is None else self.episodes.index(before)
+        for index in range(last - 1, -1, -1):
             episode = self.episodes[index]
             file = episode.files.get(path)
             in_time = until is None or episode.completed <= until
@@ -93,10 +99,17 @@ class Points:
         own = [episode for episode in self.episodes if episode.callers[0].key.repository == repository]
         return Points(own, None), 2 * own.index(self.episodes[point // 2]) + point % 2
 
-    def touched(self, others: Sequence[Episode], path: RelPath, point: int) -> bool:
-        """Whether one of other episodes that changed a path was over by a point of this track."""
-        until = self.instant(point)
-        return any(path in episode.files and (until is None or episode.completed <= until) for episode in others)
+    def is_of(self, path: RelPath, content: bytes, until: datetime | None) -> bool:
+        """Whether an episode that ended by an instant changed a path, or left a content anywhere."""
+        return any(
+            path in episode.files or name_in(episode, content) in {file.after_hash for file in episode.files.values()}
+            for episode in self.episodes
+            if until is None or episode.completed <= until
+        )
+
+    def is_by(self, point: int, instant: datetime) -> bool:
+        """Whether a point that is no present was by an instant."""
+        return self._at(point) <= instant
 
     def instant(self, point: int) -> datetime | None:
         """Return when a point was, None for the present."""

@@ -488,6 +488,47 @@ def test_a_stage_whose_deltas_call_contents_by_other_names():
     assert tree.said() == [UNKNOWN, TOOL, ("tool", frozenset({"s1"})), ("tool", frozenset({"s2"}))]
 
 
+def test_a_stage_that_began_with_what_another_left():
+    tree = Tree(a=b"1\n")
+    tree.tool("s1", a=b"1\nx\n")
+    staged(tree)
+    tree.tool("s2", a=b"1\nx\ny\n")
+    tree.record.closed = [
+        replace(record, key=replace(record.key, mode=IN_STAGE, repository=record.key.tool_use_id))
+        for record in tree.record.closed
+    ]
+    wanted = [UNKNOWN, ("tool", frozenset({"s1"})), ("tool", frozenset({"s2"}))]
+    assert tree.said() == wanted
+    tree.tool("u1", b=b"1\n")
+    assert tree.said() == wanted
+    # Where the tree held it later than that stage, the tree's tool is whose it is.
+    own = Tree(a=b"1\n")
+    own.now += timedelta(minutes=10)
+    own.tool("u2", a=b"1\nx\n")
+    stage = Tree(a=b"1\nx\n")
+    stage.now = own.now
+    stage.tool("s3", a=b"1\nx\nz\n")
+    staged(stage)
+    for record in (tree.record, stage.record):
+        own.record.deltas.update(record.deltas)
+        own.record.closed += record.closed[:2]
+    own.put(a=b"1\nx\nz\n")
+    assert own.said() == [UNKNOWN, ("tool", frozenset({"u2"})), ("tool", frozenset({"s3"}))]
+
+
+def test_a_file_that_holds_what_a_stage_left_elsewhere_is_not_outside():
+    tree = Tree(a=b"1\n")
+    tree.tool("s1", a=b"1\nx\n")
+    staged(tree)
+    own = Tree(a=b"1\n")
+    own.tool("u1", a=b"2\n")
+    own.record.deltas.update(tree.record.deltas)
+    own.record.closed += tree.record.closed
+    own.put(b=b"1\nx\n", c=b"3\n")
+    assert own.reasons("b") == ["staged"] * 2
+    assert own.said("c") == [OUTSIDE]
+
+
 def test_a_stage_without_windows_in_the_tree():
     tree = Tree(a=b"1\n")
     tree.tool("s1", a=b"1\ns\n")

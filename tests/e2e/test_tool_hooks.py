@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,67 @@ def test_doctored_payloads_open_a_window_or_leave_their_shape(lab, doctored):
     said = hook(lab, "PreToolUse", doctored)
     kept = list(lab.lab.state.glob("*/windows/unknown/*.json"))
     assert ("opened" in said) != (len(kept) == 1), said
+
+
+SLEEPING = """
+import sys, time
+import docket.surfaces.hooks.cold as cold
+{patch}
+sys.exit(cold.run(sys.argv[1:]))
+"""
+# The hook does not come to its end: while it works, or before it knows what it is about.
+STUCK = {
+    "at-work": "import docket.surfaces.hooks.windows as windows; windows.tell = lambda *_: time.sleep(60)",
+    "at-the-start": "cold._told_the_run = lambda *_: time.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("where", STUCK)
+def test_a_hook_without_time_leaves_word_and_the_tool_is_known_to_be_unknown(lab, where):
+    hook(lab, "PreToolUse", payload("PreToolUse", "toolu_1"))
+    script = SLEEPING.format(patch=f"cold.SOFT_SECONDS = 0.2; {STUCK[where]}")
+    done = subprocess.run(
+        [sys.executable, "-c", script, "claude", "PostToolUse"], cwd=lab.tree, env=lab.lab.environment(),
+        input=payload("PostToolUse", "toolu_1", tool_response={"stdout": "secret"}), capture_output=True, check=False,
+        timeout=60,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    left = sorted(Path(lab.lab.environment()["DOCKET_STATE_DIR"]).glob("hooks-left/*"))
+    assert [b"secret" in path.read_bytes() for path in left] == ([] if where == "at-work" else [False])
+    (row,) = json.loads(lab.lab.docket("windows", "list", "--json").stdout)["closed"]
+    assert (row["tool_use_id"], row["status"], row["reason"]) == ("toolu_1", "partial", "timeout")
+    assert not any(path.exists() for path in left)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+def test_sixteen_tools_with_hooks_of_their_own_are_all_told_of_however_little_time_there_is(lab):
+    """What is told whole is right; of the rest it is said that nothing is known."""
+
+    def tool(number: int) -> None:
+        hook(lab, "PreToolUse", payload("PreToolUse", f"u{number}"))
+        (lab.tree / f"f{number}").write_text("n\n")
+        hook(lab, "PostToolUse", payload("PostToolUse", f"u{number}"))
+
+    threads = [threading.Thread(target=tool, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    hook(lab, "SessionEnd", payload("SessionEnd", "none"))
+    rows = json.loads(lab.lab.docket("windows", "list", "--json").stdout)["closed"]
+    assert sorted(row["tool_use_id"] for row in rows) == sorted(f"u{number}" for number in range(16))
+    for row in rows:
+        delta = json.loads(lab.lab.docket("windows", "show", "--json", row["tool_use_id"]).stdout)
+        if row["status"] == "complete":
+            uses = {f"f{use['tool_use_id'][1:]}" for use in delta["tool_uses"]}
+            assert uses == {file["path"] for file in delta["files"]}
+
+
+def test_a_program_without_hooks_runs_without_windows_and_the_run_says_so(lab):
+    done = lab.lab.docket("run", "--windows", "--", "true")
+    assert (done.exit_code, "given no hooks" in done.stderr) == (0, True)
+    notes = [event["data"]["message"] for event in lab.lab.events() if event["type"] == "note"]
+    assert any("given no hooks" in note for note in notes)
+    quiet = lab.lab.docket("run", "--no-windows", "--", "true")
+    assert "given no hooks" not in quiet.stderr

@@ -166,3 +166,10 @@ def test_the_snapshot_is_switched_on_by_whatever_tunes_it_and_off_by_one_flag():
     assert off.snapshot == SnapshotPolicy(max_bytes=5)
     with pytest.raises(UsageError, match="--no-snapshot"):
         override(Policy(), Overrides.parse({"snapshot": False, "rollback_on_breach": True}))
+
+
+def test_windows_are_switched_by_a_flag_alone():
+    on = override(BASE, Overrides.parse({"windows": True}))
+    assert (BASE.windows.enabled, on.windows.enabled) == (False, True)
+    assert override(on, Overrides.parse({"windows": False})) == BASE
+    assert override(on, Overrides.parse({"windows": None})) == on

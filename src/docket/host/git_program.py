@@ -97,6 +97,9 @@ class GitRunning:
         except (subprocess.TimeoutExpired, GitTimeoutError) as error:
             self.stop()
             raise GitTimeoutError(Reason.LOCKED, f"git {self._name} was not done in time") from error
+        except BaseException:  # a hook's alarm
+            self._process.kill()
+            raise
         if self._process.returncode != 0:
             words = complained[:_TOLD].decode("utf-8", "backslashreplace").strip()
             raise UnavailableError(Reason.UNREADABLE, f"git {self._name} failed: {words}")

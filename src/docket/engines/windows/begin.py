@@ -5,8 +5,10 @@ Rules:
    has a tombstone, opens nothing.
 2. The tree is looked at without the lock. If a tool ended meanwhile and none runs with which the window overlaps, it
    is looked at again, the last time under the lock: what that tool did is not this one's.
-3. While somebody looks at the tree after another group, a window waits, so that its tool does not run into that look.
-4. A look that fails opens the window all the same, with the reason; a registry that cannot be had leaves a tombstone.
+3. Who joins a group in which a tool is running needs no look: the tree before a group is that of its first window. So
+   those who begin at once look one after another, and all but the first find a group to join.
+4. While somebody looks at the tree after another group, a window waits, so that its tool does not run into that look.
+5. A look that fails opens the window all the same, with the reason; a registry that cannot be had leaves a tombstone.
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ from docket.rules.windows.grouping import begun, closing_beside, group_for, join
 MAX_LOOKS = 3
 WAIT_SHARE = 0.5
 """How much of the budget a window waits at most for a look after another group."""
+TURN_SHARE = 0.4
+"""How much of the budget a window waits at most for the looks of those who began before it."""
 _PAUSE_SECONDS = 0.01
 _LOOK_SHARE_SECONDS = 0.3
 """What is left of the budget for the registry when a look runs out of time."""
@@ -62,14 +66,21 @@ def _settled(request: BeginRequest, world: WindowsWorld) -> Outcome | None:
 
 def _begin(request: BeginRequest, world: WindowsWorld, deadline: Deadline, started: Moment) -> Outcome:
     wait_until = time.monotonic() + world.budget_seconds * WAIT_SHARE
-    looks = 0
-    seen, found = -1, None
+    with world.registry.in_turn(world.budget_seconds * TURN_SHARE):
+        return _in_turn(request, world, deadline, started, wait_until)
+
+
+def _in_turn(
+    request: BeginRequest, world: WindowsWorld, deadline: Deadline, started: Moment, wait_until: float
+) -> Outcome:
+    looks, seen = 0, -1
+    found: Baseline | PartialEvidenceError | None = None
     while True:
         registry = world.registry.read()
         known = registry.window(request.key)
         if known is not None:
             return Outcome(said=Said.KNOWN, window=known)
-        if found is None or registry.epoch != seen:
+        if _shared(registry, request) is None and (found is None or registry.epoch != seen):
             seen, looks = registry.epoch, looks + 1
             found = _looked(world, deadline)
         with world.registry.held(_wait(deadline)) as held:
@@ -78,17 +89,23 @@ def _begin(request: BeginRequest, world: WindowsWorld, deadline: Deadline, start
             known, settled = registry.window(request.key), _settled(request, world)
             if known is not None or settled is not None:
                 return settled or Outcome(said=Said.KNOWN, window=known)
-            alone = joinable(registry, request.key) is None
-            again = alone and registry.epoch != seen
+            alone, before = joinable(registry, request.key) is None, _shared(registry, request) or found
+            again = before is None or (alone and registry.epoch != seen)
             if again and looks >= MAX_LOOKS:
-                found, again = _looked(world, deadline), False  # while the lock is held no tool ends
+                before, again = _looked(world, deadline), False  # while the lock is held no tool ends
             busy = alone and _is_busy(registry, request) and time.monotonic() < wait_until
-            if not again and not busy:
-                window = _registered(request, world, registry, started, found)
+            if before is not None and not again and not busy:
+                window = _registered(request, world, registry, started, before)
                 held.publish(begun(registry, window, group_for(registry, request.key, started)))
                 return Outcome(said=Said.OPENED, window=held.registry.window(request.key), reason=window.reason)
         if busy:
             time.sleep(_PAUSE_SECONDS)
+
+
+def _shared(registry: Registry, request: BeginRequest) -> Baseline | None:
+    """Return the tree before the group that the window would join, None where there is none."""
+    group = joinable(registry, request.key)
+    return None if group is None else registry.members(group.id)[0].baseline
 
 
 def _looked(world: WindowsWorld, deadline: Deadline) -> Baseline | PartialEvidenceError:
@@ -131,6 +148,7 @@ def _registered(
         started=started,
         reason=PartialReason.SNAPSHOT_STORE_UNAVAILABLE,
         command_summary=request.command_summary,
+        record=world.record,
         use=request.use,
     )
     if isinstance(found, PartialEvidenceError):

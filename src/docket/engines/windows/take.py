@@ -16,6 +16,8 @@ from collections.abc import Iterator
 
 from docket.engines.windows.begin import begin
 from docket.engines.windows.complete import complete, without_window
+from docket.engines.windows.give_up import give_up_beginning, give_up_end
+from docket.engines.windows.leave import leave_killed
 from docket.engines.windows.reclaim import see_to_left
 from docket.engines.windows.world import BeginRequest, CompleteRequest, Outcome, WindowsWorld
 from docket.formats.digest import sha256
@@ -36,11 +38,24 @@ def take(event: ToolEvent | OtherEvent, world: WindowsWorld) -> tuple[Outcome, .
     if isinstance(event, OtherEvent):
         outcomes = tuple(_ended_with(event, world)) if event.moment in _ENDING else ()
     elif event.phase is Phase.BEFORE:
+        leave_killed(world, deadline)
         outcomes = (begin(_begin_request(event, world), world),)
     else:
         outcomes = (complete(_complete_request(event, world), world),)
     see_to_left(world, deadline)
     return outcomes
+
+
+def give_up(event: ToolEvent, world: WindowsWorld) -> Outcome | None:
+    """Leave word of a tool use whose hook has no time left: no look is made and no lock is waited for.
+
+    None where an id would have to be made anew, or where what is known already says enough.
+    """
+    if not event.tool_use_id and not event.stamp:
+        return None
+    if event.phase is Phase.BEFORE:
+        return give_up_beginning(_begin_request(event, world), world)
+    return give_up_end(_complete_request(event, world), world)
 
 
 def facts_of(event: ToolEvent) -> UseFacts:

@@ -10,17 +10,17 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from docket.errors import InvalidDocumentError, PartialEvidenceError, UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.windows.names import PartialReason
 from docket.formats.windows.registry import MAX_REGISTRY_BYTES, Registry, decode_registry, encode_registry
-from docket.host.disk import SYSTEM_DISK, Disk, Folder
+from docket.host.disk import SYSTEM_DISK, Disk, Folder, Held
 from docket.host.durable import publish
 
-REGISTRY, LOCK = "registry.json", "lock"
+REGISTRY, LOCK, TURNS = "registry.json", "lock", "turns"
 
 
 class HeldRegistry:
@@ -59,6 +59,19 @@ class RegistryFile:
                 yield HeldRegistry(folder, _load(folder))
             finally:
                 lock.release()
+
+    @contextmanager
+    def in_turn(self, wait_seconds: float) -> Iterator[None]:
+        """Let those who begin windows go one after another; who has waited so long goes all the same."""
+        with self._disk.folder(self._windows, create=True) as folder:
+            held: Held | None = None
+            with suppress(UnavailableError):
+                held = folder.hold(TURNS, exclusive=True, wait_seconds=wait_seconds)
+        try:
+            yield
+        finally:
+            if held is not None:
+                held.release()
 
     def read(self) -> Registry:
         """Return the registry as it stands, without the lock; UnavailableError(REGISTRY_CORRUPT) for none."""

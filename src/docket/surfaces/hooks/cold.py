@@ -2,7 +2,8 @@
 
 Rules:
 1. It ends with 0, whatever it is given and whatever happens, within BUDGET_SECONDS: an alarm ends it where it stands,
-   which is what every step of a window is made for.
+   which is what every step of a window is made for. A first alarm, SOFT_SECONDS after its start, lets it drop what it
+   does and leave word of it.
 2. It says nothing on standard output, for agents read that; with DOCKET_DEBUG it says on standard error what it did.
 3. In a run whose boundary answers, the payload goes there; else the window is opened or closed from here.
 4. What is no payload, or none that is known, is kept by its shape, none of its values.
@@ -24,28 +25,71 @@ if TYPE_CHECKING:
     from docket.rules.windows.tool_event import HookEvent
 
 BUDGET_SECONDS = 1.95
+SOFT_SECONDS = 1.7
 MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR")
 _LEAST_SECONDS = 0.1
 
 
+class _OutOfTimeError(BaseException):
+    """The first alarm; nothing between it and `run` may take it for a fault that it knows."""
+
+
+class _Hook:
+    """One hook: what the agent said, as far as it is known, and until when something can come of it."""
+
+    def __init__(self, agent: str, event: str) -> None:
+        self.agent, self.event = agent, event
+        self.soft_at = time.monotonic() + SOFT_SECONDS
+        self.body: bytes | None = None
+        self.said: HookEvent | None = None
+
+
 def run(arguments: Sequence[str]) -> int:
     """Handle one hook; always 0."""
-    ends_at = time.monotonic() + BUDGET_SECONDS
-    signal.signal(signal.SIGALRM, _out_of_time)
-    signal.setitimer(signal.ITIMER_REAL, BUDGET_SECONDS)
+    hook = _Hook(arguments[0], arguments[1])
+    signal.signal(signal.SIGALRM, _drop)
+    signal.setitimer(signal.ITIMER_REAL, SOFT_SECONDS)
     try:
-        _handled(arguments[0], arguments[1], ends_at)
-    except Exception as error:  # noqa: BLE001 - no fault of docket's fails an agent's tool
+        _settled(hook)
+    except (Exception, _OutOfTimeError) as error:  # noqa: BLE001 - no fault of docket's fails an agent's tool
         _tell(f"{type(error).__name__}: {error}")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     return 0
 
 
+def _settled(hook: _Hook) -> None:
+    try:
+        _handled(hook)
+    except _OutOfTimeError:
+        _leave_word(hook)
+
+
+def _drop(_number: int, _frame: object) -> NoReturn:
+    signal.signal(signal.SIGALRM, _out_of_time)
+    signal.setitimer(signal.ITIMER_REAL, BUDGET_SECONDS - SOFT_SECONDS)
+    raise _OutOfTimeError
+
+
 def _out_of_time(_number: int, _frame: object) -> NoReturn:
     os._exit(0)
+
+
+def _leave_word(hook: _Hook) -> None:
+    """Say that nothing will be known of a tool use for want of time; a run does that itself."""
+    from docket.surfaces.hooks.left_word import forget, leave  # noqa: PLC0415 - for want of time alone
+
+    project = next((name for name in map(os.environ.get, _PROJECT_VARIABLES) if name and os.path.isdir(name)), "")  # noqa: PTH112
+    word = leave(hook.agent, hook.event, hook.body, project)
+    _tell("there was no time left")
+    if hook.said is None:
+        return  # whoever comes next makes something of it
+    from docket.surfaces.hooks.windows import leave_word  # noqa: PLC0415 - what an event of interest needs
+
+    leave_word(hook.said, _folder(hook.said.folder))
+    forget(word)
 
 
 def _body() -> bytes | None:
@@ -73,27 +117,28 @@ def _payload(body: bytes | None) -> dict[str, object] | str:
     return value if isinstance(value, dict) else "no-object"
 
 
-def _handled(agent: str, event: str, ends_at: float) -> None:
+def _handled(hook: _Hook) -> None:
+    hook.body = body = _body()
+    if _told_the_run(hook, body):
+        return
     from docket.rules.windows.tool_event import Moments, OtherEvent, UnknownPayload  # noqa: PLC0415 - as below
 
-    body = _body()
-    if _told_the_run(agent, event, body, ends_at):
-        return
-    said, shape = _heard(agent, event, body)
+    said, shape = _heard(hook.agent, hook.event, body)
+    hook.said = said
     if isinstance(said, OtherEvent) and said.moment is Moments.OTHER:
         return
     folder = _folder(said.folder)
     from docket.surfaces.hooks.windows import note_unknown, tell  # noqa: PLC0415 - what an event of interest needs
 
     if isinstance(said, UnknownPayload):
-        note_unknown(agent, event, shape, folder)
+        note_unknown(hook.agent, hook.event, shape, folder)
         _tell(said.detail)
         return
-    for outcome in tell(said, folder, max(ends_at - time.monotonic() - _LEAST_SECONDS, _LEAST_SECONDS)):
+    for outcome in tell(said, folder, max(hook.soft_at - time.monotonic() - _LEAST_SECONDS, _LEAST_SECONDS)):
         _tell(f"{outcome.said} {outcome.reason or ''} {outcome.detail or ''}")
 
 
-def _told_the_run(agent: str, event: str, body: bytes | None, ends_at: float) -> bool:
+def _told_the_run(hook: _Hook, body: bytes | None) -> bool:
     """Whether this is a hook of a run that lives, and the run has dealt with it."""
     from docket.rules.windows.hook_door import SESSION_URL_VARIABLE  # noqa: PLC0415 - after the alarm is set
 
@@ -103,7 +148,7 @@ def _told_the_run(agent: str, event: str, body: bytes | None, ends_at: float) ->
     from docket.surfaces.hooks.live import post_hook  # noqa: PLC0415 - a run's alone
 
     # What is too large comes as nothing, and is told as malformed.
-    took = post_hook(session_url, agent, event, body or b"", max(ends_at - time.monotonic() - _LEAST_SECONDS, 0.0))
+    took = post_hook(session_url, hook.agent, hook.event, body or b"", max(hook.soft_at - time.monotonic(), 0.0))
     _tell("the run took it" if took else "the run that the environment names did not take it")
     return took
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from docket.engines.windows.take import take
+from docket.engines.windows.take import give_up, take
 from docket.engines.windows.world import Outcome
+from docket.errors import DocketError
 from docket.formats.windows.key import key_text
-from docket.rules.windows.tool_event import Moments, OtherEvent, ToolEvent
+from docket.rules.agents.hooks import HOOK_READERS
+from docket.rules.windows.tool_event import HookEvent, Moments, OtherEvent, ToolEvent
 from docket.stores.windows.registry_file import REGISTRY, RegistryFile
+from docket.surfaces.hooks.left_word import forget, left, read_left
 from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
 
 MAX_MEMBERS = 64
@@ -18,6 +22,7 @@ MAX_MEMBERS = 64
 def tell(event: ToolEvent | OtherEvent, folder: Path, seconds: float | None = None) -> tuple[Outcome, ...]:
     """Do what an event asks for in the tree of a folder, in that many seconds or in what a hook has."""
     place = windows_place(folder)
+    make_of_left()
     if isinstance(event, OtherEvent) and not _concerns(event, place):
         return ()  # without a look at git, for nearly every turn ends so
     world = windows_world(place)
@@ -31,6 +36,27 @@ def _concerns(event: OtherEvent, place: WindowsPlace) -> bool:
     session = (event.provider, event.session_id)
     open_windows = RegistryFile(place.windows).read().windows
     return any((window.key.provider, window.key.session_id) == session for window in open_windows)
+
+
+def leave_word(event: HookEvent, folder: Path) -> None:
+    """Say of a tool use whose hook has no time left that this is so."""
+    if isinstance(event, ToolEvent):
+        give_up(event, windows_world(windows_place(folder)))
+
+
+def make_of_left() -> int:
+    """Make of the word that hooks without time have left what they would have; return how many had left any."""
+    words = left()
+    for path in words:
+        word = read_left(path)
+        if word is not None and word.agent in HOOK_READERS:
+            event = HOOK_READERS[word.agent](word.event, word.payload)
+            told = event.folder if isinstance(event, ToolEvent) else None
+            folder = Path(next((name for name in (word.project, told, word.folder) if name), "."))
+            with suppress(DocketError, OSError, ValueError):
+                leave_word(event, folder)
+        forget(path)
+    return len(words)
 
 
 def note_unknown(agent: str, event: str, members: list[str], folder: Path) -> None:

@@ -19,6 +19,7 @@ from docket.stores.windows.registry_file import RegistryFile
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.commands.windows_upkeep import doctor_command, tidy_command
 from docket.surfaces.cli.project import current_folder
+from docket.surfaces.hooks.windows import make_of_left
 from docket.surfaces.hooks.wiring import windows_place
 from docket.surfaces.render import windows as render
 
@@ -103,6 +104,7 @@ windows.add_command(tidy_command)
 
 def _stores(docket_dir: Path | None) -> tuple[RegistryFile, Evidence]:
     place = windows_place(current_folder(), docket_dir)
+    make_of_left()
     return RegistryFile(place.windows), Evidence(place.windows)
 
 

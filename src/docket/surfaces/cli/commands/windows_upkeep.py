@@ -20,6 +20,7 @@ from docket.stores.windows.registry_file import RegistryFile
 from docket.stores.windows.upkeep import Upkeep
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.project import current_folder
+from docket.surfaces.hooks.windows import make_of_left
 from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
 from docket.surfaces.render.figures import plural
 
@@ -79,6 +80,7 @@ def tidy_command(max_bytes: int, docket_dir: Path | None, *, apply: bool, as_jso
       docket windows tidy
       docket windows tidy --apply --max-bytes 0
     """
+    make_of_left()
     place = windows_place(current_folder(), docket_dir)
     if not place.windows.is_dir():
         console.result(console.as_json({"applied": apply}) if as_json else "no tool windows")

@@ -1,0 +1,85 @@
+"""Word that a hook without time leaves: where, what of the payload, and what is made of anything else there."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from docket.stores.layout import state_home
+from docket.surfaces.hooks import left_word
+from docket.surfaces.hooks.left_word import MAX_BYTES, forget, leave, left, left_folder, read_left
+from docket.surfaces.hooks.windows import make_of_left
+
+
+@pytest.fixture(autouse=True)
+def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+
+
+PAYLOAD = {
+    "session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_use_id": "u", "cwd": "/x",
+    "tool_input": {"command": "secret"}, "tool_response": {"stdout": "secret"}, "prompt": "secret", "turn_id": "t",
+    "workspace_roots": ["/x"], "error": "secret", "long_id": "x" * 2000,
+}  # fmt: skip
+
+
+def test_it_holds_names_and_ids_and_nothing_that_a_tool_was_given_or_gave(tmp_path):
+    path = leave("claude", "PostToolUse", json.dumps(PAYLOAD).encode(), "/project")
+    assert left() == [path]
+    assert "secret" not in Path(path).read_text()
+    word = read_left(path)
+    assert (word.agent, word.event, word.project, word.folder) == ("claude", "PostToolUse", "/project", str(tmp_path))
+    assert word.payload == {
+        "session_id": "s", "hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_use_id": "u", "cwd": "/x",
+        "turn_id": "t", "workspace_roots": ["/x"],
+    }  # fmt: skip
+    assert Path(path).stat().st_mode & 0o777 == 0o600
+    forget(path)
+    assert left() == []
+
+
+@pytest.mark.parametrize("body", [None, b"", b"{", b"[]", b"1", b"\xff", b"[" * 100_000,
+                                  json.dumps({f"a{n}_id": "x" * 1000 for n in range(100)}).encode()])  # fmt: skip
+def test_of_what_is_no_payload_nothing_is_left(body):
+    assert leave("claude", "PostToolUse", body, "") is None
+    assert left() == []
+
+
+ANYTHING = [
+    b"", b"{}", b"[]", b"null", b'{"agent":1,"event":"e","payload":{}}', b"x" * MAX_BYTES * 2,
+    b'{"agent":"a","event":"e","payload":[],"project":"","folder":""}',
+    b'{"agent":"nobody","event":"e","payload":{},"project":"","folder":""}',
+    b'{"agent":"claude","event":"e","payload":{},"project":"\\u0000","folder":""}',
+    json.dumps({"agent": "claude", "event": "PreToolUse", "project": "/nowhere", "folder": "",
+                "payload": {"session_id": "s", "tool_name": "B", "tool_use_id": "u"}}).encode(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", ANYTHING)
+def test_anything_else_that_stands_there_is_removed_and_harms_nobody(tmp_path, given):
+    folder = tmp_path / "state" / left_word.FOLDER
+    folder.mkdir(parents=True)
+    (folder / "1-2.json").write_bytes(given)
+    assert make_of_left() == 1
+    assert left() == []
+
+
+def test_it_stands_in_the_state_folder_of_all_projects(tmp_path, monkeypatch):
+    assert left_folder() == str(state_home(os.environ) / left_word.FOLDER)
+    monkeypatch.delenv("DOCKET_STATE_DIR")
+    for name, value in (("HOME", tmp_path / "home"), ("XDG_STATE_HOME", tmp_path / "xdg")):
+        monkeypatch.setenv(name, str(value))
+        assert left_folder() == str(state_home(os.environ) / left_word.FOLDER)
+    monkeypatch.setenv("DOCKET_STATE_DIR", "not/absolute")
+    assert left_folder() is None
+    assert leave("claude", "PostToolUse", json.dumps(PAYLOAD).encode(), "") is None
+
+
+def test_where_nothing_can_be_written_nothing_is_left(tmp_path):
+    (tmp_path / "state").write_text("a file")
+    assert leave("claude", "PostToolUse", json.dumps(PAYLOAD).encode(), "") is None
+    assert make_of_left() == 0

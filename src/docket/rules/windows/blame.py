@@ -30,6 +30,7 @@ from docket.rules.windows.blame_points import Points, name_in
 from docket.rules.windows.differ import diff_lines
 from docket.rules.windows.line_map import Held, take_back
 from docket.rules.windows.origin import Caller, LineOrigin, Origin, Unknown
+from docket.rules.windows.rebuilt import rebuilt
 from docket.rules.windows.undo_hunks import before_of
 
 
@@ -153,7 +154,7 @@ class _Walk:
 
     def compare_episode(self, episode: Episode, file: FileDelta) -> None:
         """Find the lines of a change whose hunks were not recorded: both contents are named, and may be kept."""
-        old = self.kept(file.before_hash, episode) if file.before_hash.strip("0") else None
+        old = self.held_at(self.at, file.before_hash) if file.before_hash.strip("0") else None
         if old is None:
             self.give_up(Unknown.NOT_COMPARED, episode)
             return
@@ -171,6 +172,15 @@ class _Walk:
         """Return a content that is kept, and is what its name says."""
         content = self.sights.content(name)
         return content if content is not None and name_in(episode, content) == name else None
+
+    def held_at(self, point: int, name: str) -> bytes | None:
+        """Return what the path held at a point, as it is kept or made anew; None where it is neither."""
+        content = self.kept(name, self.track.episodes[point // 2])
+        if content is None:
+            content = rebuilt(self.track, self.path, point, self.kept)
+            named = content is not None and name_in(self.track.episodes[point // 2], content) == name
+            return content if named else None
+        return content
 
     def claim(self, episode: Episode, came: Held) -> None:
         """Take down the lines that an episode brought in."""
@@ -249,7 +259,7 @@ class _Walk:
     def compare_gap(self, before: Side, gap: _Gap) -> None:
         old: bytes | None = b""
         if before.mode in FILE_MODES:
-            old = None if before.name is None else self.kept(before.name, self.track.episodes[gap.start // 2])
+            old = None if before.name is None else self.held_at(gap.start, before.name)
         if old is None:
             self.give_up(Unknown.UNREAD if before.name is None else Unknown.CONTENT_GONE, gap=gap)
             return

@@ -49,7 +49,7 @@ WHY: dict[Unknown, str] = {
     Unknown.TREE_GONE: "what stood in the tree meanwhile is not kept any more",
     Unknown.UNREAD: "the file was not read when the tree was looked at",
     Unknown.UNWATCHED: "the file is, or was, ignored: looks at the tree leave it out",
-    Unknown.STAGED: "the stage of a run lies in between, and no recorded content joins it with what was before or after",
+    Unknown.STAGED: "the stage of a run lies in between, and no recorded content joins the two sides of it",
     Unknown.CONTRADICTION: "what is recorded of the file contradicts itself",
 }
 

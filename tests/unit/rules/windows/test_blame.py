@@ -251,7 +251,49 @@ def test_between_tools_a_content_that_is_gone():
     tree = Tree(a=b"1\n")
     tree.tool("u1", a=b"1\nx\n")
     tree.put(a=b"1\nx\nmine\n")
+    tree.record.contents.clear()
+    assert tree.reasons() == ["content_gone"] * 3
+
+
+def test_a_content_that_is_gone_is_made_anew_of_an_earlier_one_and_hunks():
+    tree = Tree(a=b"0\n", b=b"")
+    tree.tool("u0", a=b"1")
+    tree.tool("u1", a=b"1\nx\n")
+    tree.tool("u2", b=b"2\n")
+    tree.tool("u3", a=b"1\nx\ny\n")
+    tree.put(a=b"1\nx\ny\nmine\n")
+    u0, u1, u3 = (("tool", frozenset({use})) for use in ("u0", "u1", "u3"))
+    wanted = [u0, u1, u3, OUTSIDE]
+    kept = tree.record.contents
+    tree.record.contents = {name_of(b"1"): b"1"}
+    assert tree.said() == wanted
+    tree.record.contents = {}
+    assert tree.reasons() == ["content_gone"] * 4
+    tree.record.contents = kept
+    tree.tool("u4", c=b"made\n")
+    tree.put(c=b"made\nmine\n")
+    tree.record.contents = {}
+    assert tree.said("c") == [("tool", frozenset({"u4"})), OUTSIDE]
+
+
+def test_a_content_is_not_made_anew_across_a_gap_or_of_hunks_that_do_not_fit():
+    tree = Tree(a=b"1\n")
+    tree.tool("u1", a=b"1\nx\n")
+    tree.put(a=b"1\nx\nmine\n")
+    tree.tool("u2", a=b"1\nx\nmine\ny\n")
+    tree.put(a=b"1\nx\nmine\ny\nlast\n")
+    del tree.record.contents[name_of(b"1\nx\nmine\ny\n")]
+    assert tree.said()[-2:] == [("tool", frozenset({"u2"})), OUTSIDE]
+    del tree.record.contents[name_of(b"1\nx\nmine\n")]
+    assert tree.reasons() == ["content_gone"] * 5
+    tree = Tree(a=b"1\n")
+    tree.tool("u1", a=b"1\nx\n")
+    tree.put(a=b"1\nx\nmine\n")
+    hunk = tree.record.deltas[tree.record.closed[0].delta_sha256].files[0].hunks[0]
+    tree.change(0, hunks=(replace(hunk, new_lines=(b"other",)),))
     del tree.record.contents[name_of(b"1\nx\n")]
+    assert tree.reasons() == ["content_gone"] * 3
+    tree.change(0, hunks=(replace(hunk, old_start=9, new_start=9),))
     assert tree.reasons() == ["content_gone"] * 3
 
 

@@ -10,6 +10,7 @@ from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import Note, PolicyViolation, ProcExit, SessionEnd, SessionStart
 from docket.formats.ledger.spending_events import CapExceeded, CapWarning
 from docket.formats.ledger.tree_events import FsChange
+from docket.formats.ledger.window_events import HookLost, ToolDelta
 from docket.surfaces.cli.console import plain
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.live import destination, latency_text, named_cap
@@ -25,8 +26,10 @@ def _said(payload: Payload) -> str | None:
     match payload:
         case ModelResponse() | ModelError() | ModelDenied():
             return _call(payload)
-        case ToolCall() | ToolResult():
+        case ToolCall() | ToolResult() | ToolDelta():
             return _tool(payload)
+        case HookLost():
+            return f"no window came of {plural(payload.count, 'hook')} ({payload.kind})"
         case CapWarning():
             return f"cap {named_cap(payload)}: {payload.used_pct} % used, {payload.used} of {payload.limit}"
         case CapExceeded():
@@ -79,7 +82,11 @@ def _turned_away(payload: NetDenied) -> str:
     return f"refused  {destination(payload)}" + (f", {payload.count} times" if payload.count > 1 else "")
 
 
-def _tool(payload: ToolCall | ToolResult) -> str:
+def _tool(payload: ToolCall | ToolResult | ToolDelta) -> str:
+    if isinstance(payload, ToolDelta):
+        beside = f", together with {plural(payload.members - 1, 'other')}" if payload.members > 1 else ""
+        what = f"changed {plural(payload.files, 'file')}" if payload.reason is None else f"unknown: {payload.reason}"
+        return f"tool {payload.name} {what}{beside}"
     if isinstance(payload, ToolCall):
         return f"tool {payload.name}"
     return f"tool {payload.name} {'done' if payload.ok else 'failed'}{': ' + payload.error if payload.error else ''}"

@@ -158,7 +158,16 @@ def _drill(document: JsonObject) -> str:
 def _tools(document: JsonObject) -> str:
     calls, failures = figures.count(document, "tools", "calls"), figures.count(document, "tools", "failures")
     failed = f", {failures:,} failed" if failures else ""
-    return f"{calls:,} used{failed} (the agent's word)" if calls else ""
+    if not calls:
+        return ""
+    return f"{calls:,} used{failed} (the agent's word){_windows(document)}"
+
+
+def _windows(document: JsonObject) -> str:
+    if figures.part(document, "windows") is None:
+        return ""
+    complete, files = (figures.count(document, "windows", name) for name in ("complete", "files"))
+    return f"; what {complete:,} of them changed is recorded, {figures.plural(files, 'path')} (docket windows list)"
 
 
 def _said(document: JsonObject) -> str:

@@ -15,7 +15,9 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+from docket.host.locks import FileLock
 from docket.rules.agents.hooks import HOOK_READERS
+from docket.stores.restores import RESTORE_LOCK
 from docket.surfaces.cli.root import root, run
 from docket.surfaces.hooks.windows import tell
 from undo_lab import standing
@@ -195,6 +197,16 @@ def test_a_tool_that_runs_now_is_warned_of(folder: Project) -> None:
     assert "Bash toolu_2 runs in this tree now" in err
 
 
+def test_another_restore_is_not_met(folder: Project, tmp_path: Path) -> None:
+    folder.tool("toolu_1", "echo 11 >> a")
+    (state,) = (tmp_path / "state").iterdir()
+    with FileLock.acquire(state / RESTORE_LOCK):
+        code, out, err = docket("undo", "toolu_1", "--apply")
+    assert (code, out) == (75, "")
+    assert "another restore of this project is under way" in err
+    assert (folder.tree / "a").read_text() == f"{TEN}11\n"
+
+
 def test_wrong_command_lines_and_what_is_not_there(folder: Project) -> None:
     for arguments, code, told in (
         ((), 2, "name a tool call"),
@@ -251,3 +263,31 @@ def test_an_undo_that_is_killed_is_finished_by_the_next(folder: Project, seen: i
     assert code == 0, err
     found = {name: told for name, told in standing(folder.tree).items() if not name.startswith(".docket-apply-")}
     assert found == before
+
+
+AGENT = """
+MEMBERS='"session_id":"s","tool_name":"Bash","tool_input":{}'
+hook() { printf '{%s,"hook_event_name":"%s","tool_use_id":"%s"}' "$MEMBERS" $1 $2 | "$PYTHON" -m docket hook claude $1; }
+tool() { hook PreToolUse $1; sh -ec "$2"; hook PostToolUse $1; }
+tool toolu_early "sed -i 's/^2$/two/; s/^9$/nine/' a; rm gone; echo made > made"
+tool toolu_later "sed -i 's/^5$/five/' a; echo 11 >> a"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("how", [(), ("--workspace-tx",)])
+def test_a_call_of_a_run_is_undone_when_the_run_is_over(
+    worktree: Project, how: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHON", sys.executable)
+    (tmp_path / "agent").write_text(AGENT)
+    code, _, err = program("run", "-q", *how, "--", "sh", str(tmp_path / "agent"))
+    assert code == 0, err
+    assert (worktree.tree / "a").read_text() == "1\ntwo\n3\n4\nfive\n6\n7\n8\nnine\n10\n11\n"
+    code, out, err = docket("undo", "toolu_early", "--apply")
+    assert code == 0, out + err
+    assert (worktree.tree / "a").read_text() == "1\n2\n3\n4\nfive\n6\n7\n8\n9\n10\n11\n"
+    assert {"gone": (worktree.tree / "gone").exists(), "made": (worktree.tree / "made").exists()} == {
+        "gone": True, "made": False,
+    }  # fmt: skip

@@ -22,6 +22,7 @@ from docket.formats.ledger.window_events import HookLost, ToolDelta
 from docket.formats.reason import Reason
 from docket.formats.windows.delta import decode_delta
 from docket.formats.windows.names import Scope, Status
+from docket.host.locks import FileLock
 from docket.rules.windows.hook_door import Hook, HookLoss
 from windows_lab import WindowsLab, write
 
@@ -266,3 +267,31 @@ def test_without_a_ledger_no_call_is_known(run):
     assert calls(run.lab.world.evidence.closed(delta.window_id).key) is None
     noted = run.lab.world.evidence.ledger_of("0123456789ab")
     assert noted == run.lab.root / "state/runs/0123456789ab.jsonl"
+
+
+def test_the_windows_of_a_run_that_was_killed_hold_nobody_up(run):
+    ledger = run.lab.root / "state/runs/0123456789ab.jsonl"
+    ledger.parent.mkdir(parents=True)
+    lock = FileLock.acquire(ledger.with_name(ledger.name + ".lock"))
+    run.say("PreToolUse", "u1")
+    killed = run.hooks
+    run.hooks = run.made("ba9876543210")
+    run.say("PreToolUse", "u2")
+    assert run.of(ToolCall)[0].window.group_id == run.of(ToolCall)[1].window.group_id  # it may still be running
+    lock.release()
+    run.say("PreToolUse", "u3")
+    write(run.lab.tree / "a", "1\n")
+    run.say("PostToolUse", "u2")
+    run.say("PostToolUse", "u3")
+    run.hooks.end()
+    told = {delta.id: (delta.status, delta.reason) for delta in run.of(ToolDelta)}
+    # The one that overlapped it can tell nothing whole any more; the one that came after it in the same group neither.
+    assert told == {"u2": (Status.PARTIAL, "process_gone"), "u3": (Status.PARTIAL, "process_gone")}
+    run.hooks = run.made("0a0a0a0a0a0a")
+    run.say("PreToolUse", "u4")
+    write(run.lab.tree / "a", "2\n")
+    run.say("PostToolUse", "u4")
+    assert (run.of(ToolDelta)[-1].status, run.of(ToolDelta)[-1].members) == (Status.COMPLETE, 1)
+    closed = run.lab.world.evidence.closed(run.of(ToolCall)[0].window.window_id)
+    assert (closed.reason, closed.event_id.partition(".")[0]) == ("process_gone", "0123456789ab")
+    killed.end()

@@ -106,6 +106,7 @@ def _section(recipe: Recipe) -> str:
         ("Writes", _code(does.files)),
         ("Switched off", facts.quiet),
         ("Refusals", facts.retries),
+        ("Tool calls", "[hooks](#hooks) tell of them in a run with `--windows`" if does.has_hooks else ""),
         ("Usage", "asked for in a stream that does not ask for it" if does.asks_for_usage else ""),
         ("Sub-agents are told apart by", _code(does.agent_headers)),
         ("When it is stopped", facts.signals),

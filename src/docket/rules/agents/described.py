@@ -6,7 +6,7 @@ It sets and writes nothing; `docket agents` and the reference page show it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docket.rules.agents.environment import CORE_NAMES
 from docket.rules.agents.interface import LaunchRequest, Recipe
@@ -29,7 +29,8 @@ class Description:
     """What a plan sets: variables beside those that every recipe sets, added arguments, files of the run.
 
     `shared` are the variables of the run's other programs and of the proxies; `refusal_status` is the HTTP status of
-    a refusal, `asks_for_usage` whether usage is asked for where the agent does not ask.
+    a refusal, `asks_for_usage` whether usage is asked for where the agent does not ask, `has_hooks` whether the agent
+    can tell of its tool calls.
     """
 
     variables: tuple[str, ...]
@@ -39,20 +40,20 @@ class Description:
     refusal_status: int
     asks_for_usage: bool
     agent_headers: tuple[str, ...]
+    has_hooks: bool
 
 
 def described(recipe: Recipe) -> Description:
     """Return what a recipe does."""
     program = recipe.facts.program or "program"
-    planned = recipe.plan(
-        LaunchRequest(
-            argv=(program,),
-            environ={"HOME": _HOME, **_ENVIRON.get(recipe.name, {})},
-            base_url=_BASE_URL,
-            run_dir=_RUN_DIR,
-            inputs=_INPUTS.get(recipe.name, {}),
-        )
+    request = LaunchRequest(
+        argv=(program,),
+        environ={"HOME": _HOME, **_ENVIRON.get(recipe.name, {})},
+        base_url=_BASE_URL,
+        run_dir=_RUN_DIR,
+        inputs=_INPUTS.get(recipe.name, {}),
     )
+    planned = recipe.plan(request)
     common = {*CORE_NAMES, *_PROXY_NAMES}
     return Description(
         variables=tuple(sorted(name for name in planned.env_set if name not in common)),
@@ -62,4 +63,5 @@ def described(recipe: Recipe) -> Description:
         refusal_status=planned.refusal.status,
         asks_for_usage=planned.tolerates_usage_injection,
         agent_headers=planned.agent_headers,
+        has_hooks=recipe.plan(replace(request, hook_command=("docket",))).has_hooks,
     )

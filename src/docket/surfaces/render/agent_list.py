@@ -79,6 +79,7 @@ def at_length(agent: Agent, width: int) -> tuple[str, ...]:
         ("files", ", ".join(does.files)),
         ("quiet", facts.quiet),
         ("refusal", f"HTTP {does.refusal_status}; {facts.retries}" if does.shared else facts.retries),
+        ("tools", "each call is shown by itself after docket run --windows" if does.has_hooks else ""),
         ("usage", "asked for where the agent does not ask" if does.asks_for_usage else ""),
         ("signals", facts.signals),
         *(("refused", text) for text in facts.refused),

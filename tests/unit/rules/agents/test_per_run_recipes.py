@@ -75,6 +75,8 @@ def test_every_recipe_can_be_described_and_puts_no_token_into_what_is_shown():
         assert bool(recipe.facts.program) == bool(recipe.facts.tried) == bool(recipe.facts.packages)
         assert not any("TOKEN" in word for word in does.arguments)
         assert does.refusal_status in (400, 404)
+        with_hooks = {"claude-code", "codex", "gemini", "opencode", "copilot", "qwen", "pi"}
+        assert does.has_hooks is (recipe.name in with_hooks)
 
 
 @pytest.mark.parametrize("home", [{"HOME": ""}, {"HOME": "", "GEMINI_CLI_HOME": ""}])

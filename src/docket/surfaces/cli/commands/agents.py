@@ -71,6 +71,7 @@ def _members(agent: Agent) -> dict[str, JsonValue]:
         "retries": facts.retries,
         "asks_for_usage": does.asks_for_usage,
         "agent_headers": list(does.agent_headers),
+        "tool_calls": does.has_hooks,
         "signals": facts.signals,
         "refused": list(facts.refused),
         "limits": list(facts.limits),

@@ -41,7 +41,7 @@ def test_a_cost_is_of_one_tool_use_and_said_to_be_derived():
     assert [row.cost for row in rows(view)] == ["$0.004210", "-", "-"]
     told = list(legend(view))
     assert told[0].endswith("  claude Bash u1, claude-sonnet-4-6, turn t0, session claude-s")
-    assert told[1].strip() == "2026-01-01 00:00:00 to 2026-01-01 00:00:05"
+    assert told[1].strip() == "2026-01-01 00:00:00 to 00:00:05"
     assert told[-2].startswith("costs are derived")
     uses = as_members(view)["tool_uses"]
     assert [use["cost"] for use in uses] == [

@@ -107,7 +107,7 @@ def _read(root: Path, path: RelPath) -> bytes:
         with TreeFiles(os.fsencode(root)) as files:
             descriptor = files.open(path)
     except UnavailableError as error:
-        raise UsageError(error.reason, f"{path} cannot be read as a file: {error.detail}") from error
+        raise UsageError(error.reason, error.detail) from error
     with os.fdopen(descriptor, "rb") as stream:
         content = stream.read(MAX_FILE_BYTES + 1)
     if len(content) > MAX_FILE_BYTES:

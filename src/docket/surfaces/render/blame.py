@@ -126,11 +126,11 @@ def _told(origin: LineOrigin, calls: Calls) -> Iterator[str]:
             yield f"{mark}{_name(origin.callers[0], calls)}"
             yield f"{beyond}{_span(origin)}{back}"
         case Origin.GROUP:
-            yield f"{mark}one of these, which ran at once, {_span(origin)}{back}"
+            yield f"{mark}one of these at once, {_span(origin)}{back}"
             for caller in origin.callers:
                 yield f"{beyond}{caller.key.window_id[:ID_SHOWN]}  {_name(caller, calls)}"
         case Origin.OUTSIDE:
-            yield f"{mark}by none of the recorded tool calls, {_between(origin)}{back}"
+            yield f"{mark}by no recorded tool call, {_between(origin)}{back}"
         case Origin.UNKNOWN:
             why = "" if origin.reason is None else f"{origin.reason.value}: {WHY[origin.reason]}"
             yield f"{mark}{why}{back}"
@@ -150,12 +150,17 @@ def _name(caller: Caller, calls: Calls) -> str:
 
 
 def _span(origin: LineOrigin) -> str:
-    return f"{_second(origin.since)} to {_second(origin.until)}"
+    return f"{_second(origin.since)} to {_later(origin)}"
 
 
 def _between(origin: LineOrigin) -> str:
-    until = "now" if origin.until is None else _second(origin.until)
-    return f"between {_second(origin.since)} and {until}"
+    return f"between {_second(origin.since)} and {'now' if origin.until is None else _later(origin)}"
+
+
+def _later(origin: LineOrigin) -> str:
+    """Return the end of a span, without the day where that is the beginning's."""
+    since, until = _second(origin.since), _second(origin.until)
+    return until[11:] if since[:10] == until[:10] else until
 
 
 def _second(instant: str | None) -> str:

@@ -19,7 +19,12 @@ from docket.surfaces.export.agent_trace import Told, trace_record
 
 @click.group()
 def export() -> None:
-    """Export what is recorded in formats of others."""
+    """Export what is recorded in formats of others.
+
+    \b
+    Example:
+      docket export agent-trace src/app.py > trace.json
+    """
 
 
 @export.command("agent-trace")

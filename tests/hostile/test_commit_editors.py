@@ -19,9 +19,10 @@ import pytest
 
 from docket.engines.transaction import committing
 from docket.engines.transaction.committing import CommitOutcome, CommitRequest, commit_transaction
+from docket.engines.transaction.recovering import awaits_recovery
 from docket.formats.workspace.state import Status
 from docket.host.confined import ConfinedTree
-from matrix_lab import Tree, Trial, kept_texts, told, trial
+from matrix_lab import MINE, Tree, Trial, kept_texts, told, trial
 from stage_lab import can_stage
 from tree_lab import CountedCalls
 
@@ -165,3 +166,52 @@ def test_an_editor_that_saves_in_a_loop_loses_nothing(save, backend, tmp_path):
 @pytest.mark.parametrize("save", [save_beside, save_in_place])
 def test_an_editor_that_saves_in_many_loops_loses_nothing(save, backend, tmp_path):
     assert rounds(tmp_path, backend, save, range(CALLS * 40)) >= {"refused", "committed"}
+
+
+class Appender:
+    """A program that has the file open from before, and writes to it when a commit makes its call of that number.
+
+    `is_late`: the file had no name any more, or the call is the one that takes it, after the last look at it.
+    """
+
+    def __init__(self, it: Trial, at: int) -> None:
+        self.at = at
+        self.wrote = self.is_late = False
+        self.descriptor = os.open(it.base / "d/p", os.O_WRONLY | os.O_APPEND)
+
+    def rule(self, number: int, name: str) -> None:
+        if number == self.at:
+            self.wrote, self.is_late = True, name == "unlink" or not os.fstat(self.descriptor).st_nlink
+            os.write(self.descriptor, MINE)
+
+
+@pytest.mark.parametrize("stage_kind", ["file", "whiteout", "full"])
+def test_what_is_written_through_a_descriptor_from_before_is_kept_until_the_end(stage_kind, tmp_path):
+    ends = set()
+    for at in range(0, CALLS, 2):
+        it = trial(tmp_path / str(at), "copy", "file", stage_kind)
+        program = Appender(it, at)
+        calls = CountedCalls(program.rule)
+        with mock.patch.object(committing, "open_tree", lambda root, calls=calls: ConfinedTree(root, calls=calls)):
+            outcome = commit_transaction(CommitRequest(closed=it.closed), it.world)
+        os.close(program.descriptor)
+        status = it.status()
+        side = it.after if status is Status.COMMITTED else it.before
+        now = told(it.base)
+        assert {path: now.get(path) for path in (b"d/a", b"d/z")} == {path: side.get(path) for path in (b"d/a", b"d/z")}
+        if program.wrote and not program.is_late:
+            assert any(MINE in text for text in kept_texts(it.place)), (at, outcome)
+        if it.leftovers():
+            assert status is Status.COMMITTED
+            assert any("it was written to meanwhile" in remark for remark in outcome.remarks), outcome
+            assert any("docket tx recover" in remark for remark in outcome.remarks), outcome
+            assert awaits_recovery(it.world.transactions.load(it.closed.state.id), it.world.transactions)
+            done = it.recover()
+            assert not done.is_over
+            assert it.recover(force=True).is_over
+            assert any(MINE in text for text in kept_texts(it.world.transactions.root))
+            assert it.leftovers() == []
+            ends.add("kept")
+        ends.add(str(status))
+        it.close()
+    assert ends == {"kept", "committed", "refused"}

@@ -6,6 +6,7 @@ Rules:
 2. What was displaced is looked at again where nobody else can rename it. If it is not what the step expects, it is put
    back: a save made between the look and the rename is not lost. Nor is what cannot be put back: it stays in the
    staging directory, and the refusal names it.
+   A file that is written to after that, through a descriptor from before, is not let go of either (`settle`).
 3. Afterwards the directory must still be the one the path leads to; if it was moved meanwhile, everything is undone
    through the descriptor that is held.
 4. An empty directory is removed where it stands (rmdir can lose nothing) and made again if it must come back. Where a
@@ -32,7 +33,7 @@ from docket.host.holders import Holders
 from docket.host.looking import Found, core_is_done, has_entries, look, told, unmet
 from docket.host.reaching import Reached, Refusal, Ways, failure
 from docket.host.staging import Staging
-from docket.host.tree import identity_of
+from docket.host.tree import Status, identity_of, status_at
 from docket.host.tree_calls import UNSUPPORTED, TreeCalls, open_name
 
 Place = tuple[int, bytes]
@@ -67,11 +68,12 @@ class Built:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """A step that was done and can be undone; `before` is what stood at the path."""
+    """A step that was done and can be undone; `before` is what stood at the path, `aside` it as it was displaced."""
 
     built: Built
     deed: Deed
     before: Found | None
+    aside: Found | None = None
 
     @property
     def step(self) -> Step:
@@ -138,12 +140,26 @@ class Placer:
         if not placed.displaced or placed.before is None:
             return None
         try:
+            if self._was_written_to(placed):
+                return Refusal(Reason.LEFT_ASIDE, f"it was written to meanwhile; {self._aside(placed)}", failed=True)
             self._drop(placed.built.staged, is_directory=placed.before.is_directory)
         except OSError as error:
             return failure(error, "remove", placed.step.path)
         if placed.before.is_directory:
             self._ways.settle_mode(placed.before.status)
         return None
+
+    def _was_written_to(self, placed: Placed) -> bool:
+        """Whether a file that was displaced holds something else by now, through a descriptor that was open before."""
+        seen = placed.aside
+        if seen is None or seen.state.size is None:
+            return False
+        place = self._staged(placed.built)
+        now = status_at(*place)
+        if not isinstance(now, os.stat_result) or _written(now) == _written(seen.status):
+            return False
+        found = look(*place, self._ways.own_mode)
+        return isinstance(found, Found) and found.state.sha256 != seen.state.sha256
 
     def discard(self, built: Built) -> None:
         """Remove what was built and not put in place."""
@@ -201,6 +217,7 @@ class Placer:
                 return Refusal(Reason.NOT_EMPTY, "the directory was filled meanwhile")
             if found is not None and placed.before is not None and found.state != placed.before.state:
                 placed = replace(placed, before=found)  # whoever overwrites anything keeps what came at the last moment
+            placed = replace(placed, aside=found)
         return self._ways.moved(placed.step.path, reached) or placed
 
     def _put_new(self, source: Place, target: Place) -> None:
@@ -358,3 +375,8 @@ class Placer:
         kept = (self._staging.name + b"/" + placed.built.staged).decode("utf-8", "backslashreplace")
         what = "" if placed.before is None else f" ({told(placed.before.state)})"
         return f"what stood there{what} is kept as {kept}"
+
+
+def _written(status: Status) -> tuple[int, int]:
+    """Return what a write changes; names that come and go do not."""
+    return status.st_size, status.st_mtime_ns

@@ -267,7 +267,9 @@ def test_an_undo_that_is_killed_is_finished_by_the_next(folder: Project, seen: i
 
 AGENT = """
 MEMBERS='"session_id":"s","tool_name":"Bash","tool_input":{}'
-hook() { printf '{%s,"hook_event_name":"%s","tool_use_id":"%s"}' "$MEMBERS" $1 $2 | "$PYTHON" -m docket hook claude $1; }
+hook() {
+  printf '{%s,"hook_event_name":"%s","tool_use_id":"%s"}' "$MEMBERS" $1 $2 | "$PYTHON" -m docket hook claude $1
+}
 tool() { hook PreToolUse $1; sh -ec "$2"; hook PostToolUse $1; }
 tool toolu_early "sed -i 's/^2$/two/; s/^9$/nine/' a; rm gone; echo made > made"
 tool toolu_later "sed -i 's/^5$/five/' a; echo 11 >> a"

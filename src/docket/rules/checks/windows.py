@@ -118,9 +118,8 @@ def _proofs(case: Case) -> str | None:
 
 def _windows(case: Case) -> Iterator[tuple[str, JsonObject]]:
     tools = case.receipt.part("windows", "tools")
-    for index, item in enumerate(tools if isinstance(tools, (list, tuple)) else ()):
-        if isinstance(item, Mapping):
-            yield f"windows.tools[{index}]", item
+    items = enumerate(tools if isinstance(tools, (list, tuple)) else ())
+    yield from ((f"windows.tools[{index}]", item) for index, item in items if isinstance(item, Mapping))
 
 
 def _deltas(case: Case) -> Iterator[tuple[str, JsonObject, JsonObject]]:

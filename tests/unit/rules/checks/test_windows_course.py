@@ -10,17 +10,19 @@ import pytest
 
 from docket.formats.digest import Digest
 from docket.formats.ledger.asserted_events import ToolCall
+from docket.formats.ledger.lines import follow
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.tree_events import Phase
 from docket.formats.ledger.window_events import HookLost, ToolDelta
 from docket.formats.run.verdict import Status as CheckStatus
 from docket.formats.windows.key import IN_STAGE
 from docket.formats.windows.names import Scope, Status
+from docket.rules.checks.ledger_pass import LedgerPass
 from docket.rules.checks.registry import judge
 from docket.rules.checks.windows import FoundDelta
 from docket.rules.checks.windows_course import WindowsCourse
-from golden_ledgers import samples
-from golden_ledgers.build import LedgerBuilder, snapshot
+from golden_ledgers import elsewhere, samples
+from golden_ledgers.build import LedgerBuilder, budget, end, exited, policy, snapshot, spawn, start
 from golden_ledgers.judging import judged, named, reading_of, receipt_of
 from golden_ledgers.staged import OPENED
 from golden_ledgers.windowed import ALONE, TOGETHER, TREES, call, delta, result
@@ -186,6 +188,34 @@ def test_deltas_at_hand_are_compared(changes: dict[str, Any], status: CheckStatu
     check = named(verdict, "tool-deltas")
     assert check.status is status
     assert said in check.detail
+
+
+def test_a_ledger_with_a_fault_of_course_fails_the_check() -> None:
+    ledger = LedgerBuilder()
+    for event in (start(), policy(), spawn(), CALL, RESULT, RESULT, exited(0), budget("0.00"), end("0.00")):
+        ledger.add(event)
+    check = named(judged(receipt_of(ledger.data()), ledger.data()), "tool-windows")
+    assert (check.status, check.detail) == (
+        CheckStatus.FAIL, "event 5 (tool.result): its window has ended before"
+    )  # fmt: skip
+
+
+def test_of_a_ledger_that_cannot_be_read_to_its_end_no_delta_is_compared() -> None:
+    raw = samples.windowed().data()
+    torn = LedgerPass()
+    for item in follow([raw[:-10]]):
+        torn.take(item)
+    reading = torn.finish(file_sha256=Digest("0" * 64), damage=None)
+    verdict = judge(receipt_of(raw), reading, judged(receipt_of(raw), raw).required, None, found(DELTA))
+    assert named(verdict, "tool-deltas").detail == "the ledger could not be read to its end"
+
+
+def test_another_writers_windows_are_not_judged() -> None:
+    built = elsewhere.ledger()
+    receipt = {**elsewhere.receipt(built), "windows": {"count": 3}}
+    verdict = judged(receipt, built.data())
+    assert named(verdict, "tool-windows").detail == "another writer's windows are not known here"
+    assert named(verdict, "tool-deltas").status is CheckStatus.SKIP
 
 
 def test_deltas_need_a_ledger() -> None:

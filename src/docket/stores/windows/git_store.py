@@ -13,6 +13,7 @@ How a tree is looked at is `stores.windows.git_tree`, how it is cleared `stores.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Iterator
@@ -67,6 +68,7 @@ SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 ATTRIBUTES = b"* -text -ident !filter !working-tree-encoding !eol !merge !diff\n"
 HEAD = b"ref: refs/heads/none\n"
 _MAX_BYTES = 64 * 1024
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +96,16 @@ class GitStore:
 
     def keep(self, ref: str, tree: str) -> None:
         """Let a ref keep a tree; one that does already stays. UnavailableError(ALREADY_EXISTS) for another tree."""
+        for _ in range(_TRIES - 1):
+            try:
+                self._keep(ref, tree)
+                return
+            except UnavailableError as error:  # whoever let another name go has removed a folder on the way
+                if error.reason != Reason.NOT_FOUND:
+                    raise
+        self._keep(ref, tree)
+
+    def _keep(self, ref: str, tree: str) -> None:
         *folders, name = ref.split("/")
         folder = self.disk.folder(self.folder)
         for part in folders:
@@ -126,8 +138,8 @@ class GitStore:
         with suppress(UnavailableError), self.disk.folder(path.parent) as folder:
             folder.remove(path.name)
         for parent in path.parents:
-            if parent == self.folder / REF_ROOT:
-                break
+            if parent.parent == self.folder / REF_ROOT:
+                break  # the worktree's own folder stays, for others are about to use it
             try:
                 with self.disk.folder(parent.parent) as folder:
                     folder.remove_folder(parent.name)
@@ -182,6 +194,12 @@ def open_git_store(windows: Path, place: GitPlace, hashes: Hashes, *, disk: Disk
     except DocketError as error:
         raise unavailable(error.detail) from error
     return store
+
+
+def repository_of(place: GitPlace) -> str:
+    """Return what a worktree is called in a window's key."""
+    named = b"\0".join((os.fsencode(place.git_dir), b"%d %d" % place.identity))
+    return hashlib.sha256(named).hexdigest()[:32]
 
 
 def unavailable(detail: str) -> PartialEvidenceError:

@@ -11,7 +11,6 @@ Rules:
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -50,7 +49,7 @@ from docket.stores.windows.git_reading import (
     tree_key,
     unread_name,
 )
-from docket.stores.windows.git_store import GitStore, open_git_store
+from docket.stores.windows.git_store import GitStore, open_git_store, repository_of
 from docket.stores.windows.looked import Looked, LookLimits
 from docket.stores.windows.looking import looking
 
@@ -74,9 +73,7 @@ class GitTree:
         self._store, self._cache, self._limits = store, cache, limits or LookLimits()
         self._last = cache.parent / LAST_TREE
         self._own = tuple(path.raw + b"/" for path in evidence)
-        place = store.place
-        named = b"\0".join((os.fsencode(place.git_dir), b"%d %d" % place.identity))
-        self.repository = hashlib.sha256(named).hexdigest()[:32]
+        self.repository = repository_of(store.place)
 
     @property
     def hashes(self) -> Hashes:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.windows.world import WindowsWorld
+from docket.errors import PartialEvidenceError
 from docket.formats.relpath import RelPath
 from docket.formats.windows.key import IN_STAGE
 from docket.host.clock import SystemClock
@@ -90,7 +91,13 @@ def _tree(place: WindowsPlace) -> TreeStore:
     if place.git is not None:
         from docket.stores.windows.git_tree import open_git_tree  # noqa: PLC0415 - a folder without git needs another
 
-        return open_git_tree(place.windows, place.git, evidence=place.layout.evidence)
+        try:
+            return open_git_tree(place.windows, place.git, evidence=place.layout.evidence)
+        except PartialEvidenceError as error:
+            from docket.stores.windows.git_store import repository_of  # noqa: PLC0415 - hardly ever
+            from docket.stores.windows.no_tree import NoTree  # noqa: PLC0415 - hardly ever
+
+            return NoTree(repository_of(place.git), error)
     from docket.engines.windows.folder_tree import open_folder_tree  # noqa: PLC0415 - the scanner is not light
 
     return open_folder_tree(place.windows, place.layout)

@@ -8,7 +8,7 @@ import os
 import socket
 import stat
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from docket.engines.transaction.opening import open_transaction
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.formats.workspace.state import SurfaceRules
 from matrix_lab import world_at
-from stage_lab import can_stage
+from stage_lab import BACKENDS, can_stage, formatted, unmounted
 from tree_lab import as_nobody, tree_of_nobody
 
 OLD_NS = 1_500_000_000_123_456_789
@@ -199,7 +199,7 @@ def land(place: Path, backend: str, *without: str) -> Landed:
     for name in without:
         (base / name).unlink()
     before = statuses(base)
-    world = world_at(place, backend)
+    world = replace(world_at(place, "copy"), backends=(BACKENDS[backend](),))
     opened = open_transaction(OpenRequest(base=base, rules=SurfaceRules()), world)
     assert isinstance(opened, OpenTransaction), opened
     work(opened.stage.root)
@@ -211,10 +211,15 @@ def land(place: Path, backend: str, *without: str) -> Landed:
 @pytest.fixture(scope="module", params=["copy", "overlay", pytest.param("reflink", marks=pytest.mark.slow)])
 def landed(request, tmp_path_factory):
     place = tmp_path_factory.mktemp("landed")
-    can_stage(request.param, place)
-    it = land(place, request.param)
-    yield it
-    drop_stage(it.opened, it.world)
+    disk = formatted(place, "xfs") if request.param == "reflink" else None
+    try:
+        can_stage(request.param, disk or place)
+        it = land(disk or place, request.param)
+        yield it
+        drop_stage(it.opened, it.world)
+    finally:
+        if disk is not None:
+            unmounted(disk)
 
 
 def test_it_landed(landed):

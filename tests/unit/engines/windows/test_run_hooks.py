@@ -295,3 +295,21 @@ def test_the_windows_of_a_run_that_was_killed_hold_nobody_up(run):
     closed = run.lab.world.evidence.closed(run.of(ToolCall)[0].window.window_id)
     assert (closed.reason, closed.event_id.partition(".")[0]) == ("process_gone", "0123456789ab")
     killed.end()
+
+
+def test_two_runs_at_once_in_one_tree_tell_each_of_its_own(run):
+    one, two = run, Run(run.lab)
+    two.hooks = two.made("ba9876543210")
+    one.say("PreToolUse", "u1")
+    two.say("PreToolUse", "v1")
+    write(run.lab.tree / "a", "1\n")
+    one.say("PostToolUse", "u1")
+    two.say("PostToolUse", "v1")
+    assert [delta.id for delta in two.of(ToolDelta)] == ["v1"]
+    two.hooks.end()
+    one.hooks.end()
+    assert [delta.id for delta in one.of(ToolDelta)] == ["u1"]
+    assert [delta.id for delta in two.of(ToolDelta)] == ["v1"]
+    (mine,), (other,) = one.of(ToolDelta), two.of(ToolDelta)
+    assert (mine.delta_sha256, mine.members, mine.status) == (other.delta_sha256, 2, Status.COMPLETE)
+    assert one.published == two.published

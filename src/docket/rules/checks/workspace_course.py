@@ -1,7 +1,8 @@
 """The course of a workspace transaction in docket's own ledger (spec/receipt.md, Checks: `session-shape`).
 
 Rules:
-1. A transaction is opened or refused once, before any process; what follows names the one that was opened.
+1. A transaction is opened or refused once, before any process; what follows names the one that was opened. Unread are
+   some of its files, if any.
 2. Its intent stands behind the pass after; what became of it behind its intent and as the intent allows. Without an
    intent it can only have been discarded.
 3. What landed had an approval where it needed one, an approval for the run only where the opening gives it, and one
@@ -48,7 +49,7 @@ class WorkspaceCourse:
                     return "a transaction is opened or refused once, before any process"
                 self.begun = True
                 self.opened = payload if isinstance(payload, WorkspaceOpened) else None
-                return None
+                return None if self.opened is None else _of_opening(self.opened)
             case WorkspaceIntent():
                 if not has_pass_after:
                     return "what is to become of the stage stands before the pass after"
@@ -67,6 +68,12 @@ class WorkspaceCourse:
         if settled.outcome not in _OUTCOMES[intent.decision] and not fell_short:
             return f"the stage is {settled.outcome}, and the intent was to {intent.decision}"
         return _landed(settled, intent) if settled.outcome is Settled.COMMITTED else _not_landed(settled)
+
+
+def _of_opening(opened: WorkspaceOpened) -> str | None:
+    if opened.unread is None or 0 < opened.unread <= opened.files:
+        return None
+    return f"{opened.unread} files are unread of {opened.files}"
 
 
 def _of_intent(intent: WorkspaceIntent, opened: WorkspaceOpened) -> str | None:

@@ -69,6 +69,8 @@ def test_what_can_have_happened(events: tuple[WorkspaceEvent, ...]) -> None:
         ((OPENED, INTENT, replace(CUT_SHORT, plan_sha256=Digest("d4" * 32))), "a plan is named"),
         ((OPENED, GIVEN_UP, LANDED), "the intent was to discard"),
         ((OPENED, INTENT, replace(REFUSED, outcome=Settled.LEFT_FOR_REVIEW)), "the intent was to commit"),
+        ((replace(OPENED, unread=0),), "0 files are unread of 3"),
+        ((replace(OPENED, unread=4),), "4 files are unread of 3"),
         ((replace(OPENED, approved=False), INTENT), "approval is run"),
         ((OPENED, replace(INTENT, approval="diff")), "approval is diff"),
         ((OPENED, replace(INTENT, reason="x")), "a reason stands where"),

@@ -300,6 +300,9 @@ def test_the_windows_of_a_run_that_was_killed_hold_nobody_up(run):
 def test_two_runs_at_once_in_one_tree_tell_each_of_its_own(run):
     one, two = run, Run(run.lab)
     two.hooks = two.made("ba9876543210")
+    runs = run.lab.root / "state/runs"
+    runs.mkdir(parents=True)
+    held = [FileLock.acquire(runs / f"{session_id}.jsonl.lock") for session_id in ("0123456789ab", "ba9876543210")]
     one.say("PreToolUse", "u1")
     two.say("PreToolUse", "v1")
     write(run.lab.tree / "a", "1\n")
@@ -313,3 +316,5 @@ def test_two_runs_at_once_in_one_tree_tell_each_of_its_own(run):
     (mine,), (other,) = one.of(ToolDelta), two.of(ToolDelta)
     assert (mine.delta_sha256, mine.members, mine.status) == (other.delta_sha256, 2, Status.COMPLETE)
     assert one.published == two.published
+    for lock in held:
+        lock.release()

@@ -6,7 +6,7 @@ It gathers what is recorded and asks `rules.windows.blame`. It writes nothing, a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,8 +69,13 @@ class FileBlame:
     origins: tuple[LineOrigin, ...]
 
 
-def recorded_history(repository: str, registry: RegistryFile, evidence: Evidence) -> History:
-    """Return the history of a tree. What cannot be read of it is a tool that may have run at any time."""
+def recorded_history(
+    repository: str, registry: RegistryFile, evidence: Evidence, landings: Mapping[str, str] | None = None
+) -> History:
+    """Return the history of a tree. What cannot be read of it is a tool that may have run at any time.
+
+    `landings` are the instants at which the stages of runs landed, by the runs' session ids.
+    """
     unreadable, running = 0, tuple[OpenWindow, ...]()
     try:
         running = registry.read().windows
@@ -90,6 +95,7 @@ def recorded_history(repository: str, registry: RegistryFile, evidence: Evidence
             tombstones=tuple(evidence.every_tombstone()),
             open=running,
             unreadable=unreadable + max(there - len(closed), 0),
+            landings=landings or {},
         )
     )
 

@@ -125,7 +125,7 @@ class _Walk:
             if not self.leave_stage(episode):
                 earlier = any(other.started < episode.started for other in self.tree.episodes)
                 self.give_up(Unknown.STAGED if earlier else Unknown.BEFORE_RECORD)
-        elif not self.enter_stage(self.at):
+        elif not self.enter_stage(self.at) and not self.follow_landing(_Gap(start=-1, end=self.at, lapses=()), None):
             self.give_up(Unknown.BEFORE_RECORD)
 
     # Inside an episode
@@ -203,7 +203,7 @@ class _Walk:
         else:
             gap = _Gap(start=start, end=end, lapses=self.lapses_between(start, end))
             followed = not gap.lapses and (self.follow_move(before, start, end) or self.follow_return(start))
-            if not followed and not self.enter_stage(end):
+            if not followed and not self.enter_stage(end) and not self.follow_landing(gap, before):
                 self.compare_gap(before, gap)
 
     def follow_move(self, before: Side, start: int, end: int) -> bool:
@@ -243,6 +243,48 @@ class _Walk:
         self.track, self.at = self.stage.alone_with(point)
         self.name = name_in(self.track.episodes[self.at // 2], self.content)
 
+    def follow_landing(self, gap: _Gap, before: Side | None) -> bool:
+        """Take back what came since a stage landed in the gap, and go on there, if what landed can be made anew."""
+        since = None if gap.start < 0 else self.tree.instant(gap.start)
+        point = self.stage.landed_in(self.path, since, self.tree.instant(gap.end))
+        if point is None:
+            return False
+        begun = None
+        if before is not None and before.name is not None and before.mode in FILE_MODES:
+            begun = self.held_at(gap.start, before.name)
+        own, at = self.stage.alone_with(point)
+
+        def kept(name: str, episode: Episode) -> bytes | None:
+            return begun if begun is not None and name_in(episode, begun) == name else None
+
+        content = rebuilt(own, self.path, at, kept)
+        if content is None:
+            return False
+        taken = take_back(self.held, self.hunks_from(content))
+        self.tell(taken.came, self.since_landing(own.episodes[at // 2], gap.end))
+        self.held, self.content, self.bound = taken.stayed, content, gap.end
+        self.go_on_stage(point)
+        return True
+
+    def since_landing(self, episode: Episode, end: int) -> LineOrigin:
+        """Return what is known of lines that came after a stage had landed."""
+        until = self.tree.instant(end)
+        lapses = [lapse for lapse in self.history.lapses if lapse.touches(episode.landed, until)]
+        reason = Unknown.TOOL_UNSEEN if lapses else None
+        if reason is None and self.stage.is_later(self.path, episode, until):
+            reason = Unknown.STAGED
+        if reason is None and end == self.tree.now and not self.sights.is_watched(self.path):
+            reason = Unknown.UNWATCHED
+        return LineOrigin(
+            origin=Origin.OUTSIDE if reason is None else Origin.UNKNOWN,
+            path=self.path,
+            line=0,
+            reason=reason,
+            callers=tuple(lapse.caller for lapse in lapses if lapse.caller is not None),
+            since=episode.landed_at,
+            until=self.tree.told_at(end),
+        )
+
     def leave_stage(self, episode: Episode) -> bool:
         """Go on where what the stage began with was last held: in the tree, or at the end of an earlier stage."""
         earlier = self.stage.left_by(self.path, self.content, episode.started, before=episode)
@@ -280,7 +322,7 @@ class _Walk:
         """Return why what came in a gap is not proven to be outside of every tool, None where it is."""
         if gap.lapses:
             return Unknown.TOOL_UNSEEN
-        if self.stage.is_of(self.path, self.content, self.tree.instant(gap.end)):
+        if self.stage.is_of(self.path, self.content, self.tree.instant(gap.start), self.tree.instant(gap.end)):
             return Unknown.STAGED
         return self.is_in_doubt(before, gap.start, gap.end)
 

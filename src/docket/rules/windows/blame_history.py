@@ -11,7 +11,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from docket.formats.digest import Digest
@@ -43,6 +43,13 @@ class Episode:
     tree_before: str | None = None
     tree_after: str | None = None
     rules: str | None = None
+    landed_at: str | None = None
+    """When the stage that it was on landed in the tree, where that is known."""
+
+    @property
+    def landed(self) -> datetime | None:
+        """The same as what can be compared."""
+        return None if self.landed_at is None else instant(self.landed_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +90,10 @@ class History:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
-    """All that is kept of windows. `deltas` lacks what cannot be read; `unreadable` counts records that cannot be."""
+    """All that is kept of windows. `deltas` lacks what cannot be read; `unreadable` counts records that cannot be.
+
+    `landings` are the instants at which the stages of runs landed, by the runs' session ids.
+    """
 
     repository: str
     closed: Sequence[ClosedWindow]
@@ -91,6 +101,7 @@ class Recorded:
     tombstones: Sequence[Tombstone] = ()
     open: Sequence[OpenWindow] = ()
     unreadable: int = 0
+    landings: Mapping[str, str] = field(default_factory=dict)
 
 
 def history_of(recorded: Recorded) -> History:
@@ -100,7 +111,7 @@ def history_of(recorded: Recorded) -> History:
     for record in closed:
         grouped.setdefault(record.delta_sha256, []).append(record)
     episodes = [
-        _episode(records, delta)
+        _episode(records, delta, recorded.landings)
         for digest, records in grouped.items()
         if (delta := recorded.deltas.get(digest)) is not None and delta.status is Status.COMPLETE
     ]
@@ -127,9 +138,10 @@ def _is_here(key: WindowKey, recorded: Recorded) -> bool:
     return key.mode == IN_STAGE or key.repository == recorded.repository
 
 
-def _episode(records: Sequence[ClosedWindow], delta: Delta) -> Episode:
+def _episode(records: Sequence[ClosedWindow], delta: Delta, landings: Mapping[str, str]) -> Episode:
     first = min(records, key=lambda record: record.seq or 0)
     actors = delta.actors
+    landed_at = landings.get(first.event_id.partition(".")[0])  # a run names its session in its windows' events
     callers = tuple(
         Caller(
             key=WindowKey(
@@ -155,6 +167,7 @@ def _episode(records: Sequence[ClosedWindow], delta: Delta) -> Episode:
         tree_before=first.tree_before,
         tree_after=first.tree_after,
         rules=first.rules,
+        landed_at=landed_at if first.key.mode == IN_STAGE else None,
     )
 
 

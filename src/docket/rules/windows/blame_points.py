@@ -93,18 +93,39 @@ class Points:
                 return 2 * index + 1
         return None
 
+    def landed_in(self, path: RelPath, since: datetime | None, until: datetime | None) -> int | None:
+        """Return the point after the last episode that changed a path and whose stage landed between two instants."""
+        for index in range(len(self.episodes) - 1, -1, -1):
+            landed = self.episodes[index].landed
+            if landed is None or path not in self.episodes[index].files:
+                continue
+            if (since is None or landed >= since) and (until is None or landed <= until):
+                return 2 * index + 1
+        return None
+
     def alone_with(self, point: int) -> tuple[Points, int]:
         """Return the points of the tree alone that the episode of a point is of, and that point among them."""
         repository = self.episodes[point // 2].callers[0].key.repository
         own = [episode for episode in self.episodes if episode.callers[0].key.repository == repository]
         return Points(own, None), 2 * own.index(self.episodes[point // 2]) + point % 2
 
-    def is_of(self, path: RelPath, content: bytes, until: datetime | None) -> bool:
-        """Whether an episode that ended by an instant changed a path, or left a content anywhere."""
+    def is_of(self, path: RelPath, content: bytes, since: datetime | None, until: datetime | None) -> bool:
+        """Whether an episode changed a path, or left a content anywhere, that may have landed between two instants."""
         return any(
             path in episode.files or name_in(episode, content) in {file.after_hash for file in episode.files.values()}
             for episode in self.episodes
-            if until is None or episode.completed <= until
+            if (until is None or episode.completed <= until)
+            and (since is None or episode.landed is None or episode.landed >= since)
+        )
+
+    def is_later(self, path: RelPath, landed: Episode, until: datetime | None) -> bool:
+        """Whether an episode on another stage, over by an instant, changed a path and may have landed after one."""
+        return any(
+            path in episode.files
+            and episode.callers[0].key.repository != landed.callers[0].key.repository
+            and (until is None or episode.completed <= until)
+            and (episode.landed is None or landed.landed is None or episode.landed > landed.landed)
+            for episode in self.episodes
         )
 
     def is_by(self, point: int, instant: datetime) -> bool:

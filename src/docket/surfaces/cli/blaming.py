@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.windows.asked_calls import AskedCalls, ledgers_of
 from docket.engines.windows.blame import BlameWorld, recorded_history
-from docket.errors import InvalidDocumentError, UsageError
+from docket.errors import DocketError, InvalidDocumentError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side
 from docket.formats.windows.names import Hashes
+from docket.formats.workspace.state import Status, TransactionState
 from docket.host.disk import SYSTEM_DISK
 from docket.host.git_batch import GitBatch
 from docket.host.git_place import object_format
@@ -24,6 +25,7 @@ from docket.stores.pool import open_pool
 from docket.stores.windows.folder_sights import FolderSights
 from docket.stores.windows.git_sights import GitSights
 from docket.stores.windows.git_store import open_git_store
+from docket.stores.workspace.transactions import Transactions
 from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
 
 POOL = "pool"
@@ -65,7 +67,7 @@ def blame_world(place: WindowsPlace) -> Iterator[BlameWorld]:
         yield BlameWorld(root=place.layout.tree_root, hashes=hashes, history=History(episodes=()), sights=_Nothing())
         return
     world = windows_world(place)
-    history = recorded_history(world.tree.repository, world.registry, world.evidence)
+    history = recorded_history(world.tree.repository, world.registry, world.evidence, _landings())
     with ExitStack() as held:
         sights = _sights(place, history, held)
         yield BlameWorld(
@@ -75,6 +77,17 @@ def blame_world(place: WindowsPlace) -> Iterator[BlameWorld]:
             sights=sights,
             calls=AskedCalls(world.evidence, ledgers_of(world.evidence, place.layout)),
         )
+
+
+def _landings() -> dict[str, str]:
+    """Return when the stages of runs landed, by the runs' session ids, as far as their transactions are still kept."""
+    with suppress(DocketError):
+        return {
+            state.session_id: state.changed_at
+            for state in Transactions.of(os.environ).every()
+            if isinstance(state, TransactionState) and state.status is Status.COMMITTED and state.session_id is not None
+        }
+    return {}
 
 
 def _sights(place: WindowsPlace, history: History, held: ExitStack) -> Sights:

@@ -571,6 +571,78 @@ def test_a_file_that_holds_what_a_stage_left_elsewhere_is_not_outside():
     assert own.said("c") == [OUTSIDE]
 
 
+def landing(minutes: int, *, start: bytes = b"1\n") -> tuple[Tree, dict[str, str]]:
+    """A tree with one window, and a stage of a run that began with what the tree held and landed at that minute."""
+    stage = Tree(a=start)
+    stage.now += timedelta(minutes=10)
+    stage.tool("s1", a=start + b"s\n")
+    stage.tool("s2", a=start + b"s\nt\n", n=b"new\n")
+    staged(stage)
+    tree = Tree(a=b"1\n")
+    tree.tool("u1", b=b"1\n")
+    tree.record.deltas.update(stage.record.deltas)
+    tree.record.closed += [replace(record, event_id="run.x") for record in stage.record.closed]
+    return tree, {"run": stamp(EPOCH + timedelta(minutes=minutes))}
+
+
+def test_what_was_changed_after_a_stage_landed_is_outside_and_the_rest_the_stages():
+    tree, landings = landing(20)
+    s1, s2 = ("tool", frozenset({"s1"})), ("tool", frozenset({"s2"}))
+    tree.put(a=b"1\ns\nt\nmine\n", n=b"mine\nnew\n")
+    assert blamed(tree, landings=landings) == [UNKNOWN, s1, s2, OUTSIDE]
+    assert blamed(tree) == [UNKNOWN] * 4
+    content = tree.record.tree["n"]
+    file = PresentFile(path=RelPath(b"n"), content=content, name=name_of(content))
+    history = history_of(replace(tree.record.recorded(), landings=landings))
+    mine, new = blame(file, history, tree.record)
+    assert said((mine, new)) == [OUTSIDE, s2]
+    assert (mine.since, mine.until) == (landings["run"], None)
+    tree.record.unwatched.add(RelPath(b"a"))
+    assert blamed(tree, landings=landings)[3] == UNKNOWN
+    tree.record.unwatched.clear()
+    assert blamed(tree, landings=landings, open=[running("now", 30)])[3] == UNKNOWN
+    assert blamed(tree, landings=landings, open=[running("now", 30)])[1] == s1
+    tree.now = EPOCH + timedelta(minutes=40)
+    tree.tool("u2", b=b"2\n")
+    assert blamed(tree, landings=landings) == [UNKNOWN, s1, s2, OUTSIDE]
+    tree.put(a=b"1\ns\nt\nmine\nlater\n")
+    assert blamed(tree, landings=landings) == [UNKNOWN, s1, s2, OUTSIDE, OUTSIDE]
+
+
+def test_a_landing_is_followed_only_where_what_landed_can_be_made_anew():
+    tree, landings = landing(20, start=b"other\n")
+    tree.put(a=b"other\ns\nt\nmine\n")
+    assert blamed(tree, landings=landings) == [UNKNOWN] * 4
+    tree, landings = landing(20)
+    tree.now += timedelta(minutes=40)
+    tree.tool("u2", b=b"2\n")  # what had landed was gone by then
+    tree.put(a=b"1\ns\nt\nmine\n")
+    assert blamed(tree, landings=landings) == [UNKNOWN, OUTSIDE, OUTSIDE, OUTSIDE]
+
+
+def test_what_may_have_come_from_a_later_stage_is_not_outside():
+    tree, landings = landing(20)
+    other = Tree(a=b"1\ns\nt\n")
+    other.now += timedelta(minutes=30)
+    other.tool("o1", a=b"1\ns\nt\no\n")
+    tree.record.deltas.update(other.record.deltas)
+    tree.record.closed += [
+        replace(record, key=replace(record.key, mode=IN_STAGE, repository="later")) for record in other.record.closed
+    ]
+    tree.put(a=b"1\ns\nt\no\nmine\n")
+    assert blamed(tree, landings=landings)[3:] == [UNKNOWN, UNKNOWN]
+
+
+def test_a_stage_of_a_tree_without_windows_that_made_a_file_and_landed():
+    tree = Tree()
+    tree.tool("s1", a=b"1\n")
+    staged(tree)
+    tree.record.closed = [replace(record, event_id="run.x") for record in tree.record.closed]
+    tree.put(a=b"1\nmine\n")
+    landings = {"run": stamp(EPOCH + timedelta(minutes=5))}
+    assert blamed(tree, landings=landings) == [("tool", frozenset({"s1"})), OUTSIDE]
+
+
 def test_a_stage_without_windows_in_the_tree():
     tree = Tree(a=b"1\n")
     tree.tool("s1", a=b"1\ns\n")

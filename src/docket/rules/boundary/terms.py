@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 class Terms:
     """What holds for every exchange of a run. `agent_headers` are those that may name a sub-agent, in their order.
 
-    `session_token` opens the door for what an agent says of itself, and nothing else; None where there is none.
+    `session_token` opens the door for what an agent says of itself, its hooks included, and nothing else; None where
+    there is none.
     `http_proxy`: the boundary is a proxy for other hosts too.
     """
 

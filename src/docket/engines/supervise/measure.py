@@ -63,7 +63,7 @@ def measure(run: OpenRun, phase: Phase, *, since: Listing | None = None) -> List
             listing = _pass_over_stage(run, run.stage, since)
         else:
             root_identity = None if since is None else since.root
-            surface = _surface(run)
+            surface = surface_of(run)
             unread = _may_stay_unread(run, surface)
             listing = world.observe(
                 ObserveRequest(
@@ -86,7 +86,7 @@ def _pass_over_stage(run: OpenRun, stage: OpenTransaction, since: Listing) -> Li
 
     assert run.world.transactions is not None  # noqa: S101 - who has a stage has the world it came from
     request = ObserveRequest(
-        root=os.fsencode(stage.stage.root), surface=_surface(run), progress=run.world.watcher.scanned
+        root=os.fsencode(stage.stage.root), surface=surface_of(run), progress=run.world.watcher.scanned
     )
     return observe_stage(stage, run.world.transactions(), request, since)
 
@@ -101,7 +101,7 @@ def _may_stay_unread(run: OpenRun, surface: Surface) -> bool:
     return not backend_of(run.stage.state, run.world.transactions()).needs_digests
 
 
-def _surface(run: OpenRun) -> Surface:
+def surface_of(run: OpenRun) -> Surface:
     """Return what a pass looks at: what the policy watches, in a transaction only as far as it is staged."""
     files, asked = run.request.policy.files, run.request.transaction
     surface = watched_surface(watch=files.watch, ignore=files.ignore, evidence=run.request.layout.evidence)

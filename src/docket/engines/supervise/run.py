@@ -146,7 +146,7 @@ def _afterwards(run: OpenRun, before: Listing, watched: Watched, course: _Course
         from docket.engines.supervise.workspace import landed  # noqa: PLC0415 - what a stage alone needs
 
         violated = len(measuring.forbidden_changes(run, differences, after))
-        if not landed(run, stage, course.ending, (watched.survivors, violated)):
+        if not landed(run, stage, course.ending, (watched.survivors, violated), (after, differences)):
             course.ending = ends.Ending(exit_code=codes.COMMIT_REFUSED, exit_source=ExitSource.DOCKET)
     elif run.request.rollback_on_breach and course.ending.breached is not None:
         from docket.engines.supervise.rollback import roll_back  # noqa: PLC0415 - what a breach alone needs

@@ -13,14 +13,14 @@ Rules (spec/workspace.md, Order at the end of a run):
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.supervise.ending import Ending
-from docket.engines.supervise.measure import interruptible
+from docket.engines.supervise.measure import interruptible, surface_of
 from docket.engines.supervise.session import OpenRun
 from docket.engines.transaction.base_contents import has_moved
 from docket.engines.transaction.closing import (
@@ -45,6 +45,8 @@ from docket.formats.ledger.workspace_events import (
 )
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import TOP_PATHS
+from docket.formats.tree.changes import Difference
+from docket.formats.tree.listing import Listing
 from docket.formats.tree.unread import unread_files
 from docket.formats.visible import visible
 from docket.formats.workspace.scope import Decision, Settled
@@ -52,10 +54,14 @@ from docket.formats.workspace.state import Status
 from docket.rules.workspace.protected import approval, protected_hits
 from docket.rules.workspace.settle import EndFacts, Verdict, last_call_trouble, settle
 from docket.rules.workspace.surface import Classes
+from docket.rules.workspace.two_passes import changed_between
 from docket.stores.ledger_reader import read_ledger
 
 if TYPE_CHECKING:
     from docket.engines.supervise.request import TransactionAsked
+
+
+Seen: TypeAlias = tuple[Listing, Sequence[Difference]]
 
 
 @dataclass(slots=True)
@@ -81,10 +87,11 @@ def staged(run: OpenRun) -> Iterator[Staged]:
         found.opened.stage.close()
 
 
-def settle_stage(run: OpenRun, found: Staged, facts: EndFacts) -> bool:
+def settle_stage(run: OpenRun, found: Staged, facts: EndFacts, seen: Seen) -> bool:
     """Commit the stage, leave it or discard it; False where a commit was due and was refused."""
     closed = close_transaction(found.opened, found.world, run.world.watcher.scanned)
     run.world.watcher.scan_ended()
+    facts = replace(facts, moved=_moved(run, closed, seen))
     verdict = _recorded(run, found, closed, settle(facts, closed.state.settle))
     match verdict.decision:
         case Decision.COMMIT:
@@ -102,10 +109,19 @@ def settle_stage(run: OpenRun, found: Staged, facts: EndFacts) -> bool:
     return event.outcome not in (Settled.REFUSED, Settled.INTERRUPTED)
 
 
-def landed(run: OpenRun, found: Staged, ending: Ending, counts: tuple[int, int]) -> bool:
+def _moved(run: OpenRun, closed: ClosedTransaction, seen: Seen) -> str | None:
+    """Return a path that the pass after and the closing pass do not tell alike, None where the stage stood still."""
+    after, differences = seen
+    changed = {item.path for item in differences}.union(item.path for item in closed.found.change_set.changes)
+    path = changed_between(after, closed.listing, changed, surface_of(run))
+    return None if path is None else str(path)
+
+
+def landed(run: OpenRun, found: Staged, ending: Ending, counts: tuple[int, int], seen: Seen) -> bool:
     """Settle the stage of a run that ended so; `counts` are its surviving processes and its violations.
 
-    False where a commit was due and was refused.
+    `seen` is what the pass after saw, and what that is another than before. False where a commit was due and was
+    refused.
     """
     facts = EndFacts(
         agent_exit=ending.exit_code if ending.exit_source is ExitSource.AGENT else None,
@@ -114,7 +130,7 @@ def landed(run: OpenRun, found: Staged, ending: Ending, counts: tuple[int, int])
         survivors=counts[0],
         violations=counts[1],
     )
-    return settle_stage(run, found, end_facts(run, facts))
+    return settle_stage(run, found, end_facts(run, facts), seen)
 
 
 def end_facts(run: OpenRun, facts: EndFacts) -> EndFacts:

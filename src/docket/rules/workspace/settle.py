@@ -2,8 +2,9 @@
 
 Rules (spec/workspace.md, Settling):
 1. A run commits only if the agent ended by itself with 0, nothing was breached, signalled or interrupted, no process
-   of it is left, no path changed that the policy forbids to change, its last model call was neither refused nor
-   broken, and the ledger is complete. Agents exit 0 on errors and on signals; what they say is one fact among others.
+   of it is left, the stage stood still, no path changed that the policy forbids to change, its last model call was
+   neither refused nor broken, and the ledger is complete. Agents exit 0 on errors and on signals; what they say is one
+   fact among others.
 2. Anything else discards, with the first reason in the order of the rule.
 3. `review` leaves to a person what `auto` would commit; `discard` never lands anything. A stage that was discarded is
    kept, and may be landed after review.
@@ -26,13 +27,17 @@ _HTTP_ERRORS = 400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndFacts:
-    """How a run ended. `agent_exit` is None where the agent did not end by itself; `last_call` says what was wrong."""
+    """How a run ended. `agent_exit` is None where the agent did not end by itself; `last_call` says what was wrong.
+
+    `moved` is a path of the stage that somebody changed when no process of the run was left.
+    """
 
     agent_exit: int | None
     breached: str | None = None
     interrupted: bool = False
     survivors: int = 0
     violations: int = 0
+    moved: str | None = None
     last_call: str | None = None
     ledger_complete: bool = True
 
@@ -71,6 +76,8 @@ def _against(facts: EndFacts) -> tuple[Reason, str] | None:
         return Reason.AGENT_FAILED, f"the agent ended with {facts.agent_exit}"
     if facts.survivors:
         return Reason.STILL_RUNNING, "processes of the run are still there, and may go on writing"
+    if facts.moved is not None:
+        return Reason.CHANGED_WHILE_READ, f"{facts.moved} changed in the stage after the run had ended"
     if facts.violations:
         return Reason.POLICY_VIOLATED, f"the run changed {facts.violations} paths that the policy forbids to change"
     if facts.last_call is not None:

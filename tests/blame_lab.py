@@ -60,6 +60,7 @@ class MemoryRecord:
     ignored: tuple[RelPath, ...] = ()
     unwatched: set[RelPath] = field(default_factory=set)
     unreadable: int = 0
+    committed: dict[RelPath, bytes] = field(default_factory=dict)
 
     def look(self) -> str:
         """Keep the tree as it is; return its name."""
@@ -149,6 +150,10 @@ class MemoryRecord:
     def content(self, name: str) -> bytes | None:
         """A content."""
         return self.contents.get(name)
+
+    def committed_now(self, path: RelPath) -> bytes | None:
+        """What a commit holds at a path."""
+        return self.committed.get(path)
 
     def ignore_files(self, path: RelPath) -> tuple[RelPath, ...]:
         """The ignore files on the way to a path."""

@@ -158,6 +158,17 @@ def test_git_ignores_by_the_tree_and_by_patterns_outside_of_it(tmp_path):
 
 
 @needs_git
+def test_what_the_commit_that_is_checked_out_holds(tmp_path):
+    with opened("git", tmp_path) as seen:
+        assert seen.sights.committed_now(path(".gitignore")) == b"*.log\n"
+        assert seen.sights.committed_now(path("a")) is None
+        windows_lab.git(tmp_path, "checkout", "-q", "--orphan", "none")
+        assert seen.sights.committed_now(path(".gitignore")) is None
+    with opened("folder", tmp_path / "folder") as seen:
+        assert seen.sights.committed_now(path("a")) is None
+
+
+@needs_git
 def test_a_part_of_a_tree_that_is_gone_is_unknown(tmp_path):
     with opened("git", tmp_path) as seen:
         objects = tmp_path / "windows/git/objects"

@@ -58,6 +58,10 @@ class Sights(Protocol):
         """Return a content, None where it is not kept."""
         ...
 
+    def committed_now(self, path: RelPath) -> bytes | None:
+        """Return what a path holds in the commit that is checked out, None where there is none."""
+        ...
+
     def ignore_files(self, path: RelPath) -> tuple[RelPath, ...]:
         """Return the files of the tree whose patterns decide whether the path is watched; none where all is."""
         ...
@@ -255,7 +259,8 @@ class _Walk:
         own, at = self.stage.alone_with(point)
 
         def kept(name: str, episode: Episode) -> bytes | None:
-            return begun if begun is not None and name_in(episode, begun) == name else None
+            each = (content for content in (begun, self.sights.committed_now(self.path)) if content is not None)
+            return next((content for content in each if name_in(episode, content) == name), None)
 
         content = rebuilt(own, self.path, at, kept)
         if content is None:

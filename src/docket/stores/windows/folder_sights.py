@@ -77,6 +77,10 @@ class FolderSights:
         except UnavailableError:
             return None
 
+    def committed_now(self, path: RelPath) -> bytes | None:  # noqa: ARG002 - the port's
+        """Return None: there are no commits."""
+        return None
+
     def ignore_files(self, path: RelPath) -> tuple[RelPath, ...]:  # noqa: ARG002 - the port's
         """Return none: nothing is ignored."""
         return ()

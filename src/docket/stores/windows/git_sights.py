@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from docket.errors import DocketError
@@ -16,6 +17,7 @@ from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side
 from docket.formats.windows.names import REGULAR_MODE, Hashes
 from docket.host.git_batch import GitBatch
+from docket.host.git_place import checked_out
 from docket.host.git_program import Deadline, run_git
 from docket.stores.windows.git_nominate import exclude_digest, exclude_files, workbench
 from docket.stores.windows.git_reading import UNREAD_PREFIX
@@ -85,6 +87,13 @@ class GitSights:
     def committed(self, commit: str, path: RelPath) -> bytes | None:
         """Return what a commit has at a path; None for nothing, or what is larger than anybody compares."""
         return self._read(self.batch.begin_in_commit(commit, path.raw))
+
+    def committed_now(self, path: RelPath) -> bytes | None:
+        """Return what a path holds in the commit that is checked out."""
+        commit = None
+        with suppress(DocketError):
+            commit = checked_out(self.store.place)
+        return None if commit is None else self.committed(commit, path)
 
     def ignore_files(self, path: RelPath) -> tuple[RelPath, ...]:
         """Return the ignore files from the top down to a path's folder."""

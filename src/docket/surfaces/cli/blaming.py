@@ -125,6 +125,9 @@ class _Nothing:
     def content(self, name: str) -> bytes | None:  # noqa: ARG002 - the port's
         return None
 
+    def committed_now(self, path: RelPath) -> bytes | None:  # noqa: ARG002 - the port's
+        return None
+
     def ignore_files(self, path: RelPath) -> tuple[RelPath, ...]:  # noqa: ARG002 - the port's
         return ()
 

@@ -620,6 +620,13 @@ def test_a_landing_is_followed_only_where_what_landed_can_be_made_anew():
     assert blamed(tree, landings=landings) == [UNKNOWN, OUTSIDE, OUTSIDE, OUTSIDE]
 
 
+def test_what_a_stage_began_with_may_stand_in_the_commit_that_is_checked_out():
+    tree, landings = landing(20, start=b"other\n")
+    tree.put(a=b"other\ns\nmine\n")
+    tree.record.committed[RelPath(b"a")] = b"other\n"
+    assert blamed(tree, landings=landings) == [UNKNOWN, ("tool", frozenset({"s1"})), OUTSIDE]
+
+
 def test_what_may_have_come_from_a_later_stage_is_not_outside():
     tree, landings = landing(20)
     other = Tree(a=b"1\ns\nt\n")

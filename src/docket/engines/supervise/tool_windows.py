@@ -5,7 +5,8 @@ Rules (spec/windows.md, In a run):
 2. A window that is over has one `x-docket.tool-delta`, behind the result that closed it. It is told of this run's own
    windows alone: what an earlier run has told is that one's, and another agent's that overlapped counts in `members`.
 3. Every hook is worked off with ports of its own: what they hold is not made for two at a time.
-4. The windows of the run that are open at its end are closed: their processes are gone.
+4. A run tells of MAX_WINDOWS windows at most, so that whoever has its token cannot fill its record.
+5. The windows of the run that are open at its end are closed: their processes are gone.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from docket.engines.supervise.hooks import Record
 
 LEAST_SECONDS = 0.05
+MAX_WINDOWS = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,8 @@ class ToolWindows:
         if isinstance(said, HookLoss):
             return said
         world, closed = self._world(arrived)
+        if isinstance(said, ToolEvent) and self._is_beyond(said, world):
+            return HookLoss.TOO_MANY
         outcomes = take(said, world)
         match said:
             case ToolEvent(phase=Phase.BEFORE):
@@ -98,6 +102,13 @@ class ToolWindows:
         for record in filter(None, map(world.evidence.closed, told)):
             self._keep(record.delta_sha256, world)
         world.dispose()
+
+    def _is_beyond(self, said: ToolEvent, world: WindowsWorld) -> bool:
+        with self._lock:
+            if len(self._known) < MAX_WINDOWS:
+                return False
+            known = bool(said.tool_use_id) and said.key(world.tree.repository, world.mode).window_id in self._known
+        return not known
 
     def _world(self, arrived: float) -> tuple[WindowsWorld, list[ClosedWindow]]:
         """Return ports for one hook, and where they put the windows that are closed for it."""

@@ -1,8 +1,8 @@
 """The boundary's own door, `/<token>/docket/…`: is it alive, is it ready, what did it count, what does the agent say.
 
 Rules:
-1. Whoever has the run's token may ask `healthz`, `readyz` and `metrics`. `session`, `events` and `hooks` (`hooking`) are
-   for the session's own token alone, which opens no model call.
+1. Whoever has the run's token may ask `healthz`, `readyz` and `metrics`. `session`, `events` and `hooks` (`hooking`)
+   are for the session's own token alone, which opens no model call.
 2. Nothing that is asked or answered here is a model call, moves a cap or is forwarded anywhere.
 3. What an agent asserts is read whole, bounded, checked by `assertions`, and answered once it is written. One that is
    refused is answered with the reason, counted, and not recorded.

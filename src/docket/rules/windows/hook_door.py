@@ -37,6 +37,7 @@ class HookLoss(StrEnum):
     UNKNOWN_AGENT = "unknown-agent"
     UNKNOWN_PAYLOAD = "unknown-payload"
     QUEUE_FULL = "queue-full"
+    TOO_MANY = "too-many"
     FAULT = "fault"
     RUN_ENDING = "run-ending"
 

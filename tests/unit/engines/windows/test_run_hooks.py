@@ -13,6 +13,7 @@ import pytest
 
 import windows_lab
 from docket.engines.supervise import hooks as running
+from docket.engines.supervise import tool_windows
 from docket.engines.supervise.hooks import RunHooks
 from docket.engines.windows.asked_calls import AskedCalls
 from docket.errors import UnavailableError
@@ -219,6 +220,16 @@ def test_a_queue_that_is_full_takes_no_more(run, monkeypatch):
     assert sorted(dealt_with) == [0, 1, 2, 3]
     assert run.lost == {"queue-full": 2}
     assert len(run.of(ToolCall)) == 2
+
+
+def test_a_run_tells_of_so_many_windows_and_of_no_more(run, monkeypatch):
+    monkeypatch.setattr(tool_windows, "MAX_WINDOWS", 2)
+    for event in ("PreToolUse", "PostToolUse"):
+        for use in ("u1", "u2", "u3"):
+            run.say(event, use)
+    run.hooks.end()
+    assert [call.id for call in run.of(ToolCall)] == [result.id for result in run.of(ToolResult)] == ["u1", "u2"]
+    assert run.lost == {"too-many": 2}
 
 
 def test_a_fault_is_counted_and_nobody_waits_for_it(run):

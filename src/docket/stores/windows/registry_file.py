@@ -31,8 +31,14 @@ class HeldRegistry:
         self.registry = registry
 
     def publish(self, registry: Registry) -> None:
-        """Make this the registry, durably; nothing happens where it is that already."""
+        """Make this the registry, durably; nothing happens where it is that already.
+
+        PartialEvidenceError(registry_lock_timeout) where somebody else changed it, whose lock file was another one.
+        """
         if registry != self.registry:
+            if _load(self._folder) != self.registry:
+                detail = f"{self._folder.path / LOCK} was removed while it was held"
+                raise PartialEvidenceError(PartialReason.REGISTRY_LOCK_TIMEOUT, detail)
             publish(self._folder, REGISTRY, encode_registry(registry))
             self.registry = registry
 

@@ -143,6 +143,7 @@ class RunHooks:
                 self._dealt_with(job)
             finally:
                 job.done()
+                self._publish_told()
                 with self._news:
                     self._busy -= 1
                     self._news.notify_all()
@@ -154,6 +155,12 @@ class RunHooks:
             lost = HookLoss.FAULT
         if lost is not None:
             self._lose(lost)
+
+    def _publish_told(self) -> None:
+        """Do what no tool has to wait for."""
+        with suppress(Exception):
+            if self._windows is not None:
+                self._windows.publish_deltas()
 
     def _opened(self) -> ToolWindows:
         with self._opening:

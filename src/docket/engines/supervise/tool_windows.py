@@ -67,6 +67,8 @@ class ToolWindows:
         self._opened: set[str] = set()
         self._ended: set[str] = set()
         self._told: set[str] = set()
+        self._unpublished: list[Digest] = []
+        self._is_over = False
 
     def take(self, hook: Hook, arrived: float) -> HookLoss | None:
         """Do what a hook asks for and record it; return why nothing came of it, where nothing did."""
@@ -98,10 +100,20 @@ class ToolWindows:
             left = self._known - self._told
         self._tell(filter(None, map(world.evidence.closed, sorted(left))), world)
         with self._lock:
-            told = sorted(self._told)
-        for record in filter(None, map(world.evidence.closed, told)):
-            self._keep(record.delta_sha256, world)
+            self._is_over = True
+        self.publish_deltas()
         world.dispose()
+
+    def publish_deltas(self) -> None:
+        """Put deltas that were told where the run's receipt will stand, so that they can be looked at together."""
+        with self._lock:
+            told, self._unpublished = self._unpublished, []
+        if self._publish is None or not told:
+            return
+        with suppress(DocketError):
+            evidence = self._open_world().evidence
+            for digest in dict.fromkeys(told):
+                self._publish(evidence.delta_document(digest))
 
     def _is_beyond(self, said: ToolEvent, world: WindowsWorld) -> bool:
         with self._lock:
@@ -178,6 +190,7 @@ class ToolWindows:
                 if window_id in self._told or window_id not in self._known or not self._is_own(record):
                     continue
                 self._told.add(window_id)
+                self._unpublished.append(record.delta_sha256)
             self._append(_delta_event(record, world.evidence.delta(record.delta_sha256)))
 
     def _is_own(self, record: ClosedWindow) -> bool:
@@ -185,17 +198,10 @@ class ToolWindows:
         # Whoever ended a tool of this run from elsewhere names no session.
         return session_id == self._session_id or (named == "post" and record.key.window_id in self._opened)
 
-    def _keep(self, digest: Digest, world: WindowsWorld) -> None:
-        """Put a delta where the run's receipt will stand, so that they can be looked at together."""
-        if self._publish is not None:
-            with suppress(DocketError):
-                self._publish(world.evidence.delta_document(digest))
-
     def _append(self, payload: ToolCall | ToolResult | ToolDelta) -> None:
-        try:
-            self._record.append(payload)
-        except DocketError:
-            return
+        with self._lock, suppress(DocketError):
+            if not self._is_over:  # what a hook still does then comes too late for the record
+                self._record.append(payload)
 
 
 def _key_of(outcome: Outcome) -> WindowKey | None:

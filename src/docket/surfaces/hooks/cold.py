@@ -12,7 +12,6 @@ Rules:
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -103,20 +102,6 @@ def _body() -> bytes | None:
     return b"".join(pieces)
 
 
-def _payload(body: bytes | None) -> dict[str, object] | str:
-    """Return the payload, or what is wrong with it in a word."""
-    if body is None:
-        return "too-large"
-    try:
-        # A byte that is no UTF-8 is a half of a surrogate pair from here on, and is recorded spelled out.
-        value = json.loads(body.decode("utf-8", "surrogateescape"))
-    except RecursionError:
-        return "too-deep"
-    except ValueError:
-        return "not-json"
-    return value if isinstance(value, dict) else "no-object"
-
-
 def _handled(hook: _Hook) -> None:
     hook.body = body = _body()
     if _told_the_run(hook, body):
@@ -155,16 +140,17 @@ def _told_the_run(hook: _Hook, body: bytes | None) -> bool:
 
 def _heard(agent: str, event: str, body: bytes | None) -> tuple[HookEvent, list[str]]:
     """Return what the payload says, and its shape."""
-    from docket.rules.agents.hooks import HOOK_READERS  # noqa: PLC0415 - after the alarm is set
+    from docket.rules.agents.hook_body import read_body  # noqa: PLC0415 - after the alarm is set
+    from docket.rules.agents.hooks import HOOK_READERS  # noqa: PLC0415
     from docket.rules.windows.tool_event import UnknownPayload  # noqa: PLC0415
 
     reader = HOOK_READERS.get(agent)
     if reader is None:
         raise ValueError(f"no agent is called {agent}")
-    payload = _payload(body)
+    payload = "too-large" if body is None else read_body(body)
     if isinstance(payload, str):
         return UnknownPayload(detail=f"the payload is {payload}"), [payload]
-    return reader(event, payload), sorted(payload)  # type: ignore[arg-type] # what json gives is a JSON value
+    return reader(event, payload), sorted(payload)
 
 
 def _folder(told: str | None) -> Path:

@@ -133,6 +133,11 @@ def instant(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def _session(record: ClosedWindow) -> str:
+    """Return the session of the run that a window was in: its event names it. Outside of a run it names none."""
+    return record.event_id.partition(".")[0]
+
+
 def _is_here(key: WindowKey, recorded: Recorded) -> bool:
     """Whether a window is of this tree, or of a stage: a stage is a tree of its own, and what it held may land here."""
     return key.mode == IN_STAGE or key.repository == recorded.repository
@@ -141,7 +146,7 @@ def _is_here(key: WindowKey, recorded: Recorded) -> bool:
 def _episode(records: Sequence[ClosedWindow], delta: Delta, landings: Mapping[str, str]) -> Episode:
     first = min(records, key=lambda record: record.seq or 0)
     actors = delta.actors
-    landed_at = landings.get(first.event_id.partition(".")[0])  # a run names its session in its windows' events
+    landed_at = landings.get(_session(first))
     callers = tuple(
         Caller(
             key=WindowKey(
@@ -185,7 +190,9 @@ def _partials(recorded: Recorded, closed: Sequence[ClosedWindow], episodes: Sequ
             started = _turn_began(record.key, ended, episodes)
         if delta is not None:
             ended = max(ended, instant(delta.window.completed_at))
-        yield _lapse(record.key, record.tool_name, (started, ended), ordered=unseen or record.group_id is not None)
+        landed_at = recorded.landings.get(_session(record)) if record.key.mode == IN_STAGE else None
+        lapse = _lapse(record.key, record.tool_name, (started, ended), ordered=unseen or record.group_id is not None)
+        yield lapse if landed_at is None else replace(lapse, ended=max(ended, instant(landed_at)))
 
 
 def _turn_began(key: WindowKey, ended: datetime, episodes: Sequence[Episode]) -> datetime:

@@ -699,6 +699,12 @@ def test_a_partial_window_of_a_stage_makes_what_lands_later_unknown():
     tree.record.closed[1] = replace(tree.record.closed[1], key=replace(tree.record.closed[1].key, mode=IN_STAGE))
     tree.put(a=b"1\nlanded\n")
     assert tree.reasons() == ["before_record", "tool_unseen"]
+    # Once it is known when that stage landed, what comes later is not of it.
+    tree.record.closed[1] = replace(tree.record.closed[1], event_id="run.x")
+    tree.tool("u2", b=b"2\n")
+    tree.put(a=b"1\nlanded\nmine\n")
+    assert blamed(tree) == [UNKNOWN, UNKNOWN, UNKNOWN]
+    assert blamed(tree, landings={"run": stamp(EPOCH + timedelta(hours=1))}) == [UNKNOWN, UNKNOWN, OUTSIDE]
 
 
 def test_every_reason_is_told_in_words():

@@ -7,11 +7,13 @@ import os
 import re
 import shlex
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import click
 import pytest
 
+from docket.formats.workspace.state import Status, TransactionState
 from docket.stores.workspace.transactions import Transactions
 from docket.surfaces.cli.main import main
 from docket.surfaces.cli.transaction_choice import ids_like, paths_like
@@ -256,3 +258,17 @@ def test_a_part_that_landed_and_whose_rest_waits_says_so(lab: RunLab, inside: In
     assert "recovery           docket tx recover ends it" in inside("tx", "show", part["id"]).stdout.splitlines()
     assert inside("tx", "recover").exit_code == 0
     assert "recover" not in inside("tx", "list").stdout
+
+
+def test_a_run_that_was_cut_short_is_told_by_recover_and_ended_by_discard(lab: RunLab) -> None:
+    staged(lab, "--workspace-tx-settle", "review")
+    store = Transactions.of({"DOCKET_STATE_DIR": str(lab.state)})
+    (state,) = store.every()
+    assert isinstance(state, TransactionState)
+    gone = replace(state.owner, started="1")  # a process id that another process has by now
+    store.save(replace(state, status=Status.OPEN, owner=gone))
+    told = lab.docket("tx", "recover")
+    assert (told.exit_code, told.stdout) == (0, "no commit in this tree was interrupted\n")
+    assert f"the run of {state.id} was cut short" in told.stderr
+    assert lab.docket("tx", "discard", state.id).exit_code == 0
+    assert lab.docket("tx", "recover").stdout == "nothing in this tree was interrupted\n"

@@ -44,6 +44,7 @@ from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.state import TransactionState
 from docket.host.locks import DirectoryLock
 from docket.host.tree_files import TreeFiles
+from docket.rules.workspace.changes import blocked
 from docket.rules.workspace.commit_plan import landing
 from docket.rules.workspace.preflight import RESERVE_BYTES
 from docket.rules.workspace.protected import Approval, approval, protected_hits
@@ -229,8 +230,10 @@ class _Commit:
     def _plan(self, tree: ConfinedTree) -> Plan:
         blocking = self._closed.found.blocking
         if blocking:
-            paths = tuple(RefusedPath(path=o.path, reason=o.reason, detail=o.detail or str(o.reason)) for o in blocking)
-            raise RefusedError(blocking[0].reason, f"{_named(paths)} in the stage cannot be told", paths)
+            paths = tuple(RefusedPath(path=o.path, reason=o.reason, detail=blocked(o)) for o in blocking)
+            raise RefusedError(
+                blocking[0].reason, f"{_named(paths)} in the stage cannot land: {paths[0].detail}", paths
+            )
         opened, listing = self._closed.opened, self._closed.listing
         changes = landing_changes(self._known_changes(tree), listing, opened, (tree, self._world))
         found = landing(changes, listing, opened.base)

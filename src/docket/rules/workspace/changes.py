@@ -72,6 +72,20 @@ def find_changes(base: Listing, stage: Listing, classes: Classes) -> Found:
     )
 
 
+def blocked(omission: Omission) -> str:
+    """Return in words why what stands there keeps a change set from landing."""
+    match omission.reason:
+        case Reason.SPECIAL_FILE:
+            return f"a {omission.kind or 'special file'} is neither made nor removed"
+        case Reason.TOO_LARGE:
+            why = "it is too large to be read"
+        case Reason.NAME_TOO_LONG:
+            why = "its path is too long"
+        case _:
+            why = f"its content was not read ({omission.reason})"
+    return why if omission.detail is None else f"{why}: {omission.detail}"
+
+
 def only_staged(differences: Sequence[Difference], before: Listing, rules: SurfaceRules) -> tuple[Difference, ...]:
     """Return the differences between a tree and its stage that are a run's doing: not what was never staged."""
     if not differences:

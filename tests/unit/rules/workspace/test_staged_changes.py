@@ -36,7 +36,7 @@ from docket.formats.tree.steps import (
 from docket.formats.workspace.change_set import change_set_of
 from docket.formats.workspace.state import SurfaceRules
 from docket.rules.tree.diff import diff
-from docket.rules.workspace.changes import find_changes, only_staged, staged_part
+from docket.rules.workspace.changes import blocked, find_changes, only_staged, staged_part
 from docket.rules.workspace.commit_plan import landing
 from docket.rules.workspace.derive import derive, landed_listing
 from docket.rules.workspace.result import laid_over, outermost
@@ -129,6 +129,23 @@ def test_what_cannot_be_told_cannot_land(omission: Omission, blocks: bool, is_lo
     assert bool(found.blocking) is blocks
     assert bool(found.not_preserved) is is_lost
     assert bool(found.change_set.changes) is blocks
+
+
+@pytest.mark.parametrize(
+    ("omission", "words"),
+    [
+        (gap(b"a", Reason.SPECIAL_FILE, Kind.FIFO), "a fifo is neither made nor removed"),
+        (gap(b"a", Reason.SPECIAL_FILE), "a special file is neither made nor removed"),
+        (gap(b"a", Reason.TOO_LARGE, Kind.FILE), "it is too large to be read"),
+        (gap(b"a", Reason.NAME_TOO_LONG, Kind.FILE), "its path is too long"),
+        (
+            Omission(path=RelPath(b"a"), reason=Reason.UNREADABLE, detail="permission denied"),
+            "its content was not read (unreadable): permission denied",
+        ),
+    ],
+)
+def test_why_a_path_blocks_is_said_in_words(omission: Omission, words: str) -> None:
+    assert blocked(omission) == words
 
 
 def test_the_record_of_a_run_tells_what_was_done_on_the_stage_alone() -> None:

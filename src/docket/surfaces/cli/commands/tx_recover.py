@@ -9,6 +9,7 @@ import click
 
 from docket.engines.apply import LeftoverState
 from docket.engines.apply_recovery import Asked, Direction
+from docket.engines.transaction.closing import standing_of
 from docket.engines.transaction.recovering import (
     Recovered,
     clear_leftovers,
@@ -19,7 +20,8 @@ from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.state import TransactionState
-from docket.stores.workspace.transactions import Transactions
+from docket.rules.workspace.states import Standing
+from docket.stores.workspace.transactions import Damaged, Transactions
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.cli.transactions import transaction_world
@@ -108,8 +110,22 @@ def _cleared(found: tuple[TransactionState, ...], *, dry_run: bool, quiet: bool)
     for item in left:
         console.say(console.plain(recoveries.leftover_line(item)))
     if not left and not found and not quiet:
-        console.result("nothing in this tree was interrupted")
+        console.result(
+            "no commit in this tree was interrupted" if _tell_cut_runs() else "nothing in this tree was interrupted"
+        )
     return not any(item.state in (LeftoverState.INTERRUPTED, LeftoverState.KEPT) for item in left)
+
+
+def _tell_cut_runs() -> bool:
+    """Say which runs over this tree were cut short before any commit: that is not ended here."""
+    here = os.fsencode(_tree())
+    found = [item for item in Transactions.of(os.environ).every() if not isinstance(item, Damaged)]
+    cut = [item for item in found if item.base.path == here and standing_of(item) is Standing.INTERRUPTED]
+    for item in cut:
+        console.say(
+            f"the run of {item.id} was cut short, and nothing of it landed: docket tx discard {item.id} ends it"
+        )
+    return bool(cut)
 
 
 def _may(item: Recovered) -> bool:

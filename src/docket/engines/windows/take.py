@@ -22,13 +22,11 @@ from docket.engines.windows.reclaim import see_to_left
 from docket.engines.windows.world import BeginRequest, CompleteRequest, Outcome, WindowsWorld
 from docket.formats.digest import sha256
 from docket.formats.windows.key import ID_DIGITS, WindowKey
-from docket.formats.windows.names import PartialReason
+from docket.formats.windows.names import UNENDED, PartialReason
 from docket.formats.windows.records import UseFacts
 from docket.formats.windows.registry import OpenWindow, WindowStatus
 from docket.rules.windows.tool_event import DERIVED_MARK, Joins, Moments, OtherEvent, Phase, ToolEvent
 
-UNENDED = "unended"
-"""How a tool ended of which no end was told before its turn was over."""
 _ENDING = (Moments.BATCH_END, Moments.TURN_END, Moments.SESSION_END, Moments.TURN_BEGIN)
 
 

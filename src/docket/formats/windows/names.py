@@ -30,6 +30,13 @@ class PartialReason(StrEnum):
     PROCESS_GONE = "process_gone"
 
 
+FAILED, INTERRUPTED, DENIED, UNENDED = "failed", "interrupted", "denied", "unended"
+"""How a tool ended where it did not succeed, UNENDED where no end was told before its turn was over; a reader takes
+other words as well."""
+CLAIMING_NOTHING = frozenset({DENIED, UNENDED})
+"""The outcomes of tools of which nobody may say that they wrote what their delta holds."""
+
+
 class Scope(StrEnum):
     """Whether a delta is one tool's or that of several whose windows overlapped."""
 

@@ -28,7 +28,6 @@ from docket.rules.windows.tool_event import (
 )
 
 SUCCEEDED = ""
-FAILED, INTERRUPTED, DENIED = "failed", "interrupted", "denied"
 _CALLS = "tool_calls"
 _SUMMARIES = ("command", "cmd", "script", "file_path", "filePath", "path", "absolute_path", "pattern", "url", "query")
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from docket.formats.canonical import JsonObject
-from docket.rules.agents.hook_shape import DENIED, FAILED, INTERRUPTED, SUCCEEDED, HookShape, Names
+from docket.formats.windows.names import DENIED, FAILED, INTERRUPTED
+from docket.rules.agents.hook_shape import SUCCEEDED, HookShape, Names
 from docket.rules.windows.tool_event import Joins, Moments
 
 _CLAUDE_MOMENTS: Mapping[str, Moments] = {

@@ -3,7 +3,8 @@
 Rules:
 1. An episode is one complete delta, of one tool or of a group; windows that share a delta are one episode. Sequence
    numbers order episodes; the wall clock where a record has none.
-2. A lapse is a tool of which nothing whole is known. Where its beginning is not known it is that of its turn, an hour
+2. A lapse is a tool of which nothing whole is known, or of a delta with a tool that was denied or never ended: nobody
+   may say that it wrote what changed meanwhile. Where its beginning is not known it is that of its turn, an hour
    before its end at most; where its end is not known it may run still.
 3. Where the wall clock went back between episodes, a lapse may have been at any time.
 """
@@ -18,7 +19,7 @@ from docket.formats.digest import Digest
 from docket.formats.relpath import RelPath
 from docket.formats.windows.delta import Delta, FileDelta
 from docket.formats.windows.key import IN_STAGE, IN_TREE, WindowKey
-from docket.formats.windows.names import PartialReason, Status
+from docket.formats.windows.names import CLAIMING_NOTHING, PartialReason, Status
 from docket.formats.windows.records import ClosedWindow, Tombstone
 from docket.formats.windows.registry import OpenWindow
 from docket.rules.windows.grouping import HORIZON_MS
@@ -113,7 +114,7 @@ def history_of(recorded: Recorded) -> History:
     episodes = [
         _episode(records, delta, recorded.landings)
         for digest, records in grouped.items()
-        if (delta := recorded.deltas.get(digest)) is not None and delta.status is Status.COMPLETE
+        if (delta := recorded.deltas.get(digest)) is not None and _may_claim(delta)
     ]
     ordered = sorted(episodes, key=lambda episode: (episode.seq or 0, episode.started, episode.completed))
     if any(episode.seq is None for episode in ordered):
@@ -131,6 +132,11 @@ def history_of(recorded: Recorded) -> History:
 def instant(text: str) -> datetime:
     """Return an instant as what can be compared."""
     return datetime.fromisoformat(text)
+
+
+def _may_claim(delta: Delta) -> bool:
+    """Whether what a delta holds was written by its tools."""
+    return delta.status is Status.COMPLETE and not any(use.outcome in CLAIMING_NOTHING for use in delta.tool_uses)
 
 
 def _session(record: ClosedWindow) -> str:
@@ -181,7 +187,7 @@ def _partials(recorded: Recorded, closed: Sequence[ClosedWindow], episodes: Sequ
     buried = {stone.key: instant(stone.at) for stone in recorded.tombstones}
     for record in closed:
         delta = recorded.deltas.get(record.delta_sha256)
-        if delta is not None and delta.status is Status.COMPLETE:
+        if delta is not None and _may_claim(delta):
             continue
         ended = instant(record.closed_at)
         started = min(buried.get(record.key, ended), ended if delta is None else instant(delta.window.started_at))

@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 import windows_lab
-from docket.engines.windows.take import UNENDED, take
+from docket.engines.windows.take import take
 from docket.engines.windows.world import Said
 from docket.errors import InvalidDocumentError
-from docket.formats.windows.names import PartialReason, Scope, Status
+from docket.formats.windows.names import UNENDED, PartialReason, Scope, Status
 from docket.rules.agents.hook_shapes import CLAUDE, GEMINI, KIRO
 from docket.rules.windows.tool_event import Moments, OtherEvent
 from windows_lab import WindowsLab, told

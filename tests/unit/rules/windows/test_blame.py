@@ -73,6 +73,19 @@ class Tree:
         ]
 
 
+@pytest.mark.parametrize(("outcome", "claimed"), [("denied", UNKNOWN), ("unended", UNKNOWN), ("failed", TOOL)])
+def test_a_tool_that_was_denied_or_never_ended_claims_no_line(outcome, claimed):
+    tree = Tree(a=b"1\n")
+    tree.tool("u1", a=b"1\nx\n")
+    old = next(iter(tree.record.deltas))
+    told = tree.record.deltas.pop(old)
+    told = replace(told, tool_uses=tuple(replace(use, outcome=outcome) for use in told.tool_uses))
+    digest = sha256(encode_delta(told))
+    tree.record.deltas[digest] = told
+    tree.record.closed = [replace(record, delta_sha256=digest) for record in tree.record.closed]
+    assert tree.said()[1][0] == claimed[0]
+
+
 def test_one_tool_several_at_once_outside_and_before():
     tree = Tree(a=b"1\n2\n")
     tree.tool("u1", a=b"1\nx\n2\n")

@@ -4,7 +4,8 @@ Rules (spec/workspace.md, Journal):
 1. Plan and header are durable before the first thing is built in the base; each mark is durable when it is told.
 2. It is removed when the commit is over, whichever way, and its state says so. One that stands belongs to a commit
    under way or interrupted.
-3. Whoever goes on with it cuts off a torn tail first.
+3. Whoever goes on with it cuts off a torn tail first, and keeps that as `journal.torn` until the commit is over: on a
+   disk that damaged a line it is all that still says what was done.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ from docket.formats.workspace.journal import (
 from docket.formats.workspace.state import TransactionState
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.disk_port import Folder
-from docket.host.durable import publish
+from docket.host.durable import publish, publish_copy
 from docket.stores.workspace.journal_key import journal_key
 
-JOURNAL, PLAN = "journal", "plan"
+JOURNAL, PLAN, TORN = "journal", "plan", "journal.torn"
 MAX_JOURNAL_BYTES = 4 * 1024**3
 
 
@@ -63,6 +64,8 @@ class JournalFile:
         """Go on with a journal as it was read; UnavailableError where it cannot be written."""
         with disk.folder(folder) as opened, opened.open(JOURNAL, writable=True) as file:
             if file.size() != journal.length:
+                if opened.identity(TORN) is None:
+                    publish_copy(opened, TORN, file, overwrite=False)
                 file.truncate(journal.length)
                 file.sync()
         resumed = cls(folder, LineWriter(journal_key(folder.parent, disk=disk), journal.mac), disk)
@@ -96,7 +99,7 @@ class JournalFile:
 
 
 def _removed(folder: Folder) -> None:
-    for name in (JOURNAL, PLAN):
+    for name in (JOURNAL, PLAN, TORN):
         if folder.identity(name) is not None:
             folder.remove(name)
 

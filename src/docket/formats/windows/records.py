@@ -103,8 +103,8 @@ class PendingPartial(Payload):
 class ClosedWindow(Payload):
     """A window that is over, and the delta that says what it changed: the link, and what makes a second post nothing.
 
-    `trees` are named where both stood; `members` counts the windows of its group. `seq` is the window's sequence number,
-    `rules` the digest of the ignore patterns outside the tree before its group; what has no group has neither.
+    `trees` are named where both stood; `members` counts the windows of its group. `seq` is the window's sequence
+    number, `rules` the digest of the ignore patterns outside the tree before its group; what has no group has neither.
     """
 
     TYPE: ClassVar[str] = "docket/window/v1"

@@ -91,7 +91,7 @@ class ToolEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherEvent:
-    """A hook that is about no tool; `agent_id` where it is about a sub-agent, `tool_use_ids` where about several tools."""
+    """A hook that is about no tool; `agent_id` where about a sub-agent, `tool_use_ids` where about several tools."""
 
     name: str
     provider: str

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -184,10 +185,8 @@ def test_damage_is_refused_or_seen(data):
 @given(st.binary(max_size=300), st.sampled_from(["sha1", "sha256"]), st.sampled_from([2, 3, 4]), st.integers(0, 3))
 def test_any_bytes_are_read_or_refused(data, algorithm, version, count):
     document = signed(b"DIRC" + version.to_bytes(4, "big") + count.to_bytes(4, "big") + data, algorithm)
-    try:
+    with suppress(InvalidDocumentError):
         assert len(index_digest(document)) == 64
-    except InvalidDocumentError:
-        pass
 
 
 GIT = ("git", "-c", "user.name=a", "-c", "user.email=a@example.invalid", "-c", "core.fsmonitor=false")

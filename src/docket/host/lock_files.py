@@ -79,7 +79,9 @@ def _made_whole(folder: int, name: bytes, data: bytes) -> tuple[int, int]:
         os.write(descriptor, data)
         os.link(f"/proc/self/fd/{descriptor}", name, dst_dir_fd=folder, follow_symlinks=True)
         return _identity(os.fstat(descriptor))
-    except FileNotFoundError:  # no /proc
+    except FileExistsError:
+        raise
+    except OSError:  # no /proc, or no names for files that have none yet
         return _made(folder, name, data)
     finally:
         os.close(descriptor)
@@ -90,6 +92,10 @@ def _made(folder: int, name: bytes, data: bytes) -> tuple[int, int]:
     try:
         os.write(descriptor, data)
         return _identity(os.fstat(descriptor))
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+        raise
     finally:
         os.close(descriptor)
 

@@ -12,7 +12,6 @@ It decides nothing about names and places (`stores.layout`) and holds no descrip
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -78,12 +77,12 @@ def chunks(source: StoredFile, start: int = 0) -> Iterator[bytes]:
 
 def temporary_name(name: str) -> str:
     """Return a fresh hidden name beside `name`; no run before this one can have left a file there."""
-    return f".{name[:200]}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}"
+    return f".{name[:200]}.{os.urandom(8).hex()}{TEMPORARY_SUFFIX}"
 
 
 def displace(folder: Folder, name: str) -> str:
     """Move what stands under `name` aside, whatever it is, and return the name it has now."""
-    aside = f"{name}.displaced-{secrets.token_hex(4)}"
+    aside = f"{name}.displaced-{os.urandom(4).hex()}"
     folder.replace(name, aside)
     return aside
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 import time
 import zlib
 from contextlib import suppress
@@ -96,7 +95,7 @@ class LooseObjects:
                     temporary.unlink(missing_ok=True)
 
     def _begun(self) -> tuple[Path, int]:
-        temporary = self._objects / f"{_TEMPORARY_PREFIX}{secrets.token_hex(8)}"
+        temporary = self._objects / f"{_TEMPORARY_PREFIX}{os.urandom(8).hex()}"
         return temporary, os.open(temporary, _FLAGS, 0o600)
 
     def _written(self, data: bytes) -> Path:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -58,7 +57,7 @@ class Nominated:
 @contextmanager
 def workbench(store: GitStore) -> Iterator[Workbench]:
     """Make a folder for one look, and remove it afterwards."""
-    folder = store.work / secrets.token_hex(8)
+    folder = store.work / os.urandom(8).hex()
     index = folder / "index"
     with reported("make", folder):
         folder.mkdir(mode=0o700)

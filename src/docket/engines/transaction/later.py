@@ -33,7 +33,7 @@ from docket.engines.transaction.merging import MergedCommit, check_shown, commit
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.engines.transaction.succeeding import succeed
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
-from docket.errors import UnavailableError
+from docket.errors import DocketError, UnavailableError
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -199,7 +199,7 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
         world.transactions.save_chosen(before.id, taken)
     else:
         world.transactions.forget_chosen(before.id)
-    done = commit_merged(asked, world) if request.merge else _as_it_is(asked, world)
+    done = _done(request, asked, world)
     outcome = done.outcome
     successor = None
     if isinstance(outcome, Committed):
@@ -220,8 +220,16 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
     )
 
 
-def _as_it_is(request: CommitRequest, world: TransactionWorld) -> MergedCommit:
-    return MergedCommit(outcome=commit_transaction(request, world), changes=request.closed.found.change_set)
+def _done(request: LaterCommit, asked: CommitRequest, world: TransactionWorld) -> MergedCommit:
+    """Land what is asked for; where that cannot even be begun, nothing is chosen any more."""
+    try:
+        if request.merge:
+            return commit_merged(asked, world)
+        return MergedCommit(outcome=commit_transaction(asked, world), changes=asked.closed.found.change_set)
+    except DocketError:
+        if world.transactions.load(request.transaction).status not in (Status.COMMITTING, Status.COMMITTED):
+            world.transactions.forget_chosen(request.transaction)
+        raise
 
 
 def _record(before: TransactionState, done: MergedCommit, whole: ChangeSet, successor: str | None) -> CommitRecord:

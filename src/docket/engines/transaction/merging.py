@@ -41,6 +41,7 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
 from docket.formats.tree.listing import FileEntry, Kind
+from docket.formats.tree.parts import records_at
 from docket.formats.tree.plan import Plan, StepStatus, plan_of
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.commit_record import MergedPath
@@ -302,7 +303,7 @@ class _Merging:
 
     def _ours(self, path: RelPath, address: Address) -> bytes | None:
         closed = self.request.closed
-        entries = (entry for entry in closed.listing.entries if entry.path == path)
+        entries = (entry for entry in records_at(closed.listing, (path,)).values() if isinstance(entry, FileEntry))
         root = os.fsencode(closed.opened.stage.root)
         with (
             suppress(DocketError),
@@ -313,8 +314,8 @@ class _Merging:
         return None
 
     def _staged_at(self, path: RelPath) -> int:
-        entries = self.request.closed.listing.entries
-        return next((item.mtime_ns for item in entries if item.path == path and isinstance(item, FileEntry)), 0)
+        staged = records_at(self.request.closed.listing, (path,)).get(path)
+        return staged.mtime_ns if isinstance(staged, FileEntry) else 0
 
     def _refused(self, drifted: Drifted, why: Unmergeable) -> None:
         self.refusals.append(RefusedPath(path=drifted.path, reason=why.reason, detail=why.detail))

@@ -422,6 +422,16 @@ def test_a_part_that_is_merged_leaves_the_rest_to_a_successor(lab: MergeLab) -> 
     assert [change.path for change in rest.changes] == [RelPath(b"g")]
 
 
+def test_a_part_that_is_another_than_the_one_shown_is_chosen_no_more(lab: MergeLab) -> None:
+    ours = lab.worked(both(writing("d/f", OURS), writing("g", b"G\n")))
+    lab.land(lab.worked(writing("d/f", THEIRS)))
+    whole = lab.world.transactions.changes(ours.id)
+    assert whole is not None
+    with pytest.raises(UnavailableError, match="another than the one that was shown"):
+        lab.commit(ours, merge=True, only=(RelPath(b"d"),), shown=whole.digest)
+    assert lab.world.transactions.chosen(ours.id) is None
+
+
 def test_a_commit_without_drift_is_the_same_with_merging(lab: MergeLab) -> None:
     ours = lab.worked(writing("d/f", OURS))
     done = lab.land(ours, merge=True)

@@ -46,16 +46,26 @@ def finish_group(group_id: str, world: WindowsWorld, deadline: Deadline, *, may_
 
 
 def resume_groups(world: WindowsWorld, deadline: Deadline) -> int:
-    """Finish the groups that somebody left unfinished; return how many."""
+    """Finish the groups that somebody left unfinished; return how many.
+
+    One that cannot be finished keeps no other from it; what it raised is raised in the end, or when the time is over.
+    """
     count = 0
+    failed: DocketError | None = None
     for group in world.registry.read().groups:
-        if not _is_left(group) or world.registry.read().active(group.id):
+        if not _is_left(group) or world.registry.read().active(group.id) or not _taken_over(group, world):
             continue
-        if _taken_over(group, world):
+        try:
             finish_group(group.id, world, deadline, may_look=False)
             count += 1
+        except DocketError as error:
+            if deadline.is_over():
+                raise
+            failed = error
     for pending in world.evidence.pending():
         make_partial(pending, world)
+    if failed is not None:
+        raise failed
     return count
 
 

@@ -276,3 +276,28 @@ def test_a_finisher_that_died_before_it_looked_leaves_a_partial_never_a_later_lo
 
 def test_the_clock_of_the_machine_is_the_default(lab):
     assert isinstance(lab.world.clock, SystemClock)
+
+
+def test_a_group_that_cannot_be_finished_keeps_no_other_from_it(lab, monkeypatch):
+    gone = Owner(pid=2**22 + 1, started="1", boot_id=lab.world.owner().boot_id)
+    own, lab.world = lab.world, replace(lab.world, owner=lambda: gone)
+    with monkeypatch.context() as patch:
+        patch.setattr("docket.engines.windows.complete.finish_group", lambda *_, **__: None)
+        for use in ("first", "second"):
+            lab.pre(use)
+            lab.post(use)
+    lab.world = own
+    broken, whole = (group.id for group in own.registry.read().groups)
+    settle_final = own.evidence.settle_final
+
+    def settled(final):
+        if final.group_id == broken:
+            raise UnavailableError(Reason.NO_SPACE, "there is no room")
+        return settle_final(final)
+
+    monkeypatch.setattr(own.evidence, "settle_final", settled)
+    with pytest.raises(UnavailableError, match="no room"):
+        resume_groups(own, windows_lab.deadline())
+
+    assert own.evidence.closed(lab.key("second").window_id).group_id == whole
+    assert [group.id for group in own.registry.read().groups] == [broken]

@@ -161,6 +161,8 @@ def _extensions(config: bytes) -> dict[bytes, bytes]:
 def _read(path: Path, most: int) -> bytes | None:
     """Return a file's bytes, None where there is none; UnavailableError for one that is too large or unreadable."""
     try:
+        if not path.is_file():  # a FIFO would be waited for without an end
+            return None
         with path.open("rb") as file:
             data = file.read(most + 1)
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):

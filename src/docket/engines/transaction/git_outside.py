@@ -65,6 +65,8 @@ def _with_common(place: bytes) -> Iterator[bytes]:
 
 
 def _read(place: bytes) -> bytes | None:
+    if not os.path.isfile(place):  # noqa: PTH113 - a path of bytes; a FIFO would be waited for without an end
+        return None
     try:
         with open(place, "rb") as file:  # noqa: PTH123 - a path of bytes
             return file.read(MAX_DOCUMENT_BYTES)

@@ -136,6 +136,9 @@ def _linked(path: Path) -> Path | None:
 
 
 def _line(path: Path) -> str:
+    """Return a file's first line; nothing for what is no file, which might be waited for without an end."""
+    if not path.is_file():
+        return ""
     with path.open("rb") as file:
         return file.readline(_MAX_LINE_BYTES).decode("utf-8", "surrogateescape").rstrip("\n")
 

@@ -166,3 +166,15 @@ def test_nothing_that_a_repository_names_is_executed(tree: Path, tmp_path: Path)
     assert read(tree, COMMITTED) == COMMITTED
     assert missing(tree, b"something else")
     assert not mark.exists()
+
+
+@pytest.mark.timeout(20)
+def test_a_fifo_where_git_has_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".git")
+    assert find_repository(tmp_path) is None
+    (tmp_path / ".git").unlink()
+    (tmp_path / ".git").mkdir()
+    os.mkfifo(tmp_path / ".git/HEAD")
+    repository = find_repository(tmp_path)
+    assert repository is not None
+    assert checked_out(repository) is None

@@ -66,6 +66,7 @@ class RunLab:
         """The variables of every program started here."""
         kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
         home = {"HOME": str(self.root / "home"), "DOCKET_STATE_DIR": str(self.state), "LANG": "C.UTF-8"}
+        home |= {"DOCKET_HOOK_SECONDS": "40"}  # a machine with much to do is no reason for a window that is not whole
         return kept | home | self.variables
 
     def start(self, *arguments: str | bytes, **options: Any) -> subprocess.Popen[str]:

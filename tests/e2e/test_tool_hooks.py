@@ -95,7 +95,7 @@ def test_an_agent_that_nobody_knows_and_a_state_folder_that_cannot_be_made_fail_
 def test_a_standard_input_that_never_ends_is_not_waited_for(lab):
     with subprocess.Popen(
         [sys.executable, "-m", "docket", "hook", "claude", "PreToolUse"],
-        cwd=lab.tree, env=lab.lab.environment(), stdin=subprocess.PIPE,
+        cwd=lab.tree, env={**lab.lab.environment(), "DOCKET_HOOK_SECONDS": "2"}, stdin=subprocess.PIPE,
     ) as process:  # fmt: skip
         assert process.wait(timeout=30) == 0
 
@@ -169,7 +169,7 @@ STUCK = {
 @pytest.mark.parametrize("where", STUCK)
 def test_a_hook_without_time_leaves_word_and_the_tool_is_known_to_be_unknown(lab, where):
     hook(lab, "PreToolUse", payload("PreToolUse", "toolu_1"))
-    script = SLEEPING.format(patch=f"cold.SOFT_SECONDS = 0.2; {STUCK[where]}")
+    script = SLEEPING.format(patch=f"cold.SOFT_SHARE = 0.01; {STUCK[where]}")
     done = subprocess.run(
         [sys.executable, "-c", script, "claude", "PostToolUse"], cwd=lab.tree, env=lab.lab.environment(),
         input=payload("PostToolUse", "toolu_1", tool_response={"stdout": "secret"}), capture_output=True, check=False,
@@ -189,9 +189,9 @@ def test_sixteen_tools_with_hooks_of_their_own_are_all_told_of_however_little_ti
     """What is told whole is right; of the rest it is said that nothing is known."""
 
     def tool(number: int) -> None:
-        hook(lab, "PreToolUse", payload("PreToolUse", f"u{number}"))
+        hook(lab, "PreToolUse", payload("PreToolUse", f"u{number}"), DOCKET_HOOK_SECONDS="2")
         (lab.tree / f"f{number}").write_text("n\n")
-        hook(lab, "PostToolUse", payload("PostToolUse", f"u{number}"))
+        hook(lab, "PostToolUse", payload("PostToolUse", f"u{number}"), DOCKET_HOOK_SECONDS="2")
 
     threads = [threading.Thread(target=tool, args=(number,)) for number in range(16)]
     for thread in threads:

@@ -1,9 +1,9 @@
 """`docket hook AGENT EVENT`: a hook of an agent from a process of its own, which must neither fail nor delay a tool.
 
 Rules:
-1. It ends with 0, whatever it is given and whatever happens, within BUDGET_SECONDS: an alarm ends it where it stands,
-   which is what every step of a window is made for. A first alarm, SOFT_SECONDS after its start, lets it drop what it
-   does and leave word of it.
+1. It ends with 0, whatever it is given and whatever happens, within two seconds, or as many as DOCKET_HOOK_SECONDS
+   says: an alarm ends it where it stands, which is what every step of a window is made for. A first alarm, after
+   seventeen twentieths of that time, lets it drop what it does and leave word of it.
 2. It says nothing on standard output, for agents read that; with DOCKET_DEBUG it says on standard error what it did.
 3. In a run whose boundary answers, the payload goes there; else the window is opened or closed from here.
 4. What is no payload, or none that is known, is kept by its shape, none of its values.
@@ -20,11 +20,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from docket.surfaces.hooks.seconds import hook_seconds
+
 if TYPE_CHECKING:
     from docket.rules.windows.tool_event import HookEvent
 
-BUDGET_SECONDS = 1.95
-SOFT_SECONDS = 1.7
+SOFT_SHARE, HARD_SHARE = 0.85, 0.975
 MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR")
@@ -40,7 +41,8 @@ class _Hook:
 
     def __init__(self, agent: str, event: str) -> None:
         self.agent, self.event = agent, event
-        self.soft_at = time.monotonic() + SOFT_SECONDS
+        self.seconds = hook_seconds()
+        self.soft_at = time.monotonic() + self.seconds * SOFT_SHARE
         self.body: bytes | None = None
         self.said: HookEvent | None = None
 
@@ -49,7 +51,7 @@ def run(arguments: Sequence[str]) -> int:
     """Handle one hook; always 0."""
     hook = _Hook(arguments[0], arguments[1])
     signal.signal(signal.SIGALRM, _drop)
-    signal.setitimer(signal.ITIMER_REAL, SOFT_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, hook.seconds * SOFT_SHARE)
     try:
         _settled(hook)
     except (Exception, _OutOfTimeError) as error:  # noqa: BLE001 - no fault of docket's fails an agent's tool
@@ -68,7 +70,7 @@ def _settled(hook: _Hook) -> None:
 
 def _drop(_number: int, _frame: object) -> NoReturn:
     signal.signal(signal.SIGALRM, _out_of_time)
-    signal.setitimer(signal.ITIMER_REAL, BUDGET_SECONDS - SOFT_SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, hook_seconds() * (HARD_SHARE - SOFT_SHARE))
     raise _OutOfTimeError
 
 

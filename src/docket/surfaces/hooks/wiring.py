@@ -17,8 +17,10 @@ from docket.stores.layout import PROJECT_FILE, Layout, prepare_state, resolve_la
 from docket.stores.windows.evidence import Evidence
 from docket.stores.windows.looked import TreeStore
 from docket.stores.windows.registry_file import RegistryFile
+from docket.surfaces.hooks.seconds import hook_seconds
 
 WINDOWS, STAGES = "windows", "stages"
+_WORK_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +60,7 @@ def windows_world(place: WindowsPlace, stage: StagedTree | None = None) -> Windo
         evidence=Evidence(place.windows),
         tree=_tree(place) if stage is None else _stage_tree(place, stage),
         clock=SystemClock(),
+        budget_seconds=hook_seconds() * _WORK_SHARE,
     )
     if stage is None:
         return world

@@ -15,7 +15,8 @@ def hook(agent: str, event: str) -> int:
     """Tell docket that a tool of an agent is about to run, or has ended.
 
     An agent calls this by itself once its hooks are set up. The event's payload is read from standard input. It always
-    ends with 0 and within two seconds, and says nothing: with DOCKET_DEBUG=1 it says on standard error what it did.
+    ends with 0 and within two seconds, or those of DOCKET_HOOK_SECONDS, and says nothing: with DOCKET_DEBUG=1 it says
+    on standard error what it did.
 
     \b
     Example, a hook in Claude Code's settings:

@@ -107,7 +107,9 @@ class RunHooks:
             job.done()
         if windows is not None:
             with suppress(Exception):  # what cannot be closed now is seen to by whoever looks at the windows next
-                windows.end(END_SECONDS)
+                lost = windows.end(END_SECONDS)
+                if lost is not None:
+                    self._lose(lost)
         with self._lock:
             rest, self._lost = self._lost, Counter()
         for kind, count in sorted(rest.items()):

@@ -86,23 +86,23 @@ class ToolWindows:
                 self._returned(said, outcomes, arrived)
             case OtherEvent():
                 pass
-        self._tell(closed, world)
-        return None
+        return self._tell(closed, world)
 
-    def end(self, seconds: float) -> None:
-        """Close what is open, and tell of windows that somebody else has closed meanwhile."""
+    def end(self, seconds: float) -> HookLoss | None:
+        """Close what is open, and tell of windows that somebody else has closed meanwhile; return what could not be."""
         world, closed = self._world(time.monotonic())
         with self._lock:
             left = self._known - self._told
-        leave(left, world, Deadline.within(seconds))
-        self._tell(closed, world)
-        with self._lock:
-            left = self._known - self._told
-        self._tell(filter(None, map(world.evidence.closed, sorted(left))), world)
-        with self._lock:
-            self._is_over = True
-        self.publish_deltas()
-        world.dispose()
+        try:
+            leave(left, world, Deadline.within(seconds))
+            closed.extend(filter(None, map(world.evidence.closed, sorted(left))))
+        finally:
+            lost = self._tell(closed, world)
+            with self._lock:
+                self._is_over = True
+            self.publish_deltas()
+            world.dispose()
+        return lost
 
     def publish_deltas(self) -> None:
         """Put deltas that were told where the run's receipt will stand, so that they can be looked at together."""
@@ -183,7 +183,9 @@ class ToolWindows:
             self._begun[window_id] = time.monotonic()
         return True
 
-    def _tell(self, closed: Iterable[ClosedWindow], world: WindowsWorld) -> None:
+    def _tell(self, closed: Iterable[ClosedWindow], world: WindowsWorld) -> HookLoss | None:
+        """Tell of windows that are over; one whose delta cannot be read keeps no other from it."""
+        lost: HookLoss | None = None
         for record in closed:
             window_id = record.key.window_id
             with self._lock:
@@ -191,7 +193,11 @@ class ToolWindows:
                     continue
                 self._told.add(window_id)
                 self._unpublished.append(record.delta_sha256)
-            self._append(_delta_event(record, world.evidence.delta(record.delta_sha256)))
+            try:
+                self._append(_delta_event(record, world.evidence.delta(record.delta_sha256)))
+            except DocketError:
+                lost = HookLoss.FAULT
+        return lost
 
     def _is_own(self, record: ClosedWindow) -> bool:
         session_id, _, named = record.event_id.partition(".")

@@ -270,6 +270,29 @@ def test_a_window_that_somebody_else_closed_is_told_at_the_end(run):
     assert [(delta.id, delta.files) for delta in run.of(ToolDelta)] == [("u1", 1)]
 
 
+def test_a_delta_that_cannot_be_read_keeps_no_other_from_being_told(run, monkeypatch):
+    run.say("PreToolUse", "one")
+    run.say("PreToolUse", "two")
+    evidence = run.lab.world.evidence
+    delta, broken = evidence.delta, []
+
+    def read(digest):
+        broken.append(digest)
+        if digest == broken[0]:
+            raise UnavailableError(Reason.UNREADABLE, "the disk says so")
+        return delta(digest)
+
+    monkeypatch.setattr(evidence, "delta", read)
+    run.hooks.end()
+
+    keys = [run.lab.key(use, turn_id="p") for use in ("one", "two")]
+    assert {evidence.closed(key.window_id).delta_sha256 for key in keys} == set(broken)
+    (told,) = run.of(ToolDelta)
+    assert told.delta_sha256 == broken[1]
+    assert len(run.published) == 2
+    assert run.lost == {HookLoss.FAULT: 1}
+
+
 def test_without_a_ledger_no_call_is_known(run):
     run.say("PreToolUse", "u1")
     run.say("PostToolUse", "u1")

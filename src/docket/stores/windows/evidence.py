@@ -96,10 +96,6 @@ class Evidence:
         """Yield every tombstone that can be read."""
         yield from self._every(TOMBSTONES, Tombstone)
 
-    def remove_tombstone(self, window_id: str) -> None:
-        """Remove a tombstone, once evidence says as much."""
-        self._remove(TOMBSTONES, window_id)
-
     def pend(self, partial: PendingPartial) -> PendingPartial:
         """Keep what a partial delta is to be made of; return the first."""
         return self._first(PARTIALS, partial.key.window_id, partial)

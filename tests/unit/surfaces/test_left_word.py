@@ -42,6 +42,14 @@ def test_it_holds_names_and_ids_and_nothing_that_a_tool_was_given_or_gave(tmp_pa
     assert left() == []
 
 
+def test_of_a_list_of_ids_all_is_kept_or_nothing():
+    ids = [f"u{number}" for number in range(20)]
+    more = {"tool_use_ids": ids, "agent_ids": [*ids, {"command": "secret"}]}
+    path = leave("claude", "PostToolBatch", json.dumps(PAYLOAD | more).encode(), "")
+    assert "secret" not in Path(path).read_text()
+    assert read_left(path).payload["tool_use_ids"] == ids
+
+
 @pytest.mark.parametrize("body", [None, b"", b"{", b"[]", b"1", b"\xff", b"[" * 100_000,
                                   json.dumps({f"a{n}_id": "x" * 1000 for n in range(100)}).encode()])  # fmt: skip
 def test_of_what_is_no_payload_nothing_is_left(body):

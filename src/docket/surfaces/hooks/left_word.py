@@ -103,5 +103,5 @@ def forget(path: str | None) -> None:
 
 def _is_told(name: object, value: object) -> bool:
     is_text = isinstance(value, str) and len(value) <= MAX_TEXT
-    is_list = isinstance(value, list) and all(isinstance(item, str) and len(item) <= MAX_TEXT for item in value[:8])
+    is_list = isinstance(value, list) and all(isinstance(item, str) and len(item) <= MAX_TEXT for item in value)
     return isinstance(name, str) and _TOLD.search(name) is not None and (is_text or is_list)

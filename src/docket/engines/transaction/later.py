@@ -143,7 +143,7 @@ def clearable(transactions: Transactions, before: str) -> tuple[TransactionState
         and standing_of(state) in TERMINAL
         and state.changed_at < before
         and not transactions.is_locked(state.id)
-        and transactions.chosen(state.id) is None
+        and not transactions.has_chosen(state.id)
     )
 
 

@@ -74,7 +74,7 @@ def awaits_recovery(state: TransactionState, transactions: Transactions) -> bool
     """Whether a transaction's commit was cut short, in the tree or between its landing and its end."""
     if state.status is Status.COMMITTING:
         return standing_of(state) is Standing.INTERRUPTED_COMMIT
-    lacks = state.status is Status.COMMITTED and transactions.chosen(state.id) is not None
+    lacks = state.status is Status.COMMITTED and transactions.has_chosen(state.id)
     return (lacks or has_journal(transactions.path(state.id))) and not transactions.is_locked(state.id)
 
 

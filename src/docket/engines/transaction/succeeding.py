@@ -58,7 +58,7 @@ def succeed(closed: ClosedTransaction, state: TransactionState, taken: ChangeSet
 
 def lacks_successor(state: TransactionState, world: TransactionWorld) -> bool:
     """Whether a part landed, and its rest was not handed over yet."""
-    return state.status is Status.COMMITTED and world.transactions.chosen(state.id) is not None
+    return state.status is Status.COMMITTED and world.transactions.has_chosen(state.id)
 
 
 def finish_succession(state: TransactionState, world: TransactionWorld) -> str | None:

@@ -160,6 +160,16 @@ class Transactions:
         """Read what was chosen of a change set whose rest has no successor yet, None where there is no such thing."""
         return self._change_set(transaction_id, CHOSEN)
 
+    def has_chosen(self, transaction_id: str) -> bool:
+        """Whether there is such a thing, whatever it holds."""
+        try:
+            with self._disk.folder(self.path(transaction_id)) as folder:
+                return folder.identity(CHOSEN) is not None
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return False
+            raise
+
     def forget_chosen(self, transaction_id: str) -> None:
         """The rest is handed over, or nothing landed."""
         with self._disk.folder(self.path(transaction_id)) as folder:

@@ -9,12 +9,14 @@ import pytest
 
 from docket.engines.transaction.closing import reopen
 from docket.engines.transaction.committing import CommitRequest, Committed, commit_transaction
-from docket.engines.transaction.later import LaterCommit, commit_later
+from docket.engines.transaction.later import LaterCommit, clearable, commit_later
+from docket.engines.transaction.recovering import awaits_recovery
 from docket.engines.transaction.succeeding import finish_succession, lacks_successor
+from docket.errors import InvalidDocumentError
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.state import Status
 from docket.rules.workspace.derive import derive
-from docket.stores.workspace.transactions import Damaged
+from docket.stores.workspace.transactions import CHOSEN, Damaged
 from matrix_lab import Trial, told, trial
 
 PART = (RelPath(b"d/a"),)
@@ -106,4 +108,21 @@ def test_a_transaction_that_cannot_be_read_is_passed_over(it: Trial) -> None:
     (odd / "tx.json").write_text("{}")
     assert any(isinstance(item, Damaged) for item in it.world.transactions.every())
     assert finish_succession(it.world.transactions.load(it.closed.state.id), it.world) is not None
+    it.close()
+
+
+def test_a_choice_that_cannot_be_read_is_still_one_and_stops_no_list(it: Trial) -> None:
+    land_part(it)
+    store, transaction = it.world.transactions, it.closed.state.id
+    (store.path(transaction) / CHOSEN).write_bytes(b"nothing of the kind\n")
+    state = store.load(transaction)
+    assert awaits_recovery(state, store)
+    assert clearable(store, "9999-01-01T00:00:00.000Z") == ()
+    with pytest.raises(InvalidDocumentError):
+        finish_succession(state, it.world)
+    it.close()
+
+
+def test_nothing_is_chosen_of_a_transaction_that_is_gone(it: Trial) -> None:
+    assert not it.world.transactions.has_chosen("0123456789ab")
     it.close()

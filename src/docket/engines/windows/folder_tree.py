@@ -19,7 +19,7 @@ from pathlib import Path
 
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.engines.walk_request import UNKNOWN_DIGEST
-from docket.errors import DocketError, PartialEvidenceError, UnavailableError
+from docket.errors import PartialEvidenceError, UnavailableError
 from docket.formats.canonical import decode, encode, object_at
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
@@ -33,14 +33,14 @@ from docket.formats.windows.names import EXECUTABLE_MODE, REGULAR_MODE, SYMLINK_
 from docket.formats.windows.registry import Baseline
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.durable import publish, temporary_name
-from docket.host.git_program import Deadline, GitTimeoutError
+from docket.host.git_program import Deadline
 from docket.host.tree import local_clock_ns
 from docket.rules.tree.diff import diff
 from docket.stores.blob_batch import BatchLimits, BlobBatch
 from docket.stores.layout import Layout
 from docket.stores.pool import create_pool, open_pool
 from docket.stores.statcache import StatCache
-from docket.stores.windows.looked import Looked, LookLimits
+from docket.stores.windows.looked import Looked, LookLimits, told_as_partial
 from docket.stores.windows.looking import looking
 
 LISTINGS, CONTENTS, KEPT, STAT_CACHE = "listings", "pool", "kept", "statcache"
@@ -66,7 +66,7 @@ class FolderTree:
 
     def look(self, deadline: Deadline, before: Baseline | None = None) -> Looked:  # noqa: ARG002 - the port's
         """Look at the folder; PartialEvidenceError where that cannot be done whole, within the limits and in time."""
-        with _partial(), looking(self._windows, deadline.seconds_left(), disk=self._disk):
+        with told_as_partial(), looking(self._windows, deadline.seconds_left(), disk=self._disk):
             clock_ns = local_clock_ns()
             world = ObserveWorld(cache=StatCache(self._windows / STAT_CACHE))
             listing = observe_tree(ObserveRequest(root=self._root, surface=self._surface, unread=True), world)
@@ -86,7 +86,7 @@ class FolderTree:
 
     def keep(self, ref: str, tree: str) -> None:
         """Keep a listing under a name."""
-        with _partial():
+        with told_as_partial():
             if not self._publish(KEPT, _name(ref), encode({"ref": ref, "tree": tree})) and self.kept(ref) != tree:
                 raise UnavailableError(Reason.ALREADY_EXISTS, f"{ref} keeps another tree")
 
@@ -113,7 +113,7 @@ class FolderTree:
 
     def changes(self, before: str, after: str, deadline: Deadline) -> tuple[TreeChange, ...]:
         """Return what differs between two listings."""
-        with _partial():
+        with told_as_partial():
             deadline.seconds_left()
             found = diff(self._listing(before), self._listing(after))
         changes = []
@@ -128,7 +128,7 @@ class FolderTree:
     @contextmanager
     def contents(self) -> Iterator[Callable[[str, int], bytes | None]]:
         """Open what reads contents."""
-        with _partial(), ExitStack() as held:
+        with told_as_partial(), ExitStack() as held:
             folder = held.enter_context(self._disk.folder(self._windows / CONTENTS, create=True))
             pool = held.enter_context(create_pool(folder, wait_seconds=_POOL_SECONDS))
 
@@ -233,18 +233,6 @@ def open_folder_tree(
     except OSError as error:
         detail = f"{layout.tree_root} cannot be looked at: {error.strerror}"
         raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, detail) from error
-
-
-@contextmanager
-def _partial() -> Iterator[None]:
-    try:
-        yield
-    except PartialEvidenceError:
-        raise
-    except GitTimeoutError as error:
-        raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error
-    except DocketError as error:
-        raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
 
 
 def _is_unknown(entry: FileEntry) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
-from docket.errors import DocketError, InvalidDocumentError, PartialEvidenceError, UnavailableError
+from docket.errors import InvalidDocumentError, PartialEvidenceError, UnavailableError
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import TreeChange
 from docket.formats.windows.names import (
@@ -50,7 +50,7 @@ from docket.stores.windows.git_reading import (
     unread_name,
 )
 from docket.stores.windows.git_store import GitStore, open_git_store, repository_of
-from docket.stores.windows.looked import Looked, LookLimits
+from docket.stores.windows.looked import Looked, LookLimits, told_as_partial
 from docket.stores.windows.looking import looking
 
 RAW_CACHE = "raw.cache"
@@ -82,7 +82,7 @@ class GitTree:
 
     def look(self, deadline: Deadline, before: Baseline | None = None) -> Looked:
         """Look at the worktree; PartialEvidenceError where that cannot be done whole and in time."""
-        with _partial(), looking(self._cache.parent, deadline.seconds_left(), disk=self._store.disk):
+        with told_as_partial(), looking(self._cache.parent, deadline.seconds_left(), disk=self._store.disk):
             for _ in range(MAX_ATTEMPTS):
                 head = checked_out(self._store.place)
                 looked = self._look(head, deadline, before)
@@ -96,17 +96,17 @@ class GitTree:
 
     def keep(self, ref: str, tree: str) -> None:
         """Keep a tree."""
-        with _partial():
+        with told_as_partial():
             self._store.keep(ref, tree)
 
     def kept(self, ref: str) -> str | None:
         """Return what a ref keeps."""
-        with _partial():
+        with told_as_partial():
             return self._store.kept(ref)
 
     def release(self, ref: str, tree: str) -> None:
         """Let a tree go."""
-        with _partial():
+        with told_as_partial():
             self._store.release(ref, tree)
 
     def refs(self) -> dict[str, str]:
@@ -115,7 +115,7 @@ class GitTree:
 
     def changes(self, before: str, after: str, deadline: Deadline) -> tuple[TreeChange, ...]:
         """Return what differs; a typed partial where a tree is not there any more."""
-        with _partial():
+        with told_as_partial():
             return tuple(change_of(*found) for found in self._compare(before, after, deadline))
 
     @contextmanager
@@ -124,7 +124,7 @@ class GitTree:
         from docket.host.git_batch import GitBatch  # noqa: PLC0415 - no look needs it, and it is not light
 
         store, unkept = self._store, list[frozenset[str]]()
-        with _partial(), GitBatch(store.folder / "objects", is_sha256=store.hashes is Hashes.SHA256) as batch:
+        with told_as_partial(), GitBatch(store.folder / "objects", is_sha256=store.hashes is Hashes.SHA256) as batch:
 
             def load(name: str, most: int) -> bytes | None:
                 size = batch.begin(name)
@@ -343,19 +343,6 @@ def open_git_tree(
     except UnavailableError as error:
         raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
     return GitTree(open_git_store(windows, place, hashes, disk=disk), windows / RAW_CACHE, limits, evidence)
-
-
-@contextmanager
-def _partial() -> Iterator[None]:
-    """Turn what cannot be had into the partial reason for it."""
-    try:
-        yield
-    except PartialEvidenceError:
-        raise
-    except GitTimeoutError as error:
-        raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error
-    except DocketError as error:
-        raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error
 
 
 def _clock_ns(files: TreeFiles) -> int:

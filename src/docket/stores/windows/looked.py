@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
+from docket.errors import DocketError, PartialEvidenceError
 from docket.formats.windows.changes import TreeChange
-from docket.formats.windows.names import Hashes
+from docket.formats.windows.names import Hashes, PartialReason
 from docket.formats.windows.registry import Baseline
-from docket.host.git_program import Deadline
+from docket.host.git_program import Deadline, GitTimeoutError
 
 MAX_PATHS = 5000
 MAX_BYTES = 128 * 1024 * 1024
@@ -76,3 +77,16 @@ class TreeStore(Protocol):
     def contents(self) -> AbstractContextManager[Callable[[str, int], bytes | None]]:
         """Open what gives a content by name: None where it is larger than asked for, or is not kept on purpose."""
         ...
+
+
+@contextmanager
+def told_as_partial() -> Iterator[None]:
+    """Turn what cannot be had into the partial reason for it."""
+    try:
+        yield
+    except PartialEvidenceError:
+        raise
+    except GitTimeoutError as error:
+        raise PartialEvidenceError(PartialReason.TIMEOUT, error.detail) from error
+    except DocketError as error:
+        raise PartialEvidenceError(PartialReason.SNAPSHOT_STORE_UNAVAILABLE, error.detail) from error

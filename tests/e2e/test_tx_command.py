@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -157,6 +159,31 @@ def test_what_is_discarded_and_cleared_away_is_told_as_json(lab: RunLab, inside:
     assert json.loads(inside("tx", "gc", "--days", "0", "--json").stdout) == {"removed": True, "transactions": []}
     (stages,) = [line for line in inside("doctor").stdout.splitlines() if line.split()[1] == "stages"]
     assert "copy" in stages
+
+
+def test_one_that_cannot_be_cleared_away_is_told_and_keeps_no_other(
+    lab: RunLab, inside: Inside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    staged(lab)
+    store = Transactions(lab.state / "workspace-tx")
+    (state,) = store.every()
+    assert isinstance(state, TransactionState)
+    store.create(replace(state, id="0" * 12), store.base_listing(state))
+
+    def fails(path: Path) -> None:
+        if path == store.path("0" * 12):
+            raise OSError(errno.EIO, "Input/output error")
+        shutil.rmtree(path)
+
+    monkeypatch.setattr("docket.stores.workspace.transactions.remove_tree", fails)
+    done = inside("tx", "gc", "--days", "0", "--json")
+    told = json.loads(done.stdout)
+    assert (done.exit_code, [item["id"] for item in told["transactions"]]) == (1, [state.id])
+    (left,) = told["not_removed"]
+    assert (left["id"], left["detail"].startswith(f"cannot remove {store.path(left['id'])}: ")) == ("0" * 12, True)
+    again = inside("tx", "gc", "--days", "0")
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert f"docket: {'0' * 12} is not removed: cannot remove " in again.stderr
 
 
 BACKENDS = ("copy", "overlay")

@@ -13,7 +13,7 @@ from docket.engines.transaction.closing import standing_of
 from docket.engines.transaction.later import clear, clearable, discard_later, looked_at
 from docket.engines.transaction.recovering import awaits_recovery
 from docket.engines.transaction.world import TransactionWorld
-from docket.errors import UnavailableError
+from docket.errors import DocketError, UnavailableError
 from docket.formats.ledger.payload_codec import to_members
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.state import TransactionState
@@ -166,6 +166,7 @@ def gc(*, days: int, dry_run: bool, as_json: bool) -> int:
     """Clear away transactions of all trees that are over.
 
     They have landed, were refused or discarded, and did not change for some days. What did not land is lost with them.
+    One that cannot be removed is told, in JSON under not_removed; the others go all the same, and the exit code is 1.
 
     \b
     Examples:
@@ -177,21 +178,35 @@ def gc(*, days: int, dry_run: bool, as_json: bool) -> int:
     found = clearable(store, before)
     if not found and not as_json:
         console.result(f"no transaction is over and older than {plural(days, 'day')}")
-    rows = []
+    rows: list[dict[str, object]] = []
+    left: list[dict[str, object]] = []
     for state in found:
         row = _row(state)
-        if not dry_run:
-            clear(state, store)
+        fault = None if dry_run else _cleared(state, store)
+        if fault is not None:
+            left.append({"id": state.id, "reason": fault.reason, "detail": fault.detail})
+            console.say(console.plain(f"{state.id} is not removed: {fault.detail}"))
+            continue
         rows.append(row)
         word = "would be removed" if dry_run else "removed"
         if not as_json:
             console.result(console.plain(f"{word}  {render.row(state, standing_of(state))}"))
     if as_json:
-        console.result(console.as_json({"removed": not dry_run, "transactions": rows}))
-    return exits.OK
+        not_removed = {"not_removed": left} if left else {}
+        console.result(console.as_json({"removed": not dry_run, "transactions": rows, **not_removed}))
+    return exits.FAILED if left else exits.OK
 
 
 tx.add_command(recover)
+
+
+def _cleared(state: TransactionState, store: Transactions) -> DocketError | None:
+    """Remove a transaction, or return why it is not."""
+    try:
+        clear(state, store)
+    except DocketError as error:
+        return error
+    return None
 
 
 def _changes_now(state: TransactionState, world: TransactionWorld) -> ChangeSet | None:

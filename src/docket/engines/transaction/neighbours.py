@@ -14,7 +14,7 @@ from docket.errors import DocketError
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.state import TransactionState
-from docket.rules.workspace.neighbours import landed_since, who_changed
+from docket.rules.workspace.neighbours import LandedPaths, landed_since
 from docket.stores.workspace.transactions import Damaged, Transactions
 
 
@@ -33,7 +33,8 @@ def who_landed_on(state: TransactionState, paths: Iterable[RelPath], world: Tran
             changes = world.transactions.changes(other.id)
             if changes is not None:
                 landed.append((other.id, changes))
-    found = ((path, who_changed(path, landed)) for path in paths)
+    known_paths = LandedPaths.of(landed)
+    found = ((path, known_paths.who_changed(path)) for path in paths)
     return {path: name for path, name in found if name is not None}
 
 

@@ -8,7 +8,8 @@ Rules (spec/workspace.md, Commit):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
@@ -35,16 +36,31 @@ def may_land(base: tuple[int, int], than: str, others: Iterable[TransactionState
     )
 
 
-def who_changed(path: RelPath, landed: Sequence[tuple[str, ChangeSet]]) -> str | None:
-    """Return the first of the transactions that changed a path, None where none did."""
-    for name, changes in landed:
-        if any(change.path == path for change in changes.changes):
-            return name
-    for name, changes in landed:
-        if any(_is_around(change.path, path) for change in changes.changes):
-            return name
-    return None
+@dataclass(frozen=True, slots=True)
+class LandedPaths:
+    """The paths that transactions changed, each with the rank of the first that did; asked for each refused path."""
 
+    names: tuple[str, ...]
+    changed: Mapping[RelPath, int]
+    above: Mapping[RelPath, int]
 
-def _is_around(one: RelPath, other: RelPath) -> bool:
-    return one.raw.startswith(other.raw + b"/") or other.raw.startswith(one.raw + b"/")
+    @classmethod
+    def of(cls, landed: Sequence[tuple[str, ChangeSet]]) -> LandedPaths:
+        """Index what transactions changed; the first of them is named before the others."""
+        changed: dict[RelPath, int] = {}
+        above: dict[RelPath, int] = {}
+        for rank, (_, changes) in enumerate(landed):
+            for change in changes.changes:
+                changed.setdefault(change.path, rank)
+                for folder in change.path.above():
+                    above.setdefault(folder, rank)
+        return cls(tuple(name for name, _ in landed), changed, above)
+
+    def who_changed(self, path: RelPath) -> str | None:
+        """Return the first of the transactions that changed a path, None where none did."""
+        rank = self.changed.get(path)
+        if rank is None:
+            around = [self.changed[folder] for folder in path.above() if folder in self.changed]
+            around += [self.above[path]] if path in self.above else []
+            rank = min(around, default=None)
+        return None if rank is None else self.names[rank]

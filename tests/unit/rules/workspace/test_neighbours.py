@@ -14,7 +14,7 @@ from docket.formats.workspace.change_set import ChangeSet, change_set_of
 from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.scope import BackendName, View
 from docket.formats.workspace.state import Base, Status, SurfaceRules, TransactionState
-from docket.rules.workspace.neighbours import landed_since, may_land, who_changed
+from docket.rules.workspace.neighbours import LandedPaths, landed_since, may_land
 
 OURS = TransactionState(
     id="00112233aabb",
@@ -84,8 +84,9 @@ LANDED = (("first", adding(b"d", b"e/f")), ("second", adding(b"d/x", b"ef")))
         (b"e", "first"),
         (b"ef", "second"),
         (b"ef/g", "second"),
+        (b"d/x/y", "first"),  # both hold something above it
         (b"g", None),
     ],
 )
 def test_who_changed_a_path_is_told_by_the_path_before_what_lies_around_it(path: bytes, expected: str | None) -> None:
-    assert who_changed(RelPath(path), LANDED) == expected
+    assert LandedPaths.of(LANDED).who_changed(RelPath(path)) == expected

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.engines.walk_request import UNKNOWN_DIGEST
-from docket.errors import PartialEvidenceError, UnavailableError
+from docket.errors import DocketError, InvalidDocumentError, PartialEvidenceError, UnavailableError
 from docket.formats.canonical import decode, encode, object_at
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
@@ -93,7 +93,7 @@ class FolderTree:
     def kept(self, ref: str) -> str | None:
         """Return what is kept under a name."""
         document = self._read(KEPT, _name(ref))
-        return None if document is None else _text(document, "tree")
+        return None if document is None else kept_name(document)[1]
 
     def release(self, ref: str, tree: str) -> None:
         """Give a name up."""
@@ -102,14 +102,20 @@ class FolderTree:
                 folder.remove(_name(ref))
 
     def refs(self) -> dict[str, str]:
-        """Return all names and their trees."""
+        """Return all names and their trees; what is no name any more is passed over."""
         try:
             with self._disk.folder(self._windows / KEPT) as folder:
                 names = [name for name in folder.names() if not name.startswith(".")]
         except UnavailableError:
             return {}
-        documents = [document for name in names if (document := self._read(KEPT, name)) is not None]
-        return {_text(document, "ref"): _text(document, "tree") for document in documents}
+        found = dict[str, str]()
+        for name in names:
+            with suppress(DocketError):
+                document = self._read(KEPT, name)
+                if document is not None:
+                    ref, tree = kept_name(document)
+                    found[ref] = tree
+        return found
 
     def changes(self, before: str, after: str, deadline: Deadline) -> tuple[TreeChange, ...]:
         """Return what differs between two listings."""
@@ -243,6 +249,10 @@ def _name(ref: str) -> str:
     return hashlib.sha256(ref.encode()).hexdigest()[:32]
 
 
-def _text(document: bytes, name: str) -> str:
-    value = decode(document)
-    return str(object_at({"": value}, "").get(name, ""))
+def kept_name(document: bytes) -> tuple[str, str]:
+    """Return the name and the tree that a file of KEPT holds; InvalidDocumentError for one that holds none."""
+    value = object_at({"": decode(document)}, "")
+    ref, tree = value.get("ref"), value.get("tree")
+    if not isinstance(ref, str) or not isinstance(tree, str):
+        raise InvalidDocumentError(Reason.WRONG_TYPE, "what should keep a tree names none")
+    return ref, tree

@@ -13,9 +13,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from docket.engines.windows.folder_tree import CONTENTS, KEPT, LISTINGS, MAX_LISTING_BYTES
+from docket.engines.windows.folder_tree import CONTENTS, KEPT, LISTINGS, MAX_LISTING_BYTES, kept_name
 from docket.errors import DocketError
-from docket.formats.canonical import decode, object_at
 from docket.formats.tree.listing import FileEntry, decode_listing
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.git_program import Deadline
@@ -41,8 +40,8 @@ class FolderUpkeep:
             name = item.path.rpartition("/")[2]
             if not is_leftover(name):
                 with suppress(DocketError):
-                    value = object_at({"": decode(self._read(item.path))}, "")
-                    found.append(KeptName(ref=str(value["ref"]), tree=str(value["tree"]), mtime_ns=item.mtime_ns))
+                    ref, tree = kept_name(self._read(item.path))
+                    found.append(KeptName(ref=ref, tree=tree, mtime_ns=item.mtime_ns))
         return tuple(found)
 
     def clearing(self, needed: frozenset[str], before_ns: int, budget_bytes: int) -> Clearing:

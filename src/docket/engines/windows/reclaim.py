@@ -36,27 +36,40 @@ def see_to_left(world: WindowsWorld, deadline: Deadline) -> None:
     with suppress(DocketError):
         resume_groups(world, deadline)
     with suppress(DocketError):
-        reclaim_sealed(world)
+        reclaim_sealed(world, deadline)
 
 
-def reclaim_sealed(world: WindowsWorld) -> tuple[Reclaimed, ...]:
-    """Remove the groups that are sealed, with what evidence there can be of their windows."""
+def reclaim_sealed(world: WindowsWorld, deadline: Deadline) -> tuple[Reclaimed, ...]:
+    """Remove the groups that are sealed, with what evidence there can be of their windows.
+
+    One that cannot be removed now keeps no other from it; after one, no further one is begun when the time is over.
+    """
     found = []
     registry = world.registry.read()
     for group in registry.groups:
         if not group.sealed:
             continue
-        members = registry.members(group.id)
-        completed = sum(_settled(member, world) for member in members)
-        with world.registry.held(_LOCK_SECONDS) as held:
-            if held.registry.members(group.id) != members:
-                continue
-            held.publish(held.registry.without_group(group.id))
-        found.append(Reclaimed(group_id=group.id, completed=completed, tombstoned=len(members)))
-        for member in members:
-            if member.ref is not None and member.baseline is not None:
-                world.tree.release(member.ref, member.baseline.tree)
+        with suppress(DocketError):
+            reclaimed = _reclaimed(group.id, registry.members(group.id), world)
+            if reclaimed is not None:
+                found.append(reclaimed)
+        if deadline.is_over():
+            break
     return tuple(found)
+
+
+def _reclaimed(group_id: str, members: tuple[OpenWindow, ...], world: WindowsWorld) -> Reclaimed | None:
+    """Remove a group; None where it is no more what it was."""
+    completed = sum(_settled(member, world) for member in members)
+    with world.registry.held(_LOCK_SECONDS) as held:
+        if held.registry.members(group_id) != members:
+            return None
+        held.publish(held.registry.without_group(group_id))
+    for member in members:
+        if member.ref is not None and member.baseline is not None:
+            with suppress(DocketError):  # a name that stays is an orphan, which tidying finds
+                world.tree.release(member.ref, member.baseline.tree)
+    return Reclaimed(group_id=group_id, completed=completed, tombstoned=len(members))
 
 
 def _settled(member: OpenWindow, world: WindowsWorld) -> bool:

@@ -18,6 +18,7 @@ from docket.formats.reason import Reason
 from docket.formats.windows.names import PartialReason, Scope, Status
 from docket.formats.workspace.owner import Owner
 from docket.host.clock import SystemClock
+from docket.host.git_program import Deadline
 from docket.host.holding import Holding
 from docket.stores.windows.registry_file import REGISTRY
 from windows_lab import WindowsLab, told, write
@@ -209,7 +210,7 @@ def test_a_sealed_group_is_reclaimed_with_a_partial_for_what_ended_and_a_tombsto
     assert lab.post("u").said is Said.WAITING
     clock.monotonic_s = 3601
     lab.pre("w")
-    (reclaimed,) = reclaim_sealed(lab.world)
+    (reclaimed,) = reclaim_sealed(lab.world, windows_lab.deadline())
     assert (reclaimed.completed, reclaimed.tombstoned) == (1, 2)
     closed = lab.world.evidence.closed(lab.key("u").window_id)
     assert (closed.status, closed.reason) == (Status.PARTIAL, PartialReason.STALE_ACTIVE_WINDOW)
@@ -219,7 +220,32 @@ def test_a_sealed_group_is_reclaimed_with_a_partial_for_what_ended_and_a_tombsto
     assert len(lab.store.refs()) == 1
     late = lab.post("v")
     assert (late.said, late.reason) == (Said.PARTIAL, PartialReason.STALE_ACTIVE_WINDOW)
-    assert reclaim_sealed(lab.world) == ()
+    assert reclaim_sealed(lab.world, windows_lab.deadline()) == ()
+
+
+def test_a_sealed_group_that_cannot_be_reclaimed_keeps_no_other_from_it(lab, monkeypatch):
+    clock = Clock()
+    lab.world = replace(lab.world, clock=clock)
+    for hour, use in enumerate(("first", "second", "third")):
+        clock.monotonic_s = 3601 * hour
+        lab.pre(use)
+    registry = lab.world.registry.read()
+    broken, whole = (group.id for group in registry.groups if group.sealed)
+    (stuck,) = registry.members(broken)
+    bury = lab.world.evidence.bury
+
+    def buried(tombstone):
+        if tombstone.key == stuck.key:
+            raise UnavailableError(Reason.NO_SPACE, "there is no room")
+        return bury(tombstone)
+
+    monkeypatch.setattr(lab.world.evidence, "bury", buried)
+    assert reclaim_sealed(lab.world, Deadline.within(0)) == ()  # the first one takes what time there is
+    (reclaimed,) = reclaim_sealed(lab.world, windows_lab.deadline())
+    assert (reclaimed.group_id, reclaimed.tombstoned) == (whole, 1)
+    groups = lab.world.registry.read().groups
+    assert {group.id: group.sealed for group in groups if group.sealed} == {broken: True}
+    assert len(groups) == 2
 
 
 def test_a_corrupt_registry_stops_everything_and_is_left_as_it_is(lab):

@@ -154,6 +154,16 @@ def test_names_of_groups_that_are_gone_go_after_a_day(lab):
     assert lab.store.refs() == {}
 
 
+def test_a_damaged_name_keeps_no_other_from_being_known(tmp_path):
+    lab = windows_lab.folder_lab(tmp_path)
+    tree = lab.store.look(deadline()).baseline.tree
+    lab.store.keep("refs/one", tree)
+    for number, damaged in enumerate((b"", b"{", b"[]", b'{"ref":"x"}', b'{"ref":"x","tree":1}')):
+        (lab.windows / "kept" / f"{number:032x}").write_bytes(damaged)
+    assert lab.store.refs() == {"refs/one": tree}
+    assert [name.ref for name in FolderUpkeep(lab.windows).names()] == ["refs/one"]
+
+
 def test_what_deaths_left_half_written_goes(lab):
     some_windows(lab, 1)
     left = [".x.json.0123456789abcdef.tmp", "closed/.x.json.0123456789abcdef.tmp", f"finals/{'0' * 32}.json"]

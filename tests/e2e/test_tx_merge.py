@@ -75,6 +75,8 @@ def test_the_second_of_two_is_told_of_the_first_and_lands_merged(lab: RunLab) ->
     patch = lab.docket("tx", "diff", "-p", second).stdout
     assert "-ONE\n+one\n" in patch
     assert "-seven\n+SEVEN\n" in patch
+    (made,) = json.loads(lab.docket("tx", "diff", "--merge", "--json", second).stdout)["changes"]
+    assert (made["no_hunks"], made["hunks"]) == ("it is made by merging", [])
     shown = lab.docket("tx", "diff", "--merge", second).stdout.splitlines()[-1].removeprefix("diff ")
     landed = lab.docket("tx", "commit", "--merge", "--approve", shown, second)
     assert landed.exit_code == 0, landed.said

@@ -13,6 +13,7 @@ from docket.engines.transaction.later import chosen_part, looked_at
 from docket.engines.transaction.merging import MergeRefused
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.errors import UnavailableError
+from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.state import TransactionState
@@ -34,6 +35,8 @@ from docket.surfaces.cli.transaction_choice import (
 )
 from docket.surfaces.render import hunks as render_hunks
 from docket.surfaces.render import transactions as render
+
+_MADE_BY_MERGING = "it is made by merging"
 
 
 @click.command()
@@ -118,14 +121,16 @@ def _members(closed: ClosedTransaction, part: Part, texts: StagedTexts, *, patch
     hits = frozenset(protected_hits(part.taken, closed.opened.base, closed.state.surface.protect))
     moved = texts.renames(part.taken)
     origin = {change.path: change for change in whole.changes}
+    by_merging = {sha256(content) for content in part.made.values()}
     changes = []
     for change in part.taken.changes:
         members: dict[str, object] = {**change.to_data(), "protected": change.path in hits}
         if change.path in moved:
             rename = moved[change.path]
             members["renamed_from"] = {**rename.source.members(), "percent": rename.percent}
-        changes.append(
-            members | render_hunks.members(origin[change.path], texts.sides(origin[change.path]), patch=patch)
-        )
+        sides = texts.sides(origin[change.path])
+        if isinstance(sides, str) and change.after is not None and change.after.sha256 in by_merging:
+            sides = _MADE_BY_MERGING
+        changes.append(members | render_hunks.members(origin[change.path], sides, patch=patch))
     of = {} if part.taken.digest == whole.digest else {"of_diff_sha256": whole.digest}
     return {**render.members(part.taken), **of, "changes": changes}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
 
-from docket.surfaces.render import figures, markdown, text
+from docket.surfaces.render import figures, markdown, operations, text
 
 RECEIPT = {
     "format": "docket/receipt/v1",
@@ -181,3 +182,19 @@ def test_a_summary_names_what_the_proxy_refused():
 def test_who_counted_is_told_only_where_there_was_a_call():
     assert "Counted by" in dict(text.facts(RECEIPT))
     assert "Counted by" not in dict(text.facts({**RECEIPT, "model_calls": {"count": 0, "denied": 1, "errors": 0}}))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "said"),
+    [
+        ("refused", "special-file", "docket tx show 1f2e tells why it cannot land"),
+        ("refused", "too-large", "docket tx show 1f2e tells why it cannot land"),
+        ("refused", "unreadable", "docket tx show 1f2e tells why it cannot land"),
+        ("refused", "locked", "docket tx commit 1f2e lands it"),
+        ("discarded", "agent-failed", "docket tx commit --from-discarded 1f2e lands it"),
+    ],
+)
+def test_no_command_is_promised_to_land_what_refuses_by_nature(outcome: str, reason: str, said: str) -> None:
+    workspace = {"transaction": "1f2e", "outcome": outcome, "reason": reason, "diff_sha256": "ab" * 32}
+    told = operations.landing({"files": {"changed": 1}, "workspace": workspace})
+    assert told == f"; docket tx diff 1f2e shows what it would change, {said}"

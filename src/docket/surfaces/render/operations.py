@@ -16,6 +16,16 @@ from docket.formats.workspace.scope import Settled
 from docket.surfaces.render import figures
 
 _KEPT = ("files", "bytes_stored", "bytes_shared")
+_NEVER_LANDS = frozenset(  # what the stage holds refuses the next commit as it did this one
+    {
+        Reason.NAME_TOO_LONG,
+        Reason.NOT_PERMITTED,
+        Reason.OTHER_FILE_SYSTEM,
+        Reason.SPECIAL_FILE,
+        Reason.TOO_LARGE,
+        Reason.UNREADABLE,
+    }
+)
 _ROLLED = ("restored", "refused", "not_covered", "kept")
 
 
@@ -75,7 +85,7 @@ def stage(document: JsonObject) -> str:
 def landing(document: JsonObject) -> str:
     """Return how a person looks at a stage that did not land, and lands it; empty where nothing changed on it.
 
-    Where it is not known whether it landed: how that is found.
+    Where it is not known whether it landed: how that is found. Where the commit would refuse again: no promise.
     """
     if figures.is_unknown_what_landed(document):
         name = figures.text(document, "workspace", "transaction")
@@ -85,13 +95,16 @@ def landing(document: JsonObject) -> str:
     name, reason, shown = (
         figures.text(document, "workspace", member) for member in ("transaction", "reason", "diff_sha256")
     )
+    looks = f"; docket tx diff {name} shows what it would change"
+    if figures.part(document, "workspace", "outcome") == Settled.REFUSED and reason in _NEVER_LANDS:
+        return f"{looks}, docket tx show {name} tells why it cannot land"
     words = f" --approve {shown}" if reason == Reason.PROTECTED_PATH else ""
     if figures.part(document, "workspace", "outcome") == Settled.DISCARDED:
         words += " --from-discarded"
     if reason == Reason.BASE_DRIFT:
         words += " --merge"
     ends = "merges what both changed and lands it" if reason == Reason.BASE_DRIFT else "lands it"
-    return f"; docket tx diff {name} shows what it would change, docket tx commit{words} {name} {ends}"
+    return f"{looks}, docket tx commit{words} {name} {ends}"
 
 
 def rollback(document: JsonObject) -> str:

@@ -18,7 +18,7 @@ from docket.engines.transaction.later import LaterCommit, commit_later, inspect
 from docket.engines.transaction.merging import commit_merged
 from docket.engines.transaction.opening import open_transaction
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
-from docket.errors import InvalidDocumentError
+from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -311,3 +311,18 @@ def test_statuses_that_are_not_the_state_s_are_refused(lab: Lab) -> None:
     with pytest.raises(InvalidDocumentError) as caught:
         lab.world.transactions.base_listing(state)
     assert caught.value.reason == Reason.DOCUMENTS_DISAGREE
+
+
+def test_a_base_that_was_moved_away_is_named_where_its_stage_is_wanted(lab: Lab) -> None:
+    stage = lab.open()
+    (stage / "d/a").write_text("new\n")
+    closed = lab.close()
+    closed.opened.stage.close()
+    lab.base.rename(lab.base.with_name("elsewhere"))
+    with pytest.raises(UnavailableError) as caught:
+        commit_later(LaterCommit(transaction=closed.state.id), lab.world)
+    detail = f"the tree {lab.base} is gone, on which the stage stands"
+    assert (caught.value.reason, caught.value.detail) == (Reason.NOT_FOUND, detail)
+    lab.base.with_name("elsewhere").rename(lab.base)
+    commit_later(LaterCommit(transaction=closed.state.id), lab.world)
+    assert lab.text("d/a") == "new\n"

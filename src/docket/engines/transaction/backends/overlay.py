@@ -79,11 +79,15 @@ class OverlayBackend:
     def attach(self, request: StageRequest) -> Stage:
         """Mount the overlay again.
 
-        UnavailableError where its folders are gone (NOT_FOUND), a run has it mounted (IN_USE) or the system refuses.
+        UnavailableError where its folders or the base are gone (NOT_FOUND), a run has it mounted (IN_USE) or the system
+        refuses.
         """
         folder = request.folder / FOLDER
         if not (folder / _UPPER).is_dir():
             raise UnavailableError(Reason.NOT_FOUND, f"the stage {folder} is gone")
+        if not request.base.is_dir():
+            detail = f"the tree {request.base} is gone, on which the stage stands"
+            raise UnavailableError(Reason.NOT_FOUND, detail, hint="put it back at that path, and try again")
         lock = hold_folder(folder)
         try:
             over = shared_mounts(request.base, request.shared)

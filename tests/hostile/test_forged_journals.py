@@ -18,6 +18,7 @@ from docket.formats.tree.plan import ABSENT, ANYTHING, Remove, WriteFile, encode
 from docket.formats.workspace.journal import JournalHeader, JournalStep, LineWriter, StagingIdentity
 from docket.formats.workspace.state import Status
 from docket.stores.workspace.journal_key import journal_key
+from docket.surfaces.render.recoveries import members
 from tree_lab import CountedCalls, Died, holds_file, p, plan_for, root_of, write
 
 
@@ -295,6 +296,24 @@ def test_a_journal_that_lost_what_was_durable_is_not_acted_upon(dead, damage):
     assert dead.status() is Status.COMMITTING
     journal.write_bytes(whole)
     assert dead.recover().is_over
+
+
+def test_what_was_cut_off_a_damaged_journal_is_named_and_put_back_goes_on(dead):
+    journal, torn = dead.folder / "journal", dead.folder / "journal.torn"
+    whole = journal.read_bytes()
+    at = whole.index(b"\n") + 5
+    journal.write_bytes(whole[:at] + b"#" + whole[at + 1 :])
+    for _ in range(2):
+        (told_so,) = members(dead.recover())["left"][1:]
+        assert told_so.startswith(f"{torn} is the journal as it was before its damaged end was cut off: ")
+    damaged = torn.read_bytes()
+    journal.write_bytes(b"")
+    with pytest.raises(DocketError) as caught:
+        dead.recover()
+    assert f"put back as {journal}" in caught.value.hint
+    journal.write_bytes(damaged[:at] + whole[at : at + 1] + damaged[at + 1 :])
+    assert dead.recover().is_over
+    assert not torn.exists()
 
 
 def test_an_empty_journal_of_which_nothing_was_built(tmp_path):

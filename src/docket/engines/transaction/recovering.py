@@ -32,7 +32,7 @@ from docket.formats.workspace.state import ChangeCounts, Status, TransactionStat
 from docket.host.disk import reported
 from docket.host.locks import DirectoryLock
 from docket.rules.workspace.states import Move, Standing
-from docket.stores.workspace.journal import JournalFile, has_journal, read_journal, remove_journal
+from docket.stores.workspace.journal import JournalFile, has_journal, read_journal, remove_journal, torn_journal
 from docket.stores.workspace.kept import KeptFolder
 from docket.stores.workspace.transactions import RECORDS, Damaged, Transactions
 
@@ -140,12 +140,14 @@ class _Recovery:
         file: JournalFile | None = None
         if found is None and any((item.detail or "").startswith(f"{self._state.id} ") for item in interrupted(tree)):
             detail = f"the journal of {self._state.id} is gone or empty, and the tree holds what it was about"
-            raise UnavailableError(Reason.DOCUMENTS_DISAGREE, detail)
+            raise UnavailableError(Reason.DOCUMENTS_DISAGREE, detail, hint=torn_journal(self._folder))
         if found is not None and not asked.dry_run:
             file = JournalFile.resume(self._folder, found[0])
         if found is not None and found[0].staging is None and not asked.dry_run:
             swept = [item for item in sweep(tree, found[1].digest) if item.plan == found[1].digest]
             left = tuple(item.detail or str(item.state) for item in swept if item.state is not LeftoverState.REMOVED)
+            torn = torn_journal(self._folder) if left else None
+            left += () if torn is None else (torn,)
         elif found is not None and journal is not None and journal.staging is not None:
             with reported("recover", os.fsdecode(tree.path)):
                 ended = recover(journal, found[1], tree, asked, _Hears(file, self._kept))

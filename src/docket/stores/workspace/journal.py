@@ -117,6 +117,15 @@ def has_journal(folder: Path, *, disk: Disk = SYSTEM_DISK) -> bool:
         return opened.identity(JOURNAL) is not None
 
 
+def torn_journal(folder: Path, *, disk: Disk = SYSTEM_DISK) -> str | None:
+    """Return in words where a journal stands as it was before a damaged end was cut off, None where there is none."""
+    with disk.folder(folder) as opened:
+        if opened.identity(TORN) is None:
+            return None
+    whole = f"{folder / TORN} is the journal as it was before its damaged end was cut off"
+    return f"{whole}: with the damage mended and put back as {folder / JOURNAL}, it still says what was done"
+
+
 def read_journal(folder: Path, *, disk: Disk = SYSTEM_DISK) -> tuple[Journal, Plan] | None:
     """Return the journal that stands in a transaction's folder, and its plan; None for none or one that never began.
 

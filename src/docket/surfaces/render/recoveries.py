@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from docket.engines.apply import Leftover, LeftoverState
@@ -70,6 +71,7 @@ def members(done: Recovered) -> dict[str, object]:
         ],
         "kept": [{**path.members(), "kept_as": str(at)} for path, at in done.kept],
         "record": None if done.record is None else str(done.record),
+        **({"left": [visible(os.fsencode(item)) for item in done.left]} if done.left else {}),
     }
 
 

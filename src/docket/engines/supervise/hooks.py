@@ -102,6 +102,8 @@ class RunHooks:
             left, self._jobs = list(self._jobs), deque()
             self._has_ended = True
             windows = self._windows
+            if windows is None and self._busy:  # whoever still waits for them comes too late
+                self._lost[HookLoss.RUN_ENDING] += self._busy
         for job in left:
             self._lose(HookLoss.RUN_ENDING)
             job.done()
@@ -152,10 +154,11 @@ class RunHooks:
 
     def _dealt_with(self, job: _Job) -> None:
         try:
-            lost = self._opened().take(job.hook, job.arrived)
+            windows = self._opened()
+            lost = None if windows is None else windows.take(job.hook, job.arrived)
         except Exception:  # noqa: BLE001 - no fault of docket's fails an agent's tool
             lost = HookLoss.FAULT
-        if lost is not None:
+        if lost is not None and not self._has_ended:  # the record may be closed
             self._lose(lost)
 
     def _publish_told(self) -> None:
@@ -164,13 +167,17 @@ class RunHooks:
             if self._windows is not None:
                 self._windows.publish_deltas()
 
-    def _opened(self) -> ToolWindows:
+    def _opened(self) -> ToolWindows | None:
+        """Return the windows, made with the first hook; None where the end came before they were."""
         with self._opening:
-            if self._windows is None:
+            if self._windows is None and not self._has_ended:
                 from docket.engines.supervise.tool_windows import RunPlace, ToolWindows  # noqa: PLC0415 - the load put off
 
                 place = RunPlace(session_id=self._ledger.stem, ledger=self._ledger, publish=self._publish)
-                self._windows = ToolWindows(self._record, lambda: self._open_world(self.stage), place)
+                windows = ToolWindows(self._record, lambda: self._open_world(self.stage), place)
+                with self._lock:
+                    if not self._has_ended:  # nobody would end them
+                        self._windows = windows
             return self._windows
 
     def _lose(self, kind: HookLoss) -> None:

@@ -37,12 +37,12 @@ _LOOK_SHARE_SECONDS = 0.3
 """What is left of the budget for the registry when a look runs out of time."""
 
 
-def begin(request: BeginRequest, world: WindowsWorld) -> Outcome:
-    """Open the window of a tool that is about to run.
+def begin(request: BeginRequest, world: WindowsWorld, deadline: Deadline | None = None) -> Outcome:
+    """Open the window of a tool that is about to run, by the deadline of the hook or that of one that begins now.
 
     OPENED or KNOWN with the window, SETTLED where it is over already, PARTIAL where nothing will be known of it.
     """
-    deadline, started = world.deadline(), world.moment()
+    deadline, started = deadline or world.deadline(), world.moment()
     settled = _settled(request, world)
     if settled is not None:
         return settled

@@ -25,13 +25,13 @@ LOCK_RESERVE_SECONDS = 0.3
 """What is left of the budget, when the lock was waited for in vain, to say so."""
 
 
-def complete(request: CompleteRequest, world: WindowsWorld) -> Outcome:
-    """Close the window of a tool that has ended.
+def complete(request: CompleteRequest, world: WindowsWorld, deadline: Deadline | None = None) -> Outcome:
+    """Close the window of a tool that has ended, by the deadline of the hook or that of one that begins now.
 
     CLOSED with the record of it, WAITING while a tool that overlapped runs on, KNOWN where it was over before,
     PARTIAL with the record and the reason where nothing can be told.
     """
-    deadline, now = world.deadline(), world.moment()
+    deadline, now = deadline or world.deadline(), world.moment()
     closed = world.evidence.closed(request.key.window_id)
     if closed is not None:
         return Outcome(said=Said.KNOWN, closed=closed)

@@ -8,6 +8,7 @@ Rules:
 3. A window that is still open when its batch of tools, its turn or its session ends is closed as UNENDED: the tool was
    denied, or given up. One that is open when the person asks for something new has lost its end, and nothing whole is
    told of it. Those of a sub-agent end with the sub-agent's turn or the session.
+4. However many windows a hook touches, it has one deadline for all of them.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from docket.formats.windows.key import ID_DIGITS, WindowKey
 from docket.formats.windows.names import UNENDED, PartialReason
 from docket.formats.windows.records import UseFacts
 from docket.formats.windows.registry import OpenWindow, WindowStatus
+from docket.host.git_program import Deadline
 from docket.rules.windows.tool_event import DERIVED_MARK, Joins, Moments, OtherEvent, Phase, ToolEvent
 
 _ENDING = (Moments.BATCH_END, Moments.TURN_END, Moments.SESSION_END, Moments.TURN_BEGIN)
@@ -34,12 +36,12 @@ def take(event: ToolEvent | OtherEvent, world: WindowsWorld) -> tuple[Outcome, .
     """Do what a hook's event asks for; return what became of each window that it touched, none for most events."""
     deadline = world.deadline()
     if isinstance(event, OtherEvent):
-        outcomes = tuple(_ended_with(event, world)) if event.moment in _ENDING else ()
+        outcomes = tuple(_ended_with(event, world, deadline)) if event.moment in _ENDING else ()
     elif event.phase is Phase.BEFORE:
         leave_killed(world, deadline)
-        outcomes = (begin(_begin_request(event, world), world),)
+        outcomes = (begin(_begin_request(event, world), world, deadline),)
     else:
-        outcomes = (complete(_complete_request(event, world), world),)
+        outcomes = (complete(_complete_request(event, world), world, deadline),)
     see_to_left(world, deadline)
     return outcomes
 
@@ -147,7 +149,7 @@ def _candidates(event: ToolEvent, world: WindowsWorld, end_id: str) -> tuple[Ope
     return alike or (named if len(named) == 1 else ())
 
 
-def _ended_with(event: OtherEvent, world: WindowsWorld) -> Iterator[Outcome]:
+def _ended_with(event: OtherEvent, world: WindowsWorld, deadline: Deadline) -> Iterator[Outcome]:
     for window in _active(event.provider, event.session_id, world):
         if not _is_over(window, event):
             continue
@@ -161,7 +163,7 @@ def _ended_with(event: OtherEvent, world: WindowsWorld) -> Iterator[Outcome]:
         if event.moment is Moments.TURN_BEGIN:
             yield without_window(request, world, world.moment(), PartialReason.STALE_ACTIVE_WINDOW)
         else:
-            yield complete(request, world)
+            yield complete(request, world, deadline)
 
 
 def _is_over(window: OpenWindow, event: OtherEvent) -> bool:

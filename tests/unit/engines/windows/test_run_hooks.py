@@ -331,6 +331,43 @@ def test_the_windows_of_a_run_that_was_killed_hold_nobody_up(run):
     killed.end()
 
 
+def test_what_there_is_no_time_to_close_at_the_end_is_the_next_opener_s(run, monkeypatch):
+    uses = ("u1", "u2", "u3")
+    for use in uses:
+        run.say("PreToolUse", use)
+    monkeypatch.setattr(running, "END_SECONDS", 0.0)
+    run.hooks.end()
+    assert len(run.of(ToolDelta)) == 1
+    evidence, keys = run.lab.world.evidence, [run.lab.key(use, turn_id="p") for use in uses]
+    assert sum(evidence.closed(key.window_id) is not None for key in keys) == 1
+    run.hooks = run.made("ba9876543210")
+    run.say("PreToolUse", "u4")
+    assert {evidence.closed(key.window_id).reason for key in keys} == {"process_gone"}
+    assert [window.key.tool_use_id for window in run.lab.world.registry.read().windows] == ["u4"]
+    assert len(run.of(ToolDelta)) == 1
+
+
+def test_windows_that_are_made_after_the_end_are_nobody_s(run, monkeypatch):
+    monkeypatch.setattr(running, "END_SECONDS", 0.0)
+    begun, go_on, dealt_with = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(_stage: object) -> Any:
+        begun.set()
+        assert go_on.wait(SECONDS)
+        return run.lab.world
+
+    run.hooks = RunHooks(run, slow, run.lab.root / "0123456789ab.jsonl")
+    hook = Hook(agent="claude", event="PreToolUse", body=payload("PreToolUse", "u1"))
+    run.hooks.tell(hook, dealt_with.set)
+    assert begun.wait(SECONDS)
+    run.hooks.end()
+    assert run.lost == {"run-ending": 1}
+    go_on.set()
+    assert dealt_with.wait(SECONDS)
+    assert len(run.events) == 1
+    assert run.lab.world.registry.read().windows == ()
+
+
 def test_two_runs_at_once_in_one_tree_tell_each_of_its_own(run):
     one, two = run, Run(run.lab)
     two.hooks = two.made("ba9876543210")

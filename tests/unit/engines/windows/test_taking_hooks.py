@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import fields
 
 import pytest
 
 import windows_lab
 from docket.engines.windows.take import take
-from docket.engines.windows.world import Said
+from docket.engines.windows.world import Said, WindowsWorld
 from docket.errors import InvalidDocumentError
 from docket.formats.windows.names import UNENDED, PartialReason, Scope, Status
+from docket.host.git_program import Deadline
 from docket.rules.agents.hook_shapes import CLAUDE, GEMINI, KIRO
 from docket.rules.windows.tool_event import Moments, OtherEvent
 from windows_lab import WindowsLab, told
@@ -179,6 +181,22 @@ def test_a_window_that_is_open_when_the_person_speaks_again_tells_nothing_whole(
     append(lab, "by v\n")
     (closed,) = claude(lab, "PostToolUse", "v", prompt_id="p2")
     assert told(lab.delta(closed)) == {"a": ("edit", [], ["by v"])}
+
+
+def test_all_windows_that_a_turn_ends_share_one_deadline(lab):
+    class Counted(WindowsWorld):
+        def deadline(self):
+            given.append(Deadline.within(0))
+            return given[-1]
+
+    given = []
+    for use in ("u1", "u2", "u3"):
+        claude(lab, "PreToolUse", use)
+    members = {field.name: getattr(lab.world, field.name) for field in fields(WindowsWorld)}
+    lab.world = Counted(**members)
+    ended = claude(lab, "Stop", "")
+    assert [outcome.reason for outcome in ended] == [PartialReason.TIMEOUT] * 3
+    assert len(given) == 1
 
 
 def test_other_events_touch_no_window(lab):

@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from docket.formats.windows.names import PartialReason
 from docket.stores.layout import state_home
+from docket.stores.windows.evidence import Evidence
+from docket.stores.windows.registry_file import REGISTRY
 from docket.surfaces.hooks import left_word
-from docket.surfaces.hooks.left_word import MAX_BYTES, forget, leave, left, left_folder, read_left
+from docket.surfaces.hooks.left_word import MAX_BYTES, forget, is_old, leave, left, left_folder, read_left
 from docket.surfaces.hooks.windows import make_of_left
+from docket.surfaces.hooks.wiring import windows_place
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +78,35 @@ def test_anything_else_that_stands_there_is_removed_and_harms_nobody(tmp_path, g
     (folder / "1-2.json").write_bytes(given)
     assert make_of_left() == 1
     assert left() == []
+
+
+def test_word_of_which_nothing_can_be_made_now_stays_until_it_is_old(tmp_path, monkeypatch):
+    project = tmp_path / "project"
+    project.mkdir()
+    path = leave("claude", "PostToolUse", json.dumps(PAYLOAD).encode(), str(project))
+    registry = windows_place(project).windows / REGISTRY
+    registry.parent.mkdir(parents=True)
+    registry.write_bytes(b"damaged")
+    assert make_of_left() == 1
+    assert left() == [path]
+    registry.unlink()
+    assert make_of_left() == 1
+    assert left() == []
+    (closed,) = Evidence(registry.parent).every_closed()
+    assert (closed.key.tool_use_id, closed.reason) == ("u", PartialReason.PRE_SNAPSHOT_MISSING)
+
+    registry.write_bytes(b"damaged")
+    path = leave("claude", "PreToolUse", json.dumps(PAYLOAD | {"tool_use_id": "v"}).encode(), str(project))
+    make_of_left()
+    assert (left(), is_old(path)) == ([path], False)
+    monkeypatch.setattr(left_word, "KEPT_SECONDS", -1)
+    make_of_left()
+    assert left() == []
+
+
+@pytest.mark.parametrize("name", ["1-2.json", "1-x.json", f"1-{'9' * 5000}.json", "x.json"])
+def test_a_name_that_says_no_recent_time_is_old(name):
+    assert is_old(f"/state/hooks-left/{name}")
 
 
 def test_it_stands_in_the_state_folder_of_all_projects(tmp_path, monkeypatch):

@@ -3,7 +3,8 @@
 Rules (spec/windows.md, Hooks):
 1. It holds the agent, the event, and of the payload the names and ids alone; nothing that a tool was given or gave.
 2. It appears whole, with a rename. Whoever reads it makes of it what the hook would have (`surfaces.hooks.windows`),
-   and removes it then: what is made of it comes out the same however often.
+   and removes it then: what is made of it comes out the same however often. Where nothing can be made of it, for a
+   disk that is full or a registry that is damaged, it stays for KEPT_SECONDS.
 3. Where it stands is the state folder of all projects: which project the hook is of is not known yet.
 """
 
@@ -20,7 +21,9 @@ FOLDER = "hooks-left"
 MAX_TEXT = 1024
 MAX_FILES = 64
 MAX_BYTES = 64 * 1024
+KEPT_SECONDS = 24 * 3600
 _SUFFIX = ".json"
+_MAX_DIGITS = 24
 _TOLD = re.compile(r"(?i)(?:^|[a-z_])id$|ids?$|name|^cwd$|workspace|directory")
 
 
@@ -90,6 +93,14 @@ def read_left(path: str) -> LeftWord | None:
             return LeftWord(json.loads(file.read(MAX_BYTES + 1)))
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+
+
+def is_old(path: str) -> bool:
+    """Whether a file was left so long ago that nothing will be made of it any more; so is one with another name."""
+    left_ns = path.removesuffix(_SUFFIX).rpartition("-")[2]
+    return not (left_ns.isdecimal() and len(left_ns) < _MAX_DIGITS) or (
+        time.time_ns() - int(left_ns) > KEPT_SECONDS * 10**9
+    )
 
 
 def forget(path: str | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from docket.formats.windows.key import key_text
 from docket.rules.agents.hooks import HOOK_READERS
 from docket.rules.windows.tool_event import HookEvent, Moments, OtherEvent, ToolEvent
 from docket.stores.windows.registry_file import REGISTRY, RegistryFile
-from docket.surfaces.hooks.left_word import forget, left, read_left
+from docket.surfaces.hooks.left_word import LeftWord, forget, is_old, left, read_left
 from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
 
 MAX_MEMBERS = 64
@@ -45,18 +44,30 @@ def leave_word(event: HookEvent, folder: Path) -> None:
 
 
 def make_of_left() -> int:
-    """Make of the word that hooks without time have left what they would have; return how many had left any."""
+    """Make of the word that hooks without time have left what they would have; return how many had left any.
+
+    Word of which nothing can be made now, in a folder that is there, stays for the next one until it is old.
+    """
     words = left()
     for path in words:
         word = read_left(path)
-        if word is not None and word.agent in HOOK_READERS:
-            event = HOOK_READERS[word.agent](word.event, word.payload)
-            told = event.folder if isinstance(event, ToolEvent) else None
-            folder = Path(next((name for name in (word.project, told, word.folder) if name), "."))
-            with suppress(DocketError, OSError, ValueError):
-                leave_word(event, folder)
-        forget(path)
+        if word is None or word.agent not in HOOK_READERS or _is_done(word) or is_old(path):
+            forget(path)
     return len(words)
+
+
+def _is_done(word: LeftWord) -> bool:
+    """Make of word what the hook would have; whether nothing more can come of it."""
+    event = HOOK_READERS[word.agent](word.event, word.payload)
+    told = event.folder if isinstance(event, ToolEvent) else None
+    folder = Path(next((name for name in (word.project, told, word.folder) if name), "."))
+    try:
+        leave_word(event, folder)
+    except (DocketError, OSError):
+        return not folder.is_dir()
+    except ValueError:
+        return True
+    return True
 
 
 def note_unknown(agent: str, event: str, members: list[str], folder: Path) -> None:

@@ -16,6 +16,7 @@ from docket.engines.transaction.recovering import recover_transaction
 from docket.engines.transaction.world import OpenRequest
 from docket.formats.reason import Reason
 from docket.formats.workspace.state import Owner, SurfaceRules
+from docket.host.liveness import own_identity
 from docket.rules.workspace.preflight import Refusal
 from staged_git_lab import begin, check, commit, copy_of, git, log, make_repository, status, world_in
 
@@ -241,10 +242,33 @@ def test_a_lock_that_goes_is_waited_for(work):
     assert log(work.base)[0] == "the agent's"
 
 
+DEAD = ("1", "00000000-0000-0000-0000-000000000000")  # of a boot that never was
+
+
+def mark(process: tuple[str, str], pid: int = 1) -> str:
+    """The text of docket's lock as a commit of that process writes it."""
+    said = f"transaction 0123456789ab, process {pid} {' '.join(process)}"
+    return f"docket holds this while it changes the repository ({said}); once no docket runs, …\n"
+
+
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_a_lock_of_a_commit_that_lives_is_not_taken(work, monkeypatch, is_whole):
+    """A base below this one has another lock, so its commit may be under way with this base's locked."""
+    monkeypatch.setattr("docket.engines.transaction.git_locks.PATIENCE_SECONDS", 0.05)
+    commit(work.stage, "the agent's", one="agent\n")
+    lock = work.base / ".git/index.lock"
+    me = own_identity()
+    text = mark((me.started, me.boot_id), me.pid)
+    lock.write_text(text if is_whole else text[:60])
+    outcome = refused(work.land())
+    assert (outcome.reason, ".git/index.lock" in outcome.detail) == (Reason.LOCKED, True)
+    assert lock.read_text() == (text if is_whole else text[:60])
+
+
 def test_a_lock_that_a_dead_commit_left_is_taken_over(work):
     commit(work.stage, "the agent's", one="agent\n")
     lock = work.base / ".git/index.lock"
-    lock.write_text("docket holds this while it changes the repository (transaction 0123456789ab); …")
+    lock.write_text(mark(DEAD))
     work.landed()
     assert not lock.exists()
 
@@ -421,9 +445,7 @@ def test_a_tree_is_staged_once_git_has_ended(base, tmp_path):
 
 
 def test_a_lock_that_a_dead_commit_left_is_not_staged(base, tmp_path):
-    (base / ".git/index.lock").write_text(
-        "docket holds this while it changes the repository (transaction 0123456789ab)"
-    )
+    (base / ".git/index.lock").write_text(mark(DEAD))
     work = begin(base, tmp_path / "state")
     assert not (work.stage / ".git/index.lock").exists()
     assert not (base / ".git/index.lock").exists()

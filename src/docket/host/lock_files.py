@@ -50,24 +50,33 @@ def make_lock(folder: int, name: bytes, data: bytes) -> LockFile | None:
     return LockFile(folder=kept, name=name, identity=made)
 
 
-def read_lock(folder: int, name: bytes, most: int) -> bytes | None:
-    """Return what a lock file begins with, None where no regular file stands there or it cannot be read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundLock:
+    """A lock that stands: what it begins with, and the file's identity."""
+
+    text: bytes
+    identity: tuple[int, int]
+
+
+def read_lock(folder: int, name: bytes, most: int) -> FoundLock | None:
+    """Return a lock with its first `most` bytes, None where no regular file stands there or it cannot be read."""
     try:
         descriptor = os.open(name, _READ, dir_fd=folder)
     except OSError:
         return None
     try:
-        return os.read(descriptor, most)
+        return FoundLock(text=os.read(descriptor, most), identity=_identity(os.fstat(descriptor)))
     except OSError:
         return None
     finally:
         os.close(descriptor)
 
 
-def remove_lock(folder: int, name: bytes) -> None:
-    """Remove a lock that nobody holds any more; OSError where it cannot be."""
+def remove_lock(folder: int, name: bytes, found: FoundLock) -> None:
+    """Remove a lock that nobody holds any more, unless another stands there by now; OSError where it cannot be."""
     with suppress(FileNotFoundError):
-        os.unlink(name, dir_fd=folder)
+        if _identity(os.stat(name, dir_fd=folder, follow_symlinks=False)) == found.identity:
+            os.unlink(name, dir_fd=folder)
 
 
 def _made_whole(folder: int, name: bytes, data: bytes) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from docket.host import lock_files
-from docket.host.lock_files import make_lock
+from docket.host.lock_files import make_lock, read_lock, remove_lock
 
 
 @pytest.fixture
@@ -40,6 +40,24 @@ def test_a_lock_that_is_another_file_by_now_is_left(folder, tmp_path: Path):
     made.remove()
 
     assert (tmp_path / "index.lock").read_bytes() == b"git's\n"
+
+
+def test_a_dead_lock_is_removed_only_as_the_file_that_was_read(folder, tmp_path: Path):
+    make_lock(folder, b"index.lock", b"held\n")
+    found = read_lock(folder, b"index.lock", 4)
+    assert (found.text, found.identity[1]) == (b"held", (tmp_path / "index.lock").stat().st_ino)
+    (tmp_path / "other").write_bytes(b"git's\n")
+    kept = tmp_path / "kept"
+    os.link(tmp_path / "index.lock", kept)
+    (tmp_path / "other").rename(tmp_path / "index.lock")
+
+    remove_lock(folder, b"index.lock", found)
+    assert (tmp_path / "index.lock").read_bytes() == b"git's\n"
+
+    kept.rename(tmp_path / "index.lock")
+    for _ in range(2):
+        remove_lock(folder, b"index.lock", found)
+        assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.EXDEV, errno.ENOENT])

@@ -4,7 +4,8 @@ Rules (spec/workspace.md, Git):
 1. Whoever lands something of a repository, or recovers it, holds `index.lock` beside each index concerned, as git
    itself would: a look by an editor goes on without writing, and a command of a person's fails and says why.
 2. A lock that git holds is waited for, for a short time; then nothing is done.
-3. A lock of docket's says so in its text. Under the base's own lock one that stands was left by a commit that died.
+3. A lock of docket's names the process that holds it. It was left behind once that process is gone for sure, and not
+   before: a base below this one has a lock of its own, and its commits may hold the same `index.lock`.
 4. A tree is staged while no git has a lock in it: else the stage would have that lock, and half of what is written.
 5. A folder that goes as a whole is not locked, nor one that does not stand.
 """
@@ -12,6 +13,7 @@ Rules (spec/workspace.md, Git):
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +28,7 @@ from docket.formats.tree.listing import Kind, Listing
 from docket.formats.tree.parts import paths_ending
 from docket.formats.tree.steps import MakeDirectory, Step
 from docket.host.disk_errors import reported
+from docket.host.liveness import ProcessIdentity, is_gone, own_identity
 from docket.host.lock_files import LockFile, make_lock, read_lock, remove_lock
 from docket.host.locks import DirectoryLock
 from docket.host.reaching import Reached, Refusal
@@ -35,8 +38,16 @@ from docket.rules.workspace.preflight import Refusal as LockedByGit
 PATIENCE_SECONDS = 3.0
 LOCK = b"index.lock"
 _PAUSE_SECONDS = 0.02
-_MARK = b"docket holds this while it changes the repository"
-_TEXT = _MARK + b" (transaction %s); once no docket runs, docket or you may remove it\n"
+_TEXT = (
+    b"docket holds this while it changes the repository (transaction %s, process %d %s %s); "
+    b"once no docket runs, docket or you may remove it\n"
+)
+_MARK = re.compile(
+    rb"docket holds this while it changes the repository \(transaction [0-9a-f]{1,64}, "
+    rb"process ([0-9]{1,10}) ([0-9]{1,20}|-) ([0-9a-f-]{1,64})\);"
+)
+_MAX_MARK_BYTES = 512
+_UNKNOWN = b"-"
 _HINT = "try again when it has ended; if no git runs, remove that file"
 _GIT, _INDEX = b".git", b"index"
 
@@ -89,7 +100,7 @@ def git_locks_in(listing: Listing) -> tuple[RelPath, ...]:
 
 
 def _forget_dead(base: Path, locks: Iterable[RelPath]) -> None:
-    """Remove docket's own locks, where no commit is under way that may hold them."""
+    """Remove docket's own locks that dead commits left, where none is under way here."""
     with (
         suppress(DocketError, OSError),
         DirectoryLock.acquire(base),
@@ -116,7 +127,7 @@ def _locked(tree: ConfinedTree, folder: RelPath, transaction: str) -> LockFile |
     with reached, reported("lock", f"{folder}/{os.fsdecode(LOCK)}"):
         while True:
             if _is_free(reached):
-                made = make_lock(*reached.place, _TEXT % transaction.encode())
+                made = make_lock(*reached.place, _text(transaction))
                 if made is not None:
                     return made
             if time.monotonic() >= deadline:
@@ -128,13 +139,28 @@ def _locked(tree: ConfinedTree, folder: RelPath, transaction: str) -> LockFile |
             time.sleep(_PAUSE_SECONDS)
 
 
+def _text(transaction: str) -> bytes:
+    me = own_identity()
+    started, boot_id = me.started.encode() or _UNKNOWN, me.boot_id.encode() or _UNKNOWN
+    return _TEXT % (transaction.encode(), me.pid, started, boot_id)
+
+
 def _is_free(reached: Reached) -> bool:
-    text = read_lock(*reached.place, len(_MARK))
-    if text == _MARK:
-        remove_lock(*reached.place)
-        return True
+    found = read_lock(*reached.place, _MAX_MARK_BYTES)
+    owner = None if found is None else _owner(found.text)
+    if found is not None and owner is not None and is_gone(owner):
+        remove_lock(*reached.place, found)
     try:
         os.stat(reached.name, dir_fd=reached.descriptor, follow_symlinks=False)
     except FileNotFoundError:
         return True
     return False
+
+
+def _owner(text: bytes) -> ProcessIdentity | None:
+    """Return the process that a lock of docket's names, None for a lock of anybody else."""
+    found = _MARK.match(text)
+    if found is None:
+        return None
+    started, boot_id = ("" if part == _UNKNOWN else part.decode("ascii") for part in found.group(2, 3))
+    return ProcessIdentity(pid=int(found[1]), started=started, boot_id=boot_id)

@@ -12,6 +12,7 @@ Objects are read elsewhere (`host.git_batch`, `host.git_program`).
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from contextlib import suppress
@@ -21,6 +22,7 @@ from pathlib import Path
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.windows.names import Hashes
+from docket.host.regular_file import open_regular_file
 
 MAX_SMALL_BYTES = 64 * 1024
 MAX_PACKED_BYTES = 256 * 1024 * 1024
@@ -28,6 +30,7 @@ _COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SECTION = re.compile(rb'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"(?:[^"\\]|\\.)*"\s*)?\]\s*')
 _SETTING = re.compile(rb"\s*([A-Za-z][A-Za-z0-9-]*)\s*=\s*\"?([^\"#;]*)\"?")
 _MAX_LINKS = 5
+_NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ELOOP)
 _OWN_REFS = (b"refs/bisect/", b"refs/worktree/", b"refs/rewritten/")
 
 
@@ -97,7 +100,7 @@ def head_log_bytes(place: GitPlace) -> int:
 
 def head_log_moves(place: GitPlace, since_bytes: int) -> int:
     """Return how many entries the log of HEAD has beyond so many bytes."""
-    with suppress(OSError), (place.git_dir / "logs/HEAD").open("rb") as log:
+    with suppress(OSError), open_regular_file(place.git_dir / "logs/HEAD") as log:
         log.seek(since_bytes)
         return log.read(MAX_PACKED_BYTES).count(b"\n")
     return 0
@@ -161,13 +164,13 @@ def _extensions(config: bytes) -> dict[bytes, bytes]:
 def _read(path: Path, most: int) -> bytes | None:
     """Return a file's bytes, None where there is none; UnavailableError for one that is too large or unreadable."""
     try:
-        if not path.is_file():  # a FIFO would be waited for without an end
-            return None
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             data = file.read(most + 1)
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+    except ValueError:  # no path at all
         return None
     except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
         raise UnavailableError(Reason.UNREADABLE, f"cannot read {path}: {error.strerror}") from error
     if len(data) > most:
         raise UnavailableError(Reason.TOO_LARGE, f"{path} is larger than {most:,} bytes")

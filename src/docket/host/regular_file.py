@@ -6,11 +6,13 @@ is refused, never read to its end. A symbolic link is followed: it is the person
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
@@ -43,10 +45,10 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
 def regular_file_chunks(path: Path) -> Iterator[bytes]:
     """Yield the file's bytes in pieces; UnavailableError as from `read_regular_file`, also in the middle."""
     with _reported(path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = _descriptor(path)
+    if descriptor is None:
+        raise UnavailableError(Reason.NOT_A_FILE, f"{path} is not a regular file")
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise UnavailableError(Reason.NOT_A_FILE, f"{path} is not a regular file")
         while True:
             with _reported(path):
                 part = os.read(descriptor, _CHUNK_BYTES)
@@ -55,6 +57,22 @@ def regular_file_chunks(path: Path) -> Iterator[bytes]:
             yield part
     finally:
         os.close(descriptor)
+
+
+def open_regular_file(path: Path) -> BinaryIO:
+    """Open the file for reading; OSError, with ENXIO for what is no regular file."""
+    descriptor = _descriptor(path)
+    if descriptor is None:
+        raise OSError(errno.ENXIO, "it is not a regular file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def _descriptor(path: Path) -> int | None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 @contextmanager

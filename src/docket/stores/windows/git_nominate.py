@@ -25,6 +25,7 @@ from docket.host.clearing import remove_tree
 from docket.host.disk_errors import reported
 from docket.host.git_place import GitPlace, global_excludes
 from docket.host.git_program import Deadline, GitWorkplace, run_together
+from docket.host.regular_file import open_regular_file
 from docket.stores.windows.git_store import GitStore, quoted_path
 from docket.stores.windows.index_notes import index_notes
 
@@ -103,8 +104,8 @@ def exclude_digest(place: GitPlace) -> str:
     """Return the SHA-256 of the ignore patterns outside the tree."""
     digest = hashlib.sha256()
     for path in exclude_files(place):
-        with suppress(OSError):
-            digest.update(b"%b\0" % path.read_bytes())
+        with suppress(OSError), open_regular_file(path) as file:
+            digest.update(b"%b\0" % file.read())
     return digest.hexdigest()
 
 
@@ -117,14 +118,15 @@ def _names(raw: bytes) -> list[bytes]:
 
 def _copy_index(place: GitPlace, folder: Path, index: Path) -> str:
     try:
-        with (place.git_dir / "index").open("rb") as source:
+        with open_regular_file(place.git_dir / "index") as source:
             status = os.fstat(source.fileno())
             data = source.read(MAX_INDEX_BYTES)
     except FileNotFoundError:
         return hashlib.sha256().hexdigest()
     index.write_bytes(data)
     for shared in place.git_dir.glob("sharedindex.*") if b"link" in data else ():
-        (folder / shared.name).write_bytes(shared.read_bytes())
+        with open_regular_file(shared) as source:
+            (folder / shared.name).write_bytes(source.read(MAX_INDEX_BYTES))
     # git compares a file's time with the index's own to know what it must read again.
     os.utime(index, ns=(status.st_atime_ns, status.st_mtime_ns))
     return hashlib.sha256(data).hexdigest()  # its own trailer may be left out (index.skipHash)

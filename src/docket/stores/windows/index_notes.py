@@ -26,6 +26,7 @@ from docket.errors import DocketError
 from docket.formats.visible import base64_text
 from docket.host.durable import temporary_name
 from docket.host.git_program import Deadline, GitWorkplace, run_git
+from docket.host.regular_file import open_regular_file
 from docket.stores.windows.git_store import GitStore
 
 NOTES = "index.notes"
@@ -83,7 +84,7 @@ def _may_convert(store: GitStore, told: bytes) -> bool:
 
 
 def _text(path: Path) -> bytes:
-    with suppress(OSError), path.open("rb") as file:
+    with suppress(OSError), open_regular_file(path) as file:
         return file.read(_MAX_CONFIG_BYTES)
     return b""
 
@@ -113,7 +114,7 @@ def _size(root: int, path: bytes) -> int | None:
 
 def _load(path: Path, index_sha256: str) -> IndexNotes | None:
     try:
-        with path.open("rb") as file:
+        with open_regular_file(path) as file:
             value = json.loads(file.read(MAX_NOTES_BYTES))
         if value["index"] != index_sha256:
             return None

@@ -57,6 +57,29 @@ def test_a_git_that_is_not_done_in_time_is_ended(tmp_path, monkeypatch):
     assert refused(lab, Deadline.within(0.3)) == PartialReason.TIMEOUT
 
 
+@pytest.mark.timeout(30)
+def test_a_fifo_where_git_has_a_file_is_not_waited_for(tmp_path, monkeypatch):
+    lab = windows_lab.git_lab(tmp_path)
+    (tmp_path / "other").mkdir()
+    os.mkfifo(tmp_path / "other/.gitconfig")
+    monkeypatch.setenv("HOME", str(tmp_path / "other"))
+    assert lab.store.look(deadline()).baseline.tree
+    (lab.tree / ".git/index").unlink()
+    os.mkfifo(lab.tree / ".git/index")
+    assert refused(lab) == PartialReason.SNAPSHOT_STORE_UNAVAILABLE
+
+
+@pytest.mark.timeout(30)
+def test_a_fifo_in_place_of_a_shared_index_is_not_waited_for(tmp_path):
+    lab = windows_lab.git_lab(tmp_path)
+    lab.git("update-index", "--split-index")
+    (shared,) = (lab.tree / ".git").glob("sharedindex.*")
+    assert lab.store.look(deadline()).baseline.tree
+    shared.unlink()
+    os.mkfifo(shared)
+    assert refused(lab) == PartialReason.SNAPSHOT_STORE_UNAVAILABLE
+
+
 def test_a_git_that_lists_what_is_no_path(tmp_path, monkeypatch):
     lab = windows_lab.git_lab(tmp_path)
     instead_of_git(tmp_path, monkeypatch, "printf '../outside\\0'; exit 0")

@@ -22,6 +22,7 @@ from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import ABSENT, MakeDirectory, Remove, WriteFile
 from docket.formats.workspace.state import Status
 from docket.stores.workspace.journal import JournalFile
+from sweeps import some
 from tree_lab import (
     CountedCalls,
     Died,
@@ -36,16 +37,6 @@ from tree_lab import (
     whole,
     write,
 )
-
-
-def some(stride: int):
-    """Parameters: each `stride`-th call, and each one when asked for."""
-    return pytest.mark.parametrize(
-        "stride", [pytest.param(stride, id="some"), pytest.param(1, id="every", marks=[pytest.mark.slow, PATIENT])]
-    )
-
-
-PATIENT = pytest.mark.timeout(1500)
 
 
 @pytest.fixture

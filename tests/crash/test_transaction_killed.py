@@ -166,7 +166,7 @@ def test_a_kill_at_some_durable_steps_of_a_commit(staged):
     staged.anew()
     count = steps(staged, "tx", "commit")
     assert staged.check() == "committed"
-    assert sweep(staged, range(5, count, 9)) >= {"committed", "refused"}
+    assert sweep(staged, range(5, count, 14)) >= {"committed", "refused"}
 
 
 @pytest.mark.slow
@@ -191,7 +191,7 @@ def sweep_failures(staged: Staged, code: int, numbers) -> None:
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO])
 def test_a_failure_of_some_durable_steps_of_a_commit(staged, code):
     staged.anew()
-    sweep_failures(staged, code, range(3 if code == errno.EIO else 8, steps(staged, "tx", "commit"), 19))
+    sweep_failures(staged, code, range(3 if code == errno.EIO else 8, steps(staged, "tx", "commit"), 31))
 
 
 @pytest.mark.slow
@@ -219,7 +219,7 @@ def sweep_recoveries(staged: Staged, at: int, stride: int) -> int:
 def test_a_kill_of_the_recovery_too(staged):
     staged.anew()
     count = steps(staged, "tx", "commit")
-    assert sweep_recoveries(staged, count * 3 // 5, 9) > 1
+    assert sweep_recoveries(staged, count * 3 // 5, 14) > 1
 
 
 @pytest.mark.slow

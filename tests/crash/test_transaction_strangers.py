@@ -12,6 +12,7 @@ from docket.engines.apply_recovery import Direction
 from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import ABSENT, MakeDirectory, Remove, SetMode, WriteFile
 from docket.formats.workspace.state import Status
+from sweeps import some
 from tree_lab import CountedCalls, Died, holds_directory, holds_file, p, plan_for, write
 
 
@@ -269,14 +270,15 @@ class NoExchange(CountedCalls):
         self.exchange(source, target)
 
 
-def test_death_at_every_call_where_names_cannot_be_exchanged(tmp_path):
+@some(4)
+def test_death_at_calls_where_names_cannot_be_exchanged(tmp_path, stride):
     model = Commits(tmp_path / "model", build)
     before = told(model.tree)
     calls = NoExchange()
     model.commit(calls)
     sides = before, told(model.tree)
     assert model.status() is Status.COMMITTED
-    for at in range(len(calls.log)):
+    for at in range(0, len(calls.log), stride):
         commits = Commits(tmp_path / str(at), build)
         with pytest.raises(Died):
             commits.commit(NoExchange(lambda number, _name, at=at: die(number >= at)))

@@ -704,6 +704,7 @@ print(len(outcomes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 """
 
 
+@pytest.mark.slow
 def test_thirty_thousand_files(tree):
     tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     limit = lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))  # noqa: E731

@@ -114,7 +114,7 @@ def test_contents_that_are_something_else_restore_nothing_wrong(lab: RunLab, how
 def test_any_byte_of_a_store_may_be_wrong(lab: RunLab) -> None:
     """Bytes are changed here and there in every file: no content of another digest is ever written."""
     chance = random.Random(4)
-    for _ in range(8):
+    for _ in range(4):
         as_left(lab)
         with kept(next(iter(lab.state.glob("*/snapshots")))):
             for path in files_of(lab):

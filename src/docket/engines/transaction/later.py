@@ -16,6 +16,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from docket.engines.transaction.closing import (
     ClosedTransaction,
@@ -211,10 +212,7 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
     elif outcome.state.status is not Status.COMMITTING:
         world.transactions.forget_chosen(before.id)
     record = _record(before, done, whole, successor)
-    if record.refusals:
-        record = replace(record, stage=visible(os.fsencode(stage)))
-    name = f"{record.at.replace(':', '')}-{done.changes.digest[:8]}.json"
-    path = world.transactions.write_record(before.id, name, encode_commit(record))
+    path = _written(replace(record, stage=visible(os.fsencode(stage))) if record.refusals else record, world)
     return LaterOutcome(
         outcome=outcome, taken=done.changes, merged=done.merged, stage=str(stage), record=str(path), successor=successor
     )
@@ -230,6 +228,11 @@ def _done(request: LaterCommit, asked: CommitRequest, world: TransactionWorld) -
         if world.transactions.load(request.transaction).status not in (Status.COMMITTING, Status.COMMITTED):
             world.transactions.forget_chosen(request.transaction)
         raise
+
+
+def _written(record: CommitRecord, world: TransactionWorld) -> Path:
+    name = f"{record.at.replace(':', '')}-{record.diff_sha256[:8]}.json"
+    return world.transactions.write_record(record.transaction, name, encode_commit(record))
 
 
 def _record(before: TransactionState, done: MergedCommit, whole: ChangeSet, successor: str | None) -> CommitRecord:

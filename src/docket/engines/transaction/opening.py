@@ -162,28 +162,11 @@ def _staged(
     chosen: tuple[Backend, View],
     found: tuple[Listing, tuple[bytes, ...]],
 ) -> OpenTransaction:
-    (backend, view), (listing, kept) = chosen, found
-    assert listing.root is not None  # noqa: S101 - a pass tells which directory it saw
-    now = world.clock.now()
-    lost = () if backend.keeps_everything else not_kept(staged_part(listing))
-    omitted = [item for item in listing.omissions if item.reason is not Reason.EXCLUDED]
-    state = TransactionState(
-        id=world.ids.session_id(),
-        status=Status.OPEN,
-        base=Base.of(os.fsencode(request.base), listing.root),
-        surface=request.rules,
-        backend=backend.name,
-        view=view,
-        settle=request.settle,
-        manifest_sha256=listing.tree_sha256,
-        owner=world.owner(),
-        opened_at=now,
-        changed_at=now,
-        session_id=request.session_id,
-        docket_number=request.docket_number,
-        not_preserved=len(lost) + len(omitted),
-        statuses_sha256=statuses_of(listing).digest if listing.statuses else None,
-    )
+    backend, (listing, kept) = chosen[0], found
+    unkept = () if backend.keeps_everything else not_kept(staged_part(listing))
+    omitted = (item for item in listing.omissions if item.reason is not Reason.EXCLUDED)
+    lost = (*(f"{item.path}: {item.what}" for item in unkept), *(f"{item.path}: {item.reason}" for item in omitted))
+    state = replace(_new_state(request, world, chosen, listing), not_preserved=len(lost))
     world.transactions.create(state, listing)
     try:
         asked = replace(stage_request(state, world, listing), read_only=kept)
@@ -198,7 +181,31 @@ def _staged(
         base=listing,
         shared=asked.shared,
         read_only=kept,
-        lost=(*(f"{item.path}: {item.what}" for item in lost), *(f"{item.path}: {item.reason}" for item in omitted)),
+        lost=lost,
+    )
+
+
+def _new_state(
+    request: OpenRequest, world: TransactionWorld, chosen: tuple[Backend, View], listing: Listing
+) -> TransactionState:
+    """Return the state of a new transaction; what is not preserved is the caller's to count."""
+    assert listing.root is not None  # noqa: S101 - a pass tells which directory it saw
+    now = world.clock.now()
+    return TransactionState(
+        id=world.ids.session_id(),
+        status=Status.OPEN,
+        base=Base.of(os.fsencode(request.base), listing.root),
+        surface=request.rules,
+        backend=chosen[0].name,
+        view=chosen[1],
+        settle=request.settle,
+        manifest_sha256=listing.tree_sha256,
+        owner=world.owner(),
+        opened_at=now,
+        changed_at=now,
+        session_id=request.session_id,
+        docket_number=request.docket_number,
+        statuses_sha256=statuses_of(listing).digest if listing.statuses else None,
     )
 
 

@@ -76,22 +76,21 @@ def commit(  # noqa: PLR0913 - each is an option
         from_discarded=from_discarded,
         merge=merge,
     )
-    has_options = yes or as_json or merge or from_discarded or bool(only) or hunks is not None or approve is not None
-    if not has_options and is_attended():
-        confirmed = _reviewed(state)
-        if confirmed is None:
-            console.say("nothing was changed")
-            return exits.COMMIT_REFUSED
-        asked = confirmed
+    is_reviewed = asked == LaterCommit(transaction=state.id) and not (yes or as_json) and is_attended()
+    return _landed(_reviewed(state) if is_reviewed else asked, state, as_json=as_json)
+
+
+def _landed(asked: LaterCommit | None, state: TransactionState, *, as_json: bool) -> int:
+    """Land what is asked for, None for nothing, and tell how that ended; return the exit code."""
+    if asked is None:
+        console.say("nothing was changed")
+        return exits.COMMIT_REFUSED
     done = commit_later(asked, world_of(state))
-    landed = isinstance(done.outcome, Committed)
     if as_json:
-        record = Path(done.record).read_text("utf-8")
-        console.result(record.rstrip("\n"))
-        return exits.OK if landed else exits.COMMIT_REFUSED
-    for line in render.outcome_lines(done):
+        console.result(Path(done.record).read_text("utf-8").rstrip("\n"))
+    for line in () if as_json else render.outcome_lines(done):
         console.result(console.plain(line))
-    return exits.OK if landed else exits.COMMIT_REFUSED
+    return exits.OK if isinstance(done.outcome, Committed) else exits.COMMIT_REFUSED
 
 
 def _reviewed(state: TransactionState) -> LaterCommit | None:

@@ -313,7 +313,8 @@ def test_a_group_that_cannot_be_finished_keeps_no_other_from_it(lab, monkeypatch
             lab.pre(use)
             lab.post(use)
     lab.world = own
-    broken, whole = (group.id for group in own.registry.read().groups)
+    groups = {window.key.tool_use_id: window.group_id for window in own.registry.read().windows}
+    broken, whole = groups["first"], groups["second"]
     settle_final = own.evidence.settle_final
 
     def settled(final):

@@ -33,7 +33,7 @@ from docket.formats.tree.steps import (
     Xattr,
 )
 from docket.rules.selectors import compile_patterns
-from docket.rules.tree.restore import Intention, Selection, Verb, intentions
+from docket.rules.tree.restore import Intention, Selection, Verb, files_needed, intentions
 from manifest_lab import manifest_head
 
 OLD, NEW = Address.of(b"old"), Address.of(b"new!")
@@ -350,3 +350,9 @@ def test_an_acl_that_says_another_mode_is_not_given_and_that_is_told():
         "the mode is 664, not 4664: such powers are never given back; "
         "its ACL does not go with its mode, and is not given back"
     )
+
+
+def test_of_a_manifest_what_changed_is_needed_and_what_marks_a_repository():
+    needs = files_needed([change(b"a/changed", file(), file(NEW))])
+    paths = [b"a/changed", b"a", b"a/changed/x", b"other", b".git/HEAD", b"bare.git/refs", b"HEAD", b"a/OVERHEAD"]
+    assert [path for path in paths if needs(path)] == [b"a/changed", b".git/HEAD", b"bare.git/refs", b"HEAD"]

@@ -393,3 +393,14 @@ def test_a_reply_in_another_format_is_not_stored_by_anybody() -> None:
     assert (b"content-type", b"text/plain; version=1") in reply.head.headers
     assert (b"cache-control", b"no-store") in reply.head.headers
     assert (reply.head.status, reply.body) == (200, b"x 1\n")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [{**CALL, "data": {**CALL["data"], "window_id": "ab" * 32}},
+     {"type": "tool.result", "data": {"name": "bash", "ok": True, "window_id": "ab" * 32}}],
+)  # fmt: skip
+def test_what_docket_saw_of_a_tool_is_not_an_agents_to_say(event):
+    said = read_assertion(json.dumps(event).encode())
+    assert isinstance(said, Declined)
+    assert (said.status, said.reason) == (400, Reason.UNKNOWN_MEMBER)

@@ -14,6 +14,7 @@ from docket.engines.observe import ObserveRequest, ObserveWorld, observe_tree
 from docket.engines.transaction import recovering
 from docket.engines.transaction.recovering import Recovered, recover_transaction
 from docket.engines.transaction.world import TransactionWorld
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.run.policy import WorkspaceSettle
 from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import (
@@ -28,7 +29,6 @@ from docket.formats.tree.plan import (
     WriteFile,
 )
 from docket.formats.tree.surface import Surface
-from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.scope import BackendName, View
 from docket.formats.workspace.state import Base, Status, SurfaceRules, TransactionState
 from docket.host.clock import SystemClock
@@ -44,7 +44,7 @@ NEW = CONTENTS.put([b"new"])
 SPARSE = CONTENTS.put([b"x" + bytes(100_000)])
 ID = "0123456789ab"
 OLD_NS = 1_500_000_000_123_456_789
-DEAD = Owner(pid=2**22 + 1, started="1", boot_id="another")
+DEAD = ProcessIdentity(pid=2**22 + 1, started="1", boot_id="another")
 
 
 def build(tree: Path) -> Plan:

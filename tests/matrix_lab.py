@@ -31,7 +31,7 @@ from docket.engines.transaction.committing import (
 from docket.engines.transaction.opening import open_transaction
 from docket.engines.transaction.recovering import recover_transaction
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
-from docket.formats.workspace.owner import Owner
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.workspace.state import Status, SurfaceRules
 from docket.host import tree as host_tree
 from docket.host.clock import SystemClock
@@ -42,7 +42,7 @@ from tree_lab import CountedCalls, plain, whole
 
 MINE = b"mine"
 OLD_NS = 1_500_000_000_123_456_789
-DEAD = Owner(pid=2**22 + 1, started="1", boot_id="another")
+DEAD = ProcessIdentity(pid=2**22 + 1, started="1", boot_id="another")
 MARK = "user.overlay.opaque"
 HOUR_NS = 3_600_000_000_000
 BEFORE_COMMIT, BEFORE_CLOSING = -1, -2

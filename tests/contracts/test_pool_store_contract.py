@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from docket.errors import UnavailableError
 from docket.formats.amount import Usd
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.run.pool import Period, PoolAsk, PoolLimits, Taken
-from docket.host.liveness import ProcessIdentity
 from docket.stores.pools.port import PoolRun
 from docket.stores.pools.sqlite import SqlitePools
 from fakes.pools import MemoryPools

@@ -14,10 +14,10 @@ from disks.faulty_disk import FaultyDisk, never, stop_at
 from docket.engines.windows.finish import resume_groups
 from docket.engines.windows.world import Outcome, Said
 from docket.errors import DocketError
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.windows.delta import Limits, encode_delta
 from docket.formats.windows.names import PartialReason, Status
 from docket.formats.windows.registry import WindowStatus
-from docket.formats.workspace.owner import Owner
 from docket.host.disk import SYSTEM_DISK
 from docket.host.liveness import own_identity
 from windows_lab import WindowsLab, told
@@ -36,9 +36,9 @@ class StoppedClock:
         return 0
 
 
-def dead() -> Owner:
+def dead() -> ProcessIdentity:
     """A process of this boot that is gone."""
-    return Owner(pid=2**22 + 1, started="1", boot_id=own_identity().boot_id)
+    return ProcessIdentity(pid=2**22 + 1, started="1", boot_id=own_identity().boot_id)
 
 
 def at(lab: WindowsLab, disk: FaultyDisk | None = None) -> WindowsLab:

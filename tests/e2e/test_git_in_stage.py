@@ -14,8 +14,9 @@ from docket.engines.transaction.committing import CommitRefused, CommitRequest, 
 from docket.engines.transaction.opening import open_transaction
 from docket.engines.transaction.recovering import recover_transaction
 from docket.engines.transaction.world import OpenRequest
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
-from docket.formats.workspace.state import Owner, SurfaceRules
+from docket.formats.workspace.state import SurfaceRules
 from docket.host.liveness import own_identity
 from docket.rules.workspace.preflight import Refusal
 from staged_git_lab import begin, check, commit, copy_of, git, log, make_repository, status, world_in
@@ -471,7 +472,9 @@ def test_git_s_lock_goes_with_the_recovery_of_a_commit_that_was_killed(work, is_
     lock = work.base / ".git/index.lock"
     assert lock.read_text().startswith("docket holds this")
     assert "index.lock" in git(work.base, "commit", "--allow-empty", "--message", "x", check=False)
-    gone = replace(work.world.transactions.load(closed.state.id), owner=Owner(pid=child, started="1", boot_id="x"))
+    gone = replace(
+        work.world.transactions.load(closed.state.id), owner=ProcessIdentity(pid=child, started="1", boot_id="x")
+    )
     work.world.transactions.save(gone)
     recovered = recover_transaction(closed.state.id, Asked(), work.world)
     assert recovered.is_over

@@ -10,22 +10,14 @@ Rules:
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from docket.formats.process_identity import ProcessIdentity
 
 _START_TIME_FIELD = 19  # field 22 of proc(5) stat, counted after the command's closing parenthesis
 _ENDED_STATES = frozenset("ZXx")
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessIdentity:
-    """One process of one boot; `started` is empty where it cannot be told."""
-
-    pid: int
-    started: str
-    boot_id: str
 
 
 def own_identity() -> ProcessIdentity:

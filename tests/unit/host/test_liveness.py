@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
+from docket.formats.process_identity import ProcessIdentity
 from docket.host import liveness
-from docket.host.liveness import ProcessIdentity, is_gone, own_identity
+from docket.host.liveness import is_gone, own_identity
 
 WAITS = [sys.executable, "-c", "input()"]
 

@@ -22,12 +22,13 @@ from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.session_events import SessionStart
 from docket.formats.ledger.vocabulary import read_payload
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import Admission
 from docket.formats.run.pool import Taken, day_of
 from docket.formats.run.usage import Usage, UsageSource
 from docket.host.clock import Clock
-from docket.host.liveness import ProcessIdentity, is_gone, own_identity
+from docket.host.liveness import is_gone, own_identity
 from docket.host.locks import FileLock
 from docket.stores.ledger_reader import read_ledger
 from docket.stores.pools.port import PoolRun, PoolStore, RunShare

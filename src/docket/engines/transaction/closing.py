@@ -26,7 +26,7 @@ from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Listing
 from docket.formats.tree.status_listing import FileStatus
 from docket.formats.workspace.state import Status, TransactionState
-from docket.host.liveness import ProcessIdentity, is_gone
+from docket.host.liveness import is_gone
 from docket.rules.workspace.changes import Found
 from docket.rules.workspace.powers import with_lost_powers
 from docket.rules.workspace.result import laid_over, outermost
@@ -143,8 +143,7 @@ def moved(state: TransactionState, move: Move, world: TransactionWorld) -> Trans
 
 def standing_of(state: TransactionState) -> Standing:
     """Return how a transaction is seen: whether its owner still lives counts."""
-    owner = ProcessIdentity(pid=state.owner.pid, started=state.owner.started, boot_id=state.owner.boot_id)
-    return standing(state.status, owner_is_gone=is_gone(owner))
+    return standing(state.status, owner_is_gone=is_gone(state.owner))
 
 
 def backend_of(state: TransactionState, world: TransactionWorld) -> Backend:

@@ -22,13 +22,14 @@ from pathlib import Path
 from docket.engines.apply import ConfinedTree, open_tree
 from docket.errors import DocketError, UnavailableError
 from docket.formats.ledger.tree_events import FsChange
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Kind, Listing
 from docket.formats.tree.parts import paths_ending
 from docket.formats.tree.steps import MakeDirectory, Step
 from docket.host.disk_errors import reported
-from docket.host.liveness import ProcessIdentity, is_gone, own_identity
+from docket.host.liveness import is_gone, own_identity
 from docket.host.lock_files import LockFile, make_lock, read_lock, remove_lock
 from docket.host.locks import DirectoryLock
 from docket.host.reaching import Reached, Refusal

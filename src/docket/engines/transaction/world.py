@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
 from docket.formats.digest import Digest
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceBackend, WorkspaceSettle
 from docket.formats.tree.listing import Listing
 from docket.formats.tree.status_listing import FileStatus
-from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.state import SurfaceRules, TransactionState
 from docket.host.clock import Clock
 from docket.host.disk import free_bytes
@@ -44,12 +44,6 @@ class OpenRequest:
     progress: Callable[[int, int], None] | None = None
 
 
-def this_process() -> Owner:
-    """Return the owner that this process is."""
-    found = own_identity()
-    return Owner(pid=found.pid, started=found.started, boot_id=found.boot_id)
-
-
 def no_pool() -> Pool | None:
     """Return that there is no pool of snapshots."""
     return None
@@ -69,7 +63,7 @@ class TransactionWorld:
     backends: tuple[Backend, ...]
     free: Callable[[Path], int] = free_bytes
     free_inodes: Callable[[Path], int | None] = free_inodes
-    owner: Callable[[], Owner] = this_process
+    owner: Callable[[], ProcessIdentity] = own_identity
     pool: Callable[[], Pool | None] = no_pool
 
     def backend(self, name: BackendName) -> Backend | None:

@@ -17,6 +17,7 @@ import time
 from dataclasses import replace
 
 from docket.engines.windows.buried import without_buried
+from docket.engines.windows.closers import is_left
 from docket.engines.windows.world import BeginRequest, Outcome, Said, WindowsWorld
 from docket.errors import PartialEvidenceError
 from docket.formats.windows.key import pre_ref
@@ -24,7 +25,6 @@ from docket.formats.windows.names import PartialReason
 from docket.formats.windows.records import Moment, Tombstone
 from docket.formats.windows.registry import Baseline, OpenWindow, Registry, WindowStatus
 from docket.host.git_program import Deadline, GitTimeoutError
-from docket.host.liveness import ProcessIdentity, is_gone
 from docket.rules.windows.grouping import begun, closing_beside, group_for, joinable, sealed
 
 MAX_LOOKS = 3
@@ -124,11 +124,7 @@ def _wait(deadline: Deadline) -> float:
 
 
 def _is_busy(registry: Registry, request: BeginRequest) -> bool:
-    closing = closing_beside(registry, request.key)
-    if closing is None:
-        return False
-    owner = closing.owner
-    return bool(owner.pid) and not is_gone(ProcessIdentity(pid=owner.pid, started=owner.started, boot_id=owner.boot_id))
+    return not is_left(closing_beside(registry, request.key))
 
 
 def _registered(

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from docket.engines.windows.closers import is_left
 from docket.engines.windows.tidy import TidyRequest, orphans
 from docket.errors import DocketError
 from docket.formats.windows.records import Moment
-from docket.formats.windows.registry import Group, Registry
+from docket.formats.windows.registry import Registry
 from docket.host.disk import SYSTEM_DISK, Disk
-from docket.host.liveness import ProcessIdentity, is_gone
 from docket.rules.windows.grouping import is_over
 from docket.stores.windows.evidence import CLAIMS, CLOSED, FINALS, PARTIALS, TOMBSTONES, Evidence
 from docket.stores.windows.looked import TreeStore
@@ -159,16 +159,9 @@ def _open(registry: Registry, now: Moment) -> Iterator[Found]:
             for window in running:
                 detail = f"{window.key.provider} {window.tool_name} {window.key.tool_use_id} never ended"
                 yield Found(finding=Finding.STALE_WINDOW, subject=window.key.window_id, detail=detail, hint=NEXT_HOOK)
-        if not running and _is_left(group):
+        if not running and is_left(group.closing):
             detail = f"nobody finishes it; tried {0 if group.closing is None else group.closing.attempts} times"
             yield Found(finding=Finding.UNFINISHED_GROUP, subject=group.id, detail=detail, hint=NEXT_HOOK)
-
-
-def _is_left(group: Group) -> bool:
-    owner = None if group.closing is None else group.closing.owner
-    if owner is None or not owner.pid:
-        return True
-    return is_gone(ProcessIdentity(pid=owner.pid, started=owner.started, boot_id=owner.boot_id))
 
 
 def _store(registry: Registry, request: TidyRequest, world: DoctorWorld, found: list[Found]) -> int:

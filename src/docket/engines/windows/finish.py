@@ -15,6 +15,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
+from docket.engines.windows.closers import NOBODY, is_left
 from docket.engines.windows.world import WindowsWorld
 from docket.errors import DocketError, PartialEvidenceError
 from docket.formats.digest import Digest
@@ -23,15 +24,12 @@ from docket.formats.windows.key import post_ref
 from docket.formats.windows.names import PartialReason, Status
 from docket.formats.windows.records import ClosedWindow, GroupFinal, PendingPartial
 from docket.formats.windows.registry import Baseline, Closing, Group, OpenWindow
-from docket.formats.workspace.owner import Owner
 from docket.host.git_program import Deadline
-from docket.host.liveness import ProcessIdentity, is_gone
 from docket.rules.windows.assemble import Ended, group_delta, lone_partial, partial_delta
 from docket.rules.windows.compare import MAX_FILE_BYTES, Room, compare_file
 from docket.rules.windows.grouping import is_interfered
 
 MAX_ATTEMPTS = 5
-NOBODY = Owner(pid=0, started="", boot_id="")
 _LOCK_SECONDS = 0.25
 
 
@@ -53,7 +51,12 @@ def resume_groups(world: WindowsWorld, deadline: Deadline) -> int:
     count = 0
     failed: DocketError | None = None
     for group in world.registry.read().groups:
-        if not _is_left(group) or world.registry.read().active(group.id) or not _taken_over(group, world):
+        if (
+            group.sealed
+            or not is_left(group.closing)
+            or world.registry.read().active(group.id)
+            or not _taken_over(group, world)
+        ):
             continue
         try:
             finish_group(group.id, world, deadline, may_look=False)
@@ -216,15 +219,6 @@ def _release(ended: Ended, world: WindowsWorld, ref: str) -> None:
 
 def _attempts(group: Group) -> int:
     return 0 if group.closing is None else group.closing.attempts
-
-
-def _is_left(group: Group) -> bool:
-    if group.sealed:
-        return False
-    if group.closing is None:
-        return True
-    owner = group.closing.owner
-    return not owner.pid or is_gone(ProcessIdentity(pid=owner.pid, started=owner.started, boot_id=owner.boot_id))
 
 
 def _taken_over(group: Group, world: WindowsWorld) -> bool:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.formats.digest import Digest
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.windows.key import IN_TREE, WindowKey
 from docket.formats.windows.records import ClosedWindow, Moment, UseFacts
 from docket.formats.windows.registry import OpenWindow
-from docket.formats.workspace.owner import Owner
 from docket.host.clock import Clock
 from docket.host.git_program import Deadline
 from docket.host.liveness import own_identity
@@ -74,11 +74,6 @@ def _nothing() -> None:
     return None
 
 
-def _this_process() -> Owner:
-    found = own_identity()
-    return Owner(pid=found.pid, started=found.started, boot_id=found.boot_id)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowsWorld:
     """The ports. `announce` hears of a closed window before it counts as closed, and of one more than once.
@@ -91,7 +86,7 @@ class WindowsWorld:
     evidence: Evidence
     tree: TreeStore
     clock: Clock
-    owner: Callable[[], Owner] = _this_process
+    owner: Callable[[], ProcessIdentity] = own_identity
     announce: Callable[[ClosedWindow, Digest], None] = _nobody
     budget_seconds: float = BUDGET_SECONDS
     mode: str = IN_TREE

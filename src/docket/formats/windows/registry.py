@@ -18,11 +18,11 @@ from typing import NoReturn
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode, encode
 from docket.formats.ledger.payload_codec import from_members, to_members
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.windows.key import ID_FORM, WindowKey
 from docket.formats.windows.names import Hashes
 from docket.formats.windows.records import Completion, Moment, UseFacts
-from docket.formats.workspace.owner import Owner
 
 SCHEMA = "docket/windows-registry/v1"
 MAX_REGISTRY_BYTES = 64 * 1024 * 1024
@@ -77,7 +77,7 @@ class OpenWindow:
 class Closing:
     """Somebody finishes a group: who, how many have begun to, and the next sequence number when its last tool ended."""
 
-    owner: Owner
+    owner: ProcessIdentity
     attempts: int
     seq: int
 

@@ -19,12 +19,12 @@ from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode_document, encode_document
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import from_members, to_members
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceSettle
 from docket.formats.visible import raw_of, shown_and_coded
-from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.scope import BackendName, View
 
 SCHEMA = "docket/workspace-tx/v1"
@@ -126,7 +126,7 @@ class TransactionState:
     view: View
     settle: WorkspaceSettle
     manifest_sha256: Digest
-    owner: Owner
+    owner: ProcessIdentity
     opened_at: str
     changed_at: str
     session_id: str | None = None

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.run.pool import Period, PoolAnswer, PoolAsk, PoolLimits, Taken
-from docket.host.liveness import ProcessIdentity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,11 +25,11 @@ from urllib.parse import quote
 
 from docket.errors import DocketError, UnavailableError
 from docket.formats.amount import Usd
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.run.pool import Period, PoolAnswer, PoolAsk, PoolLimits, Taken, first_day
 from docket.host.disk import FILE_MODE, SYSTEM_DISK, Disk, Folder, reported
 from docket.host.durable import publish
-from docket.host.liveness import ProcessIdentity
 from docket.stores.pools.grants import answer
 from docket.stores.pools.port import Balance, PoolRun, RunShare
 

@@ -14,11 +14,11 @@ import windows_lab
 from docket.engines.windows.finish import resume_groups
 from docket.engines.windows.leave import leave
 from docket.formats.canonical import decode, encode
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.windows.delta import Delta, decode_delta, encode_delta
 from docket.formats.windows.key import WindowKey
 from docket.formats.windows.names import PartialReason, Status
 from docket.formats.windows.records import Tombstone, decode_record, encode_record
-from docket.formats.workspace.owner import Owner
 from docket.host.disk import SYSTEM_DISK
 from docket.host.liveness import own_identity
 from docket.surfaces.hooks.wiring import windows_place, windows_world
@@ -123,7 +123,7 @@ def a_store_that_somebody_changed(root: Path, monkeypatch: pytest.MonkeyPatch) -
 def a_finisher_that_died(root: Path, monkeypatch: pytest.MonkeyPatch) -> Delta:
     lab = windows_lab.folder_lab(root)
     lab.pre("u")
-    gone = Owner(pid=2**22 + 1, started="1", boot_id=own_identity().boot_id)
+    gone = ProcessIdentity(pid=2**22 + 1, started="1", boot_id=own_identity().boot_id)
     lab.world = replace(lab.world, owner=lambda: gone)
     with monkeypatch.context() as patch:
         patch.setattr("docket.engines.windows.complete.finish_group", lambda *_, **__: None)

@@ -14,9 +14,9 @@ from docket.engines.windows.finish import resume_groups
 from docket.engines.windows.reclaim import reclaim_sealed
 from docket.engines.windows.world import BeginRequest, Said
 from docket.errors import UnavailableError
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.windows.names import PartialReason, Scope, Status
-from docket.formats.workspace.owner import Owner
 from docket.host.clock import SystemClock
 from docket.host.git_program import Deadline
 from docket.host.holding import Holding
@@ -191,9 +191,9 @@ def test_an_hour_seals_a_group_by_the_monotonic_clock_and_not_by_the_wall(lab):
 
 def test_after_another_boot_the_wall_clock_tells_how_old_a_group_is(lab):
     clock = Clock(monotonic_s=10_000)
-    lab.world = replace(lab.world, clock=clock, owner=lambda: Owner(pid=1, started="1", boot_id="one"))
+    lab.world = replace(lab.world, clock=clock, owner=lambda: ProcessIdentity(pid=1, started="1", boot_id="one"))
     lab.pre("u")
-    lab.world = replace(lab.world, owner=lambda: Owner(pid=1, started="1", boot_id="two"))
+    lab.world = replace(lab.world, owner=lambda: ProcessIdentity(pid=1, started="1", boot_id="two"))
     clock.monotonic_s, clock.wall_s = 5, 1800
     lab.pre("v")
     assert len(lab.world.registry.read().groups) == 1
@@ -288,11 +288,11 @@ def test_a_finisher_that_died_before_it_looked_leaves_a_partial_never_a_later_lo
         lab.post("u")
     monkeypatch.undo()
     append(lab, "later\n")
-    gone = replace(lab.world, owner=lambda: Owner(pid=1, started="another", boot_id="another"))
+    gone = replace(lab.world, owner=lambda: ProcessIdentity(pid=1, started="another", boot_id="another"))
     registry = lab.world.registry
     with registry.held(1.0) as held:
         (group,) = held.registry.groups
-        dead = replace(group.closing, owner=Owner(pid=2**22 + 1, started="1", boot_id=gone.owner().boot_id))
+        dead = replace(group.closing, owner=ProcessIdentity(pid=2**22 + 1, started="1", boot_id=gone.owner().boot_id))
         held.publish(held.registry.with_group(replace(group, closing=dead)))
     assert resume_groups(lab.world, windows_lab.deadline()) == 1
     closed = lab.world.evidence.closed(lab.key("u").window_id)
@@ -305,7 +305,7 @@ def test_the_clock_of_the_machine_is_the_default(lab):
 
 
 def test_a_group_that_cannot_be_finished_keeps_no_other_from_it(lab, monkeypatch):
-    gone = Owner(pid=2**22 + 1, started="1", boot_id=lab.world.owner().boot_id)
+    gone = ProcessIdentity(pid=2**22 + 1, started="1", boot_id=lab.world.owner().boot_id)
     own, lab.world = lab.world, replace(lab.world, owner=lambda: gone)
     with monkeypatch.context() as patch:
         patch.setattr("docket.engines.windows.complete.finish_group", lambda *_, **__: None)

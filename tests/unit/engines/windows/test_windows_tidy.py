@@ -17,9 +17,9 @@ from docket.engines.windows.finish import finish_group
 from docket.engines.windows.folder_upkeep import FolderUpkeep
 from docket.engines.windows.tidy import Tidied, TidyRequest, tidy
 from docket.errors import DocketError
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.windows.key import pre_ref
 from docket.formats.windows.names import PartialReason
-from docket.formats.workspace.owner import Owner
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.git_place import find_git_place
 from docket.stores.windows.git_store import open_git_store
@@ -287,12 +287,12 @@ def test_the_doctor_tells_what_is_wrong(lab):
 
 
 def test_the_doctor_tells_of_windows_that_never_ended_and_of_groups_nobody_finishes(lab, monkeypatch):
-    gone = Owner(pid=2**22 + 1, started="1", boot_id=lab.world.owner().boot_id)
+    gone = ProcessIdentity(pid=2**22 + 1, started="1", boot_id=lab.world.owner().boot_id)
     lab.pre("u")
     monkeypatch.setattr("docket.engines.windows.complete.finish_group", lambda *_, **__: None)
     lab.world = replace(lab.world, owner=lambda: gone)
     lab.post("u")
-    lab.world = replace(lab.world, owner=lambda: Owner(pid=1, started="1", boot_id=gone.boot_id))
+    lab.world = replace(lab.world, owner=lambda: ProcessIdentity(pid=1, started="1", boot_id=gone.boot_id))
     assert findings(examined(lab)) == [Finding.UNFINISHED_GROUP]
     monkeypatch.undo()
     lab.pre("v")

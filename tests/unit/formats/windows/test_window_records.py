@@ -11,6 +11,7 @@ import pytest
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode, encode
 from docket.formats.digest import Digest
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.windows.key import WindowKey, group_id, key_text, post_ref, pre_ref, ref_component
 from docket.formats.windows.names import Hashes, Status
@@ -34,7 +35,6 @@ from docket.formats.windows.registry import (
     decode_registry,
     encode_registry,
 )
-from docket.formats.workspace.owner import Owner
 
 KEY = WindowKey(repository="r", provider="claude", session_id="s", turn_id="", tool_use_id="u")
 NOW = Moment(at="2026-01-01T00:00:00Z", monotonic_ms=1, boot_id="b")
@@ -45,7 +45,7 @@ WINDOW = OpenWindow(
 )  # fmt: skip
 DONE = replace(WINDOW, status=WindowStatus.COMPLETE, completion=Completion(moment=NOW, event_id="e"))
 REGISTRY = Registry(next_seq=2, windows=(WINDOW,), groups=(GROUP,))
-OWNER = Owner(pid=1, started="1", boot_id="b")
+OWNER = ProcessIdentity(pid=1, started="1", boot_id="b")
 
 
 def test_a_windows_id_is_the_digest_of_its_members():

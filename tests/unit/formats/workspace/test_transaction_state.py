@@ -9,6 +9,7 @@ import pytest
 
 from docket.errors import InvalidDocumentError
 from docket.formats.digest import Digest
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceSettle
@@ -18,7 +19,6 @@ from docket.formats.workspace.state import (
     Base,
     ChangeCounts,
     Evidence,
-    Owner,
     Status,
     SurfaceRules,
     TransactionState,
@@ -35,7 +35,7 @@ PLAIN = TransactionState(
     view=View.STAGE,
     settle=WorkspaceSettle.AUTO,
     manifest_sha256=Digest("ab" * 32),
-    owner=Owner(pid=7, started="123", boot_id="b"),
+    owner=ProcessIdentity(pid=7, started="123", boot_id="b"),
     opened_at="2026-10-01T12:00:00.000Z",
     changed_at="2026-10-01T12:00:00.000Z",
 )

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.windows.key import WindowKey
 from docket.formats.windows.names import Hashes
 from docket.formats.windows.records import Completion, Moment
 from docket.formats.windows.registry import Baseline, Closing, Group, OpenWindow, Registry, WindowStatus
-from docket.formats.workspace.owner import Owner
 from docket.rules.windows.grouping import (
     HORIZON_MS,
     begun,
@@ -77,7 +77,7 @@ def test_a_group_is_sealed_at_its_horizon_and_not_while_somebody_finishes_it():
     over = replace(START, monotonic_ms=START.monotonic_ms + HORIZON_MS)
     assert not sealed(registry, just).groups[0].sealed
     assert sealed(registry, over).groups[0].sealed
-    closing = Closing(owner=Owner(pid=1, started="1", boot_id="b"), attempts=1, seq=2)
+    closing = Closing(owner=ProcessIdentity(pid=1, started="1", boot_id="b"), attempts=1, seq=2)
     assert not sealed(registry.with_group(replace(registry.groups[0], closing=closing)), over).groups[0].sealed
 
 
@@ -94,7 +94,7 @@ def test_a_tool_that_began_during_the_look_after_a_group_is_told():
     group = registry.groups[0]
     assert closing_beside(registry, OTHER) is None
     assert not is_interfered(registry, group)
-    closing = Closing(owner=Owner(pid=1, started="1", boot_id="b"), attempts=1, seq=registry.next_seq)
+    closing = Closing(owner=ProcessIdentity(pid=1, started="1", boot_id="b"), attempts=1, seq=registry.next_seq)
     done = completed(registry, registry.windows[0], Completion(moment=START, event_id="e"))
     done = done.with_group(replace(group, closing=closing))
     assert closing_beside(done, OTHER) == closing

@@ -8,10 +8,10 @@ import pytest
 
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
+from docket.formats.process_identity import ProcessIdentity
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceSettle
 from docket.formats.workspace.change_set import ChangeSet, change_set_of
-from docket.formats.workspace.owner import Owner
 from docket.formats.workspace.scope import BackendName, View
 from docket.formats.workspace.state import Base, Status, SurfaceRules, TransactionState
 from docket.rules.workspace.neighbours import LandedPaths, landed_since, may_land
@@ -25,7 +25,7 @@ OURS = TransactionState(
     view=View.STAGE,
     settle=WorkspaceSettle.AUTO,
     manifest_sha256=Digest("ab" * 32),
-    owner=Owner(pid=1, started="", boot_id=""),
+    owner=ProcessIdentity(pid=1, started="", boot_id=""),
     opened_at="2026-10-01T12:00:00.000Z",
     changed_at="2026-10-01T12:00:00.000Z",
 )

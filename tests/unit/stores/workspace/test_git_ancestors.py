@@ -13,7 +13,8 @@ from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
-from docket.stores.workspace.git_ancestors import GitAncestors, checked_out, find_repository
+from docket.host.git_place import checked_out, find_git_place
+from docket.stores.workspace.git_ancestors import GitAncestors
 
 COMMITTED, STAGED = b"committed\n", b"in the index\n"
 NAME = RelPath(b"d/a file")
@@ -146,9 +147,12 @@ def test_what_is_not_understood_has_nothing(change: Callable[[Path], object], tr
 def test_a_ref_that_leads_to_itself_has_no_commit(tree: Path) -> None:
     (tree / ".git/refs/heads/round").write_text("ref: refs/heads/round\n")
     (tree / ".git/HEAD").write_text("ref: refs/heads/round\n")
-    repository = find_repository(tree)
-    assert repository is not None
-    assert checked_out(repository) is None
+    place = find_git_place(tree)
+    assert place is not None
+    with pytest.raises(UnavailableError, match="circle"):
+        checked_out(place)
+    (tree / ".git/index").unlink()
+    assert missing(tree, COMMITTED)
 
 
 def test_a_tree_without_a_repository_has_nothing(tmp_path: Path) -> None:
@@ -171,10 +175,10 @@ def test_nothing_that_a_repository_names_is_executed(tree: Path, tmp_path: Path)
 @pytest.mark.timeout(20)
 def test_a_fifo_where_git_has_a_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / ".git")
-    assert find_repository(tmp_path) is None
+    assert find_git_place(tmp_path) is None
+    assert missing(tmp_path, COMMITTED)
     (tmp_path / ".git").unlink()
     (tmp_path / ".git").mkdir()
     os.mkfifo(tmp_path / ".git/HEAD")
-    repository = find_repository(tmp_path)
-    assert repository is not None
-    assert checked_out(repository) is None
+    assert find_git_place(tmp_path) is None
+    assert missing(tmp_path, COMMITTED)

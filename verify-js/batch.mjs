@@ -1,0 +1,26 @@
+// Verifies many receipts in one process: each line of the standard input is a JSON object {receipt, ledger} of texts
+// in base64, `ledger` null where there is none, and optionally `publicKeys` and `sealKeys`, arrays of hexadecimal. Each
+// line of the output is a verdict as `--json` prints it.
+
+import { createInterface } from "node:readline";
+
+import { verify } from "./src/verify.mjs";
+
+const bytes = (text) => (text === null || text === undefined ? null : new Uint8Array(Buffer.from(text, "base64")));
+const hex = (texts) => (texts ?? []).map((text) => new Uint8Array(Buffer.from(text, "hex")));
+const map = (entries) => (entries ? new Map(Object.entries(entries).map(([name, text]) => [name, bytes(text)])) : null);
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const given = JSON.parse(line);
+  const verdict = await verify({
+    receipt: bytes(given.receipt),
+    ledger: bytes(given.ledger),
+    responses: map(given.responses),
+    deltas: map(given.deltas),
+    checkpoints: bytes(given.checkpoints),
+    publicKeys: hex(given.publicKeys),
+    sealKeys: hex(given.sealKeys),
+    required: given.required ?? "consistent",
+  });
+  process.stdout.write(`${JSON.stringify(verdict)}\n`);
+}

@@ -1,0 +1,308 @@
+// JSON as spec/canonical.md has it: two readers, one writer.
+//
+// 1. Integers are numbers of ±(2^53 - 1), texts hold no half of a surrogate pair, arrays are arrays.
+// 2. An object is a `Plain`, which inherits nothing: a member that is not there is undefined, whatever its name.
+// 3. The canonical reader accepts exactly what the writer writes. It checks the spelling while it reads instead of
+//    writing again; a test holds the two against each other.
+// 4. Whatever is refused is a `Refused` with the reason of the spec. Nothing here recurses deeper than 64.
+
+import { Refused } from "./refused.mjs";
+
+export const MAX_DEPTH = 64;
+
+export function Plain() {}
+Plain.prototype = Object.create(null);
+
+// A Plain with the members of an ordinary object.
+export const plain = (members) => Object.assign(new Plain(), members);
+
+export const isObject = (value) => value instanceof Plain;
+export const isText = (value) => typeof value === "string";
+export const isInteger = (value) => typeof value === "number";
+
+// The order of code points, which is that of UTF-8 and not that of UTF-16 units.
+export function compareTexts(left, right) {
+  const length = Math.min(left.length, right.length);
+  for (let at = 0; at < length; at += 1) {
+    const one = left.charCodeAt(at);
+    const two = right.charCodeAt(at);
+    if (one !== two) return rank(one) - rank(two);
+  }
+  return left.length - right.length;
+}
+
+// Units of surrogate pairs stand behind every other unit.
+const rank = (unit) => (unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit);
+
+const ESCAPED = /["\\\u0000-\u001f]/g;
+const SHORT = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f" };
+
+function spelled(text) {
+  return `"${text.replace(ESCAPED, (one) => SHORT[one] ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+}
+
+// The canonical form of a value that a reader gave, as a text.
+export function encode(value) {
+  if (typeof value === "string") return spelled(value);
+  if (value === null || typeof value !== "object") return String(value === 0 ? 0 : value);
+  if (Array.isArray(value)) return `[${value.map(encode).join(",")}]`;
+  const names = Object.keys(value).sort(compareTexts);
+  return `{${names.map((name) => `${spelled(name)}:${encode(value[name])}`).join(",")}}`;
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const TO_UTF8 = new TextEncoder();
+
+export const utf8 = (text) => TO_UTF8.encode(text);
+
+// The text of bytes that are UTF-8; refused are others, and a byte order mark.
+export function textOf(bytes) {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    throw new Refused("byte-order-mark", "a byte order mark stands in front");
+  }
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new Refused("not-utf8", "the bytes are not UTF-8");
+  }
+}
+
+const at = (index) => `at character ${index}`;
+const notJson = (index) => new Refused("not-json", `not JSON ${at(index)}`);
+const notCanonical = (index) => new Refused("not-canonical", `not in canonical form ${at(index)}`);
+const tooDeep = (index) => new Refused("too-deep", `nested deeper than ${MAX_DEPTH} ${at(index)}`);
+const loneSurrogate = (index) => new Refused("lone-surrogate", `half of a surrogate pair ${at(index)}`);
+
+const SURROGATE = /\p{Surrogate}/u;
+const UNESCAPED = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+const HEX4 = /^[0-9a-fA-F]{4}$/;
+const isDigit = (code) => code >= 48 && code <= 57;
+
+// Reads values out of a text, from `index` on. `canonical` says which of the two readers it is.
+export class Scanner {
+  constructor(text, canonical, index = 0) {
+    this.text = text;
+    this.canonical = canonical;
+    this.index = index;
+  }
+
+  // Whether `literal` stands here; if so it is behind us.
+  take(literal) {
+    if (!this.text.startsWith(literal, this.index)) return false;
+    this.index += literal.length;
+    return true;
+  }
+
+  blanks() {
+    if (this.canonical) return;
+    const { text } = this;
+    for (;;) {
+      const code = text.charCodeAt(this.index);
+      if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return;
+      this.index += 1;
+    }
+  }
+
+  value(depth) {
+    const code = this.text.charCodeAt(this.index);
+    if (code === 34) return this.string();
+    if (code === 123) return this.object(depth + 1);
+    if (code === 91) return this.array(depth + 1);
+    if (code === 45 || isDigit(code)) return this.canonical ? this.integer() : this.number();
+    if (code === 116 && this.take("true")) return true;
+    if (code === 102 && this.take("false")) return false;
+    if (code === 110 && this.take("null")) return null;
+    throw notJson(this.index);
+  }
+
+  object(depth) {
+    if (depth > MAX_DEPTH) throw tooDeep(this.index);
+    const { text, canonical } = this;
+    const made = new Plain();
+    let last = null;
+    this.index += 1;
+    this.blanks();
+    if (text.charCodeAt(this.index) === 125) {
+      this.index += 1;
+      return made;
+    }
+    for (;;) {
+      const start = this.index;
+      if (text.charCodeAt(start) !== 34) throw notJson(start);
+      const name = this.string();
+      if (canonical) {
+        if (last !== null && compareTexts(last, name) >= 0) throw notCanonical(start);
+        last = name;
+      } else if (Object.hasOwn(made, name)) {
+        throw new Refused("duplicate-key", `a key stands twice in one object ${at(start)}`);
+      }
+      this.blanks();
+      if (text.charCodeAt(this.index) !== 58) throw notJson(this.index);
+      this.index += 1;
+      this.blanks();
+      made[name] = this.value(depth);
+      if (this.over(125)) return made;
+    }
+  }
+
+  array(depth) {
+    if (depth > MAX_DEPTH) throw tooDeep(this.index);
+    const made = [];
+    this.index += 1;
+    this.blanks();
+    if (this.text.charCodeAt(this.index) === 93) {
+      this.index += 1;
+      return made;
+    }
+    for (;;) {
+      made.push(this.value(depth));
+      if (this.over(93)) return made;
+    }
+  }
+
+  // Behind a member or item: true behind the closing bracket, false in front of the next.
+  over(closing) {
+    this.blanks();
+    const code = this.text.charCodeAt(this.index);
+    if (code !== closing && code !== 44) throw notJson(this.index);
+    this.index += 1;
+    if (code === closing) return true;
+    this.blanks();
+    return false;
+  }
+
+  string() {
+    const { text } = this;
+    const start = this.index + 1;
+    for (let index = start; ; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code === 34) {
+        this.index = index + 1;
+        return text.slice(start, index);
+      }
+      if (code === 92) return this.escaped(start, index);
+      // NaN, the end of the text, is not >= 32 either.
+      if (!(code >= 32)) throw notJson(index);
+    }
+  }
+
+  escaped(start, first) {
+    const { text } = this;
+    let made = text.slice(start, first);
+    let index = first;
+    let plain = first;
+    for (;;) {
+      const code = text.charCodeAt(index);
+      if (code === 34) break;
+      if (!(code >= 32)) throw notJson(index);
+      if (code !== 92) {
+        index += 1;
+        continue;
+      }
+      made += text.slice(plain, index);
+      const { unit, length } = this.escape(index);
+      made += unit;
+      index += length;
+      plain = index;
+    }
+    made += text.slice(plain, index);
+    this.index = index + 1;
+    if (SURROGATE.test(made)) throw loneSurrogate(start);
+    return made;
+  }
+
+  escape(index) {
+    const letter = this.text[index + 1];
+    if (letter === "u") {
+      const digits = this.text.slice(index + 2, index + 6);
+      if (!HEX4.test(digits)) throw notJson(index);
+      const unit = String.fromCharCode(Number.parseInt(digits, 16));
+      if (this.canonical && spelled(unit) !== `"\\u${digits}"`) throw notCanonical(index);
+      return { unit, length: 6 };
+    }
+    if (letter === undefined || !Object.hasOwn(UNESCAPED, letter)) throw notJson(index);
+    if (this.canonical && letter === "/") throw notCanonical(index);
+    return { unit: UNESCAPED[letter], length: 2 };
+  }
+
+  // Past the digits from `index` on; at least one is needed.
+  digits(index) {
+    const { text } = this;
+    if (!isDigit(text.charCodeAt(index))) throw notJson(index);
+    let end = index + 1;
+    while (isDigit(text.charCodeAt(end))) end += 1;
+    return end;
+  }
+
+  integer() {
+    const { text } = this;
+    const start = this.index;
+    const first = text.charCodeAt(start) === 45 ? start + 1 : start;
+    const end = this.digits(first);
+    const zero = text.charCodeAt(first) === 48;
+    const next = text.charCodeAt(end);
+    if (zero && end > first + 1) throw notJson(start);
+    if ((zero && first > start) || next === 46 || next === 69 || next === 101) throw notCanonical(start);
+    const value = end - start > 17 ? Number.NaN : Number(text.slice(start, end));
+    if (!Number.isSafeInteger(value)) throw tooLarge(start);
+    this.index = end;
+    return value;
+  }
+
+  number() {
+    const { text } = this;
+    const start = this.index;
+    const first = text.charCodeAt(start) === 45 ? start + 1 : start;
+    const whole = this.digits(first);
+    if (text.charCodeAt(first) === 48 && whole > first + 1) throw notJson(start);
+    let end = whole;
+    if (text.charCodeAt(end) === 46) end = this.digits(end + 1);
+    const fraction = end > whole ? text.slice(whole + 1, end) : "";
+    let exponent = "0";
+    if (text[end] === "e" || text[end] === "E") {
+      const sign = text[end + 1] === "+" || text[end + 1] === "-" ? 1 : 0;
+      const last = this.digits(end + 1 + sign);
+      exponent = text.slice(end + 1, last);
+      end = last;
+    }
+    this.index = end;
+    return wholeNumber(first > start, text.slice(first, whole), fraction, Number(exponent), start);
+  }
+}
+
+const tooLarge = (index) => new Refused("integer-too-large", `an integer beyond 2^53 - 1 ${at(index)}`);
+
+// The integer that the digits say, never by way of a rounded float.
+function wholeNumber(negative, whole, fraction, exponent, index) {
+  const digits = (whole + fraction).replace(/^0+/, "");
+  if (digits === "") return 0;
+  const kept = trimmed(digits);
+  const zeros = exponent - fraction.length + (digits.length - kept.length);
+  if (zeros < 0) throw new Refused("fraction", `a number that is not whole ${at(index)}`);
+  if (kept.length + zeros > 16) throw tooLarge(index);
+  const value = Number(kept + "0".repeat(zeros));
+  if (!Number.isSafeInteger(value)) throw tooLarge(index);
+  return negative ? -value : value;
+}
+
+function trimmed(digits) {
+  let end = digits.length;
+  while (digits.charCodeAt(end - 1) === 48) end -= 1;
+  return digits.slice(0, end);
+}
+
+function decode(bytes, canonical) {
+  const text = textOf(bytes);
+  const scanner = new Scanner(text, canonical);
+  scanner.blanks();
+  const value = scanner.value(0);
+  scanner.blanks();
+  if (scanner.index !== text.length) throw notJson(scanner.index);
+  return value;
+}
+
+// The value of a document for people.
+export const decodeDocument = (bytes) => decode(bytes, false);
+
+// The value of bytes in canonical form.
+export const decodeCanonical = (bytes) => decode(bytes, true);

@@ -1,0 +1,113 @@
+// The tree of spec/ledger.md, Merkle tree: RFC 6962 over the event hashes, an odd node passed up as it is.
+
+import { plain } from "./canonical.mjs";
+import { Sha256, fromHex, sha256, toHex } from "./sha256.mjs";
+
+const LEAF = Uint8Array.of(0);
+const NODE = Uint8Array.of(1);
+const hasher = new Sha256();
+
+// The hashes of events, 32 bytes each, in order.
+export class Hashes {
+  constructor() {
+    this.bytes = new Uint8Array(32 * 256);
+    this.count = 0;
+  }
+
+  // The offset at which the next hash is to be written; `added` then counts it.
+  room() {
+    const offset = 32 * this.count;
+    if (offset + 32 > this.bytes.length) {
+      const larger = new Uint8Array(2 * this.bytes.length);
+      larger.set(this.bytes);
+      this.bytes = larger;
+    }
+    return offset;
+  }
+
+  hex(index) {
+    return toHex(this.bytes, 32 * index, 32 * index + 32);
+  }
+}
+
+export class MerkleTree {
+  constructor(hashes) {
+    this.hashes = hashes;
+    this.made = null;
+  }
+
+  // All levels, the leaves first; made once, when first asked for.
+  get levels() {
+    if (this.made === null) {
+      this.made = this.hashes.count === 0 ? [] : [leaves(this.hashes)];
+      while (this.made.length > 0 && this.made.at(-1).length > 32) this.made.push(above(this.made.at(-1)));
+    }
+    return this.made;
+  }
+
+  root() {
+    return toHex(this.levels.length === 0 ? sha256(new Uint8Array(0)) : this.levels.at(-1));
+  }
+
+  // The path of a leaf as a receipt has it: [{side, hash}], the side being the sibling's.
+  path(index) {
+    const steps = [];
+    let place = index;
+    for (const level of this.levels) {
+      const sibling = place ^ 1;
+      if (32 * sibling < level.length) {
+        const hash = toHex(level, 32 * sibling, 32 * sibling + 32);
+        steps.push(plain({ side: sibling < place ? "left" : "right", hash }));
+      }
+      place >>= 1;
+    }
+    return steps;
+  }
+
+  // Whether `steps` is exactly the path of a leaf.
+  isPath(index, steps) {
+    let place = index;
+    let count = 0;
+    for (const level of this.levels) {
+      const sibling = place ^ 1;
+      if (32 * sibling < level.length) {
+        const step = steps[count];
+        if (step === undefined || step.side !== (sibling < place ? "left" : "right")) return false;
+        if (step.hash !== toHex(level, 32 * sibling, 32 * sibling + 32)) return false;
+        count += 1;
+      }
+      place >>= 1;
+    }
+    return count === steps.length;
+  }
+}
+
+function leaves(hashes) {
+  const made = new Uint8Array(32 * hashes.count);
+  for (let at = 0; at < made.length; at += 32) hasher.update(LEAF).update(hashes.bytes, at, at + 32).into(made, at);
+  return made;
+}
+
+function above(level) {
+  const made = new Uint8Array(32 * Math.ceil(level.length / 64));
+  let out = 0;
+  for (let at = 0; at < level.length; at += 64, out += 32) {
+    if (at + 32 < level.length) hasher.update(NODE).update(level, at, at + 64).into(made, out);
+    else made.set(level.subarray(at, at + 32), out);
+  }
+  return made;
+}
+
+// The root to which a path leads from an event's hash, in hexadecimal; null where a text is no hash.
+export function rootFromPath(eventHash, steps) {
+  const hash = fromHex(eventHash, 32);
+  if (hash === null) return null;
+  const node = hasher.update(LEAF).update(hash).digest();
+  for (const step of steps) {
+    const sibling = fromHex(step.hash, 32);
+    if (sibling === null) return null;
+    const [left, right] = step.side === "left" ? [sibling, node] : [node, sibling];
+    hasher.update(NODE).update(left).update(right).into(node);
+  }
+  return toHex(node);
+}

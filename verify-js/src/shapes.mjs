@@ -1,0 +1,83 @@
+// Shapes of JSON values as functions (value, where) that give null, or a sentence that names the member that is wrong.
+
+import { isInteger, isObject, isText } from "./canonical.mjs";
+import { microsOf, spelledUsd } from "./money.mjs";
+import { shown } from "./refused.mjs";
+
+const when = (held, where, wanted) => (held ? null : `${where} is not ${wanted}`);
+
+export const anything = () => null;
+export const text = (value, where) => when(isText(value), where, "a text");
+export const flag = (value, where) => when(typeof value === "boolean", where, "true or false");
+export const integer = (value, where) => when(isInteger(value), where, "an integer");
+export const count = (value, where) => when(isInteger(value) && value >= 0, where, "a count");
+export const isDigest = (value) => isText(value) && value.length === 64 && /^[0-9a-f]+$/.test(value);
+export const digest = (value, where) => when(isDigest(value), where, "a SHA-256 in lower-case hexadecimal");
+export const nothing = (value, where) => when(value === null, where, "null");
+export const object = (value, where) => when(isObject(value), where, "an object");
+export const list = (value, where) => when(Array.isArray(value), where, "an array");
+
+// An amount in its one spelling.
+export function amount(value, where) {
+  const micros = microsOf(value);
+  return when(micros !== null && spelledUsd(micros) === value, where, "an amount in canonical form");
+}
+
+const INSTANT = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z$/;
+
+// RFC 3339 in UTC with milliseconds, of a day and time that exist.
+export function isInstant(value) {
+  if (!isText(value) || value.length !== 24) return false;
+  const match = INSTANT.exec(value);
+  if (match === null) return false;
+  const [year, month, day, hour, minute, second] = match.slice(1).map(Number);
+  if (year < 1 || month < 1 || month > 12 || hour > 23 || minute > 59 || second > 59) return false;
+  const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
+  const days = [31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1];
+  return day >= 1 && day <= days;
+}
+
+export const instant = (value, where) => when(isInstant(value), where, "an instant of RFC 3339 in UTC with milliseconds");
+
+export const nullable = (shape) => (value, where) => (value === null ? null : shape(value, where));
+export const constant = (wanted) => (value, where) => when(value === wanted, where, shown(wanted));
+export const oneOf = (...wanted) => (value, where) => when(wanted.includes(value), where, `one of ${wanted.join(", ")}`);
+
+export const array = (shape) => (value, where) => {
+  if (!Array.isArray(value)) return `${where} is not an array`;
+  for (let index = 0; index < value.length; index += 1) {
+    const fault = shape(value[index], `${where}[${index}]`);
+    if (fault !== null) return fault;
+  }
+  return null;
+};
+
+// An object of any names whose every member has the shape.
+export const mapping = (shape) => (value, where) => {
+  if (!isObject(value)) return `${where} is not an object`;
+  for (const name of Object.keys(value)) {
+    const fault = shape(value[name], `${where}.${name}`);
+    if (fault !== null) return fault;
+  }
+  return null;
+};
+
+// An object with the members of `needed`, perhaps those of `optional`, and others only where it is not `closed`.
+export function record(needed, optional = {}, { closed = true } = {}) {
+  const names = Object.keys(needed);
+  const known = new Map([...Object.entries(needed), ...Object.entries(optional)]);
+  return (value, where) => {
+    if (!isObject(value)) return `${where} is not an object`;
+    for (const name of names) if (value[name] === undefined) return `${where} has no member ${name}`;
+    for (const name of Object.keys(value)) {
+      const shape = known.get(name);
+      if (shape === undefined && closed) return `${where} has the unknown member ${shown(name)}`;
+      const fault = shape === undefined ? null : shape(value[name], `${where}.${name}`);
+      if (fault !== null) return fault;
+    }
+    return null;
+  };
+}
+
+// The members of a list of names, all of one shape.
+export const each = (names, shape) => Object.fromEntries(names.map((name) => [name, shape]));

@@ -1,0 +1,90 @@
+// Verifies a receipt, with its ledger where one is given: `verify` gives the verdict and never throws for what the
+// bytes hold.
+
+import { Case, Course, Receipt } from "./case.mjs";
+import { decodeDocument, isObject, isText } from "./canonical.mjs";
+import { readPayload } from "./course/checks.mjs";
+import { FOLD, LedgerReader } from "./ledger.mjs";
+import { Refused, shown } from "./refused.mjs";
+import { CHECKS } from "./registry.mjs";
+import { checkReceipt } from "./receipt_shape.mjs";
+import { FORMAT } from "./statements.mjs";
+import { Verdict, wordOf } from "./verdict.mjs";
+
+export const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;
+export const MAX_RECEIPT_VALUES = 6_000_000;
+
+const NO_RECEIPT = "the document has not the form of a receipt";
+
+// The receipt as an object, its form unchecked; Refused where it is none.
+export function decodeReceipt(bytes) {
+  if (bytes.length > MAX_RECEIPT_BYTES) throw new Refused("too-large", `the receipt has more than ${MAX_RECEIPT_BYTES} bytes`);
+  let marks = 0;
+  for (let at = 0; at < bytes.length; at += 1) marks += bytes[at] === 0x2c || bytes[at] === 0x5b || bytes[at] === 0x7b ? 1 : 0;
+  if (marks > MAX_RECEIPT_VALUES) throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
+  const document = decodeDocument(bytes);
+  if (!isObject(document)) throw new Refused("wrong-type", "the receipt is not a JSON object");
+  return document;
+}
+
+// Reads the ledger and shows its events to the course.
+function readLedger(bytes, course) {
+  const found = { ours: false, fold: undefined, payloadFault: null, last: "" };
+  const reader = new LedgerReader((event) => {
+    if (event.seq === 0 && event.type === "session.start") found.fold = event.data.fold;
+    if (event.seq === 0) found.ours = found.fold === FOLD;
+    found.last = event.type;
+    const fault = found.ours ? readPayload(event) : null;
+    if (fault === null) course.show(event, found.ours);
+    else found.payloadFault ??= fault;
+  });
+  reader.read(bytes);
+  const { events, hashes, head, tree, fileSha256, damage, torn, sound } = reader;
+  const ended = found.last === "session.end";
+  return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
+}
+
+// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, required}, all but `receipt`
+// optional: bytes; `responses` a Map from path to bytes, `deltas` one from digest to bytes, or null where the folder
+// is not there; the keys arrays of bytes; `required` the word that `ok` asks for.
+export async function verify(options) {
+  const required = options.required ?? "consistent";
+  let document;
+  try {
+    document = decodeReceipt(options.receipt);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return new Verdict({ word: "unreadable", required, detail: error.message });
+  }
+  return judge(document, options, required);
+}
+
+async function judge(document, options, required) {
+  const docketNumber = isText(document.docket_number) ? document.docket_number : null;
+  const ended = (word, checks) => new Verdict({ word, required, docketNumber, checks });
+  if (document.format !== FORMAT) {
+    const detail = `format is ${shown(document.format)}, not ${FORMAT}`;
+    return ended("failed", [named("receipt-format", "fail", detail), named("receipt-shape", "skip", NO_RECEIPT), ...notRun()]);
+  }
+  const first = named("receipt-format", "pass", FORMAT);
+  const course = new Course();
+  course.checks = CHECKS.map(([, Type]) => new Type(course));
+  const ledger = options.ledger ? readLedger(options.ledger, course) : null;
+  const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
+  const fault = checkReceipt(document, ours);
+  if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);
+  const keys = { publicKeys: options.publicKeys ?? [], sealKeys: options.sealKeys ?? [] };
+  const { responses: bodies, deltas, checkpoints } = options;
+  const receipt = new Receipt(document, ours);
+  const given = new Case({ receipt, ledger, course, bodies, deltas, checkpoints, keys });
+  const shape = ours ? "docket/fold/v1, exactly its members" : "another writer's, with the members of v1";
+  const checks = [first, named("receipt-shape", "pass", shape)];
+  for (const [at, check] of course.checks.entries()) {
+    const { status, detail } = await check.finish(given);
+    checks.push(named(CHECKS[at][0], status, detail));
+  }
+  return ended(wordOf(given, checks), checks);
+}
+
+const named = (name, status, detail) => ({ name, status, detail });
+const notRun = () => CHECKS.map(([name]) => named(name, "skip", NO_RECEIPT));

@@ -1,0 +1,102 @@
+// The families of a price table: which one prices a model, and what tokens cost by it (spec/receipt.md, Price table and
+// Cost and rounding).
+
+import { compareTexts, isObject, isText } from "./canonical.mjs";
+import { matches } from "./globs.mjs";
+
+const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
+const MILLION = 1_000_000n;
+const FALLBACK = "*";
+
+// A price in micro-dollars per million tokens; null for a text that is none.
+export function priceOf(text) {
+  const match = isText(text) ? PRICE.exec(text) : null;
+  return match === null ? null : BigInt(match[1]) * MILLION + BigInt((match[2] ?? "").padEnd(6, "0"));
+}
+
+export class Families {
+  // Families in matching order, whose prices are well formed.
+  constructor(families) {
+    this.families = families.map((family) => ({ ...family, patterns: alternatives(family.pattern) }));
+    this.found = new Map();
+  }
+
+  // The families of a table document, or the sentence that says what is wrong with them.
+  static of(document) {
+    const { families } = document;
+    if (!Array.isArray(families)) return "price_table.document.families is not an array";
+    const wrong = families.findIndex((family) => !isFamily(family));
+    if (wrong >= 0) return `price_table.document.families[${wrong}] has no pattern or no prices`;
+    return new Families(families.map(({ pattern, input, cached_input, output }) => ({ pattern, input, cached_input, output })));
+  }
+
+  // {family, assumed}, or null where nothing prices the model.
+  find(model) {
+    let match = this.found.get(model);
+    if (match === undefined) {
+      match = this.search(model.toLowerCase());
+      this.found.set(model, match);
+    }
+    return match;
+  }
+
+  search(name) {
+    let fallback = null;
+    for (const family of this.families) {
+      for (const pattern of family.patterns) {
+        if (pattern === FALLBACK) fallback ??= family;
+        else if (matches(name, pattern)) return { family, assumed: false };
+      }
+    }
+    return fallback === null ? null : { family: fallback, assumed: true };
+  }
+
+  isAssumed(model) {
+    return this.find(model)?.assumed === true;
+  }
+
+  // The micro-dollars of a row of tokens, as a BigInt; null where nothing prices the model.
+  cost(model, { input_tokens: input, cached_input_tokens: cached, output_tokens: output }) {
+    const match = this.find(model);
+    if (match === null) return null;
+    const { family } = match;
+    const fresh = BigInt(input) - BigInt(cached);
+    const scaled =
+      (fresh > 0n ? fresh : 0n) * priceOf(family.input) +
+      BigInt(cached) * priceOf(family.cached_input ?? family.input) +
+      BigInt(output) * priceOf(family.output);
+    return rounded(scaled);
+  }
+}
+
+// A number of millionths, not below 0, rounded half to even.
+function rounded(scaled) {
+  const whole = scaled / MILLION;
+  const twice = (scaled % MILLION) * 2n;
+  return twice > MILLION || (twice === MILLION && whole % 2n === 1n) ? whole + 1n : whole;
+}
+
+function isFamily(family) {
+  if (!isObject(family) || !isText(family.pattern)) return false;
+  const { cached_input: cached } = family;
+  const prices = [family.input, family.output, ...(cached === undefined || cached === null ? [] : [cached])];
+  return prices.every((price) => priceOf(price) !== null);
+}
+
+const alternatives = (pattern) =>
+  pattern
+    .split("/")
+    .map((part) => part.trim().toLowerCase())
+    .filter((part) => part !== "");
+
+const count = (text, character) => text.split(character).length;
+
+// The order of a table that docket embeds: a literal pattern before all that could also match its text.
+export function moreSpecificFirst({ pattern: one }, { pattern: other }) {
+  return (
+    (one === FALLBACK) - (other === FALLBACK) ||
+    count(one, "*") - count(other, "*") ||
+    count(one, "?") - count(other, "?") ||
+    compareTexts(one, other)
+  );
+}

@@ -8,6 +8,7 @@ import { Hashes, MerkleTree } from "./merkle.mjs";
 import { Refused } from "./refused.mjs";
 import { Sha256, sha256, toHex } from "./sha256.mjs";
 
+export const LEDGER_FORMAT = "docket/ledger/v1";
 export const FOLD = "docket/fold/v1";
 export const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;

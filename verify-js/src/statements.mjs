@@ -3,10 +3,9 @@
 import { fail, pass, skip } from "./case.mjs";
 import { encode, utf8 } from "./canonical.mjs";
 import { FOLD } from "./ledger.mjs";
+import { FORMAT } from "./receipt_shape.mjs";
 import { shown } from "./refused.mjs";
 import { sha256Hex } from "./sha256.mjs";
-
-export const FORMAT = "docket/receipt/v1";
 
 export class Format {
   finish({ ledger, receipt }) {

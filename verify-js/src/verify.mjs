@@ -7,8 +7,7 @@ import { readPayload } from "./course/checks.mjs";
 import { FOLD, LedgerReader } from "./ledger.mjs";
 import { Refused, shown } from "./refused.mjs";
 import { CHECKS } from "./registry.mjs";
-import { checkReceipt } from "./receipt_shape.mjs";
-import { FORMAT } from "./statements.mjs";
+import { FORMAT, checkReceipt } from "./receipt_shape.mjs";
 import { Verdict, wordOf } from "./verdict.mjs";
 
 export const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;

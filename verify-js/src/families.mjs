@@ -7,6 +7,8 @@ import { matches } from "./globs.mjs";
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
+// Blanks at the ends of a text (spec/receipt.md, Price table).
+const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
 // A price in micro-dollars per million tokens; null for a text that is none.
 export function priceOf(text) {
@@ -86,7 +88,7 @@ function isFamily(family) {
 const alternatives = (pattern) =>
   pattern
     .split("/")
-    .map((part) => part.trim().toLowerCase())
+    .map((part) => part.replace(BLANKS, "").toLowerCase())
     .filter((part) => part !== "");
 
 const count = (text, character) => text.split(character).length;
@@ -99,4 +101,12 @@ export function moreSpecificFirst({ pattern: one }, { pattern: other }) {
     count(one, "?") - count(other, "?") ||
     compareTexts(one, other)
   );
+}
+
+// The families of a receipt's table, or a sentence; read once for all checks of a receipt.
+const read = new WeakMap();
+
+export function familiesOf(receipt) {
+  if (!read.has(receipt)) read.set(receipt, Families.of(receipt.part("price_table", "document")));
+  return read.get(receipt);
 }

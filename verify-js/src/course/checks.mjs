@@ -1,30 +1,18 @@
-// Checks of the course of events. Until they are written they skip, and no verdict with them can be compared with that
-// of `docket verify`.
+// The checks of the course of a ledger's events, by the names that the registry has for them.
 
-import { skip } from "../case.mjs";
+import { watched } from "../case.mjs";
 
-const NOT_YET = "this verifier does not check it yet";
+export { CapLimits } from "./caps.mjs";
+export { CacheHitOrigins, CacheHitProofs, CacheSavings } from "./cache.mjs";
+export { Components } from "./components.mjs";
+export { EventOrder } from "./order.mjs";
+export { RetainedResponses } from "./kept.mjs";
+export { SessionShape } from "./session.mjs";
+export { ToolDeltas, ToolWindows } from "./windows.mjs";
+export { readPayload } from "./grammar.mjs";
 
-// Whether an event of docket's own ledger is well formed: null, or a sentence. Sets `event.known`.
-export function readPayload(event) {
-  event.known = false;
-  return null;
-}
-
-class NotYet {
-  finish() {
-    return skip(NOT_YET);
+export class LedgerPayloads {
+  finish(given) {
+    return watched(given, given.ledger?.payloadFault ?? null, "every known payload has its form");
   }
 }
-
-export class RetainedResponses extends NotYet {}
-export class CacheSavings extends NotYet {}
-export class CacheHitOrigins extends NotYet {}
-export class CacheHitProofs extends NotYet {}
-export class LedgerPayloads extends NotYet {}
-export class SessionShape extends NotYet {}
-export class EventOrder extends NotYet {}
-export class Components extends NotYet {}
-export class CapLimits extends NotYet {}
-export class ToolWindows extends NotYet {}
-export class ToolDeltas extends NotYet {}

@@ -42,7 +42,7 @@ export class Receipt {
 // read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, and the first payload
 // that was refused or null.
 // `bodies` (path to bytes) and `deltas` (digest to bytes) are Maps, or null where their folder is not there;
-// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys}, arrays of bytes.
+// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys, either}, arrays of bytes and whether one kind is enough.
 // `course.follow(key, Type)` gives the one follower of a key, so that several checks share what one pass derived.
 export class Case {
   constructor({ receipt, ledger, course, bodies = null, deltas = null, checkpoints = null, keys }) {

@@ -45,4 +45,5 @@ export const CHECKS = [
   ["receipt-rebuild", rebuild.ReceiptRebuild],
   ["tool-windows", course.ToolWindows],
   ["tool-deltas", course.ToolDeltas],
+  ["proof-facts", keys.ProofFacts],
 ];

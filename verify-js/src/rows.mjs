@@ -4,7 +4,7 @@ import { DAMAGED, NO_LEDGER, fail, pass, skip } from "./case.mjs";
 import { isInteger, isObject, isText } from "./canonical.mjs";
 import { rootFromPath } from "./merkle.mjs";
 import { microsOf, spelledUsd } from "./money.mjs";
-import { familiesOf } from "./prices.mjs";
+import { familiesOf } from "./families.mjs";
 import { shown } from "./refused.mjs";
 
 const name = (index, row) => `appendix.usage[${index}] (event ${row.seq})`;
@@ -150,9 +150,9 @@ export class UsageInclusionProofs {
 export class CostRecomputation {
   finish({ receipt }) {
     const families = familiesOf(receipt);
-    if (families.fault !== null) return fail(families.fault);
+    if (isText(families)) return fail(families);
     for (const [index, row] of receipt.rows.entries()) {
-      const micros = families.cost(row.model, row.input_tokens, row.cached_input_tokens, row.output_tokens);
+      const micros = families.cost(row.model, row);
       if (micros === null) return fail(`${name(index, row)}: no family of the table prices ${shown(row.model)}`);
       const cost = spelledUsd(micros);
       if (cost !== row.cost_usd) return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${cost}`);

@@ -1,10 +1,10 @@
 // Checks of the receipt's sums against its own rows.
 
 import { fail, pass, skip } from "./case.mjs";
-import { compareTexts, isInteger } from "./canonical.mjs";
+import { compareTexts, isInteger, isText } from "./canonical.mjs";
 import { latencySummary } from "./latency.mjs";
 import { microsOf, spelledUsd } from "./money.mjs";
-import { familiesOf } from "./prices.mjs";
+import { familiesOf } from "./families.mjs";
 import { shown } from "./refused.mjs";
 
 const sum = (rows, member) => rows.reduce((total, row) => total + row[member], 0);
@@ -41,9 +41,9 @@ export class CachedTotals {
 export class AssumedPrices {
   finish({ receipt, ours }) {
     const families = familiesOf(receipt);
-    if (families.fault !== null) return fail(families.fault);
+    if (isText(families)) return fail(families);
     const models = new Set(receipt.rows.map((row) => row.model));
-    const fallback = [...models].filter((model) => families.find(model)?.assumed).sort(compareTexts);
+    const fallback = [...models].filter((model) => families.isAssumed(model)).sort(compareTexts);
     const stated = receipt.part("totals", "assumed_price_models");
     const named = new Set(stated);
     const allowed = ours ? models : new Set(fallback);

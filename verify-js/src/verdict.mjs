@@ -19,9 +19,10 @@ export class Verdict {
   }
 }
 
-export function wordOf(given, checks) {
+// `vouched`: a key that the caller named vouches for the receipt.
+export function wordOf(given, checks, vouched) {
   const failed = checks.filter(({ status }) => status === "fail");
-  if (failed.length === 0) return given.vouched && given.ledger?.ended ? "verified" : "consistent";
+  if (failed.length === 0) return vouched && given.ledger?.sound && given.ledger.ended ? "verified" : "consistent";
   if (failed.length === 1 && failed[0].name === "evidence-completeness" && declaresIncomplete(given.receipt)) return "incomplete";
   return "failed";
 }

@@ -43,9 +43,9 @@ function readLedger(bytes, course) {
   return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
 }
 
-// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, required}, all but `receipt`
+// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, either, required}, all but `receipt`
 // optional: bytes; `responses` a Map from path to bytes, `deltas` one from digest to bytes, or null where the folder
-// is not there; the keys arrays of bytes; `required` the word that `ok` asks for.
+// is not there; the keys arrays of bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for.
 export async function verify(options) {
   const required = options.required ?? "consistent";
   let document;
@@ -72,17 +72,19 @@ async function judge(document, options, required) {
   const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);
-  const keys = { publicKeys: options.publicKeys ?? [], sealKeys: options.sealKeys ?? [] };
+  const keys = { publicKeys: options.publicKeys ?? [], sealKeys: options.sealKeys ?? [], either: options.either ?? false };
   const { responses: bodies, deltas, checkpoints } = options;
   const receipt = new Receipt(document, ours);
   const given = new Case({ receipt, ledger, course, bodies, deltas, checkpoints, keys });
   const shape = ours ? "docket/fold/v1, exactly its members" : "another writer's, with the members of v1";
   const checks = [first, named("receipt-shape", "pass", shape)];
+  let vouched = false;
   for (const [at, check] of course.checks.entries()) {
-    const { status, detail } = await check.finish(given);
+    const { status, detail, vouches } = await check.finish(given);
+    vouched ||= vouches === true;
     checks.push(named(CHECKS[at][0], status, detail));
   }
-  return ended(wordOf(given, checks), checks);
+  return ended(wordOf(given, checks, vouched), checks);
 }
 
 const named = (name, status, detail) => ({ name, status, detail });

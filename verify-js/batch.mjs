@@ -4,7 +4,7 @@
 
 import { createInterface } from "node:readline";
 
-import { verify } from "./src/verify.mjs";
+import { verify } from "./docket-verify.mjs";
 
 const bytes = (text) => (text === null || text === undefined ? null : new Uint8Array(Buffer.from(text, "base64")));
 const hex = (texts) => (texts ?? []).map((text) => new Uint8Array(Buffer.from(text, "hex")));

@@ -28,11 +28,12 @@ export function decodeReceipt(bytes) {
 
 // Reads the ledger and shows its events to the course.
 function readLedger(bytes, course) {
-  const found = { ours: false, fold: undefined, payloadFault: null, last: "" };
+  const found = { ours: false, fold: undefined, payloadFault: null, last: "", keptPaths: new Set() };
   const reader = new LedgerReader((event) => {
     if (event.seq === 0 && event.type === "session.start") found.fold = event.data.fold;
     if (event.seq === 0) found.ours = found.fold === FOLD;
     found.last = event.type;
+    if (event.type === "model.response" && event.data.response_retained === true) found.keptPaths.add(event.data.response_path);
     const fault = found.ours ? readPayload(event) : null;
     if (fault === null) course.show(event, found.ours);
     else found.payloadFault ??= fault;
@@ -43,9 +44,10 @@ function readLedger(bytes, course) {
   return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
 }
 
-// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, either, required}, all but `receipt`
-// optional: bytes; `responses` a Map from path to bytes, `deltas` one from digest to bytes, or null where the folder
-// is not there; the keys arrays of bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for.
+// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, either, required}, all but
+// `receipt` optional: bytes; `responses` a Map from path to bytes or a function that gives one for the paths that the
+// ledger names, `deltas` a Map from digest to bytes, each null where the folder is not there; the keys arrays of
+// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for.
 export async function verify(options) {
   const required = options.required ?? "consistent";
   let document;
@@ -73,7 +75,8 @@ async function judge(document, options, required) {
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);
   const keys = { publicKeys: options.publicKeys ?? [], sealKeys: options.sealKeys ?? [], either: options.either ?? false };
-  const { responses: bodies, deltas, checkpoints } = options;
+  const { deltas, checkpoints, responses } = options;
+  const bodies = ledger !== null && typeof responses === "function" ? responses([...ledger.keptPaths].filter(isText)) : responses;
   const receipt = new Receipt(document, ours);
   const given = new Case({ receipt, ledger, course, bodies, deltas, checkpoints, keys });
   const shape = ours ? "docket/fold/v1, exactly its members" : "another writer's, with the members of v1";

@@ -1,0 +1,178 @@
+#!/usr/bin/env node
+// Verifies a receipt on the command line. What it prints with `--json` is what `docket verify --json` prints.
+
+import { readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { parseArgs } from "node:util";
+
+import { Refused, decodeReceipt, fingerprint, readPublicKey, readSealKey, readTrust, verify } from "./docket-verify.mjs";
+
+const USAGE = `Usage: node cli.mjs RECEIPT [--ledger FILE] [--public-key KEY|FILE]... [--seal-key FILE]... [--trust FILE]
+                   [--require consistent|verified] [--json]`;
+const USAGE_ERROR = 2;
+const MAX_FILE_BYTES = 2 ** 31 - 1;
+const MAX_DELTA_BYTES = 64 * 1024 * 1024;
+const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
+const OPTIONS = {
+  ledger: { type: "string" },
+  "public-key": { type: "string", multiple: true, default: [] },
+  "seal-key": { type: "string", multiple: true, default: [] },
+  trust: { type: "string" },
+  require: { type: "string", default: "consistent" },
+  json: { type: "boolean", default: false },
+};
+
+class UsageError extends Error {}
+
+// The bytes of a regular file; null where there is none.
+function read(path, most = MAX_FILE_BYTES) {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return null;
+  if (!found.isFile()) throw new UsageError(`${path} is not a regular file`);
+  if (found.size > most) throw new UsageError(`${path} has more than ${most} bytes`);
+  return new Uint8Array(readFileSync(path));
+}
+
+function needed(path, what) {
+  const bytes = read(path);
+  if (bytes === null) throw new UsageError(`${what}: ${path} is not there`);
+  return bytes;
+}
+
+const textOf = (bytes) => new TextDecoder().decode(bytes);
+
+function keyOf(option, given) {
+  try {
+    return readPublicKey(given);
+  } catch (error) {
+    const bytes = read(given);
+    if (bytes === null) throw new UsageError(`${option}: ${error.message}, and there is no such file`);
+    return readPublicKey(textOf(bytes));
+  }
+}
+
+// The keys that the command line names: {publicKeys, sealKeys, either}.
+function keysOf(values) {
+  const publicKeys = values["public-key"].map((given) => keyOf("--public-key", given));
+  const sealKeys = values["seal-key"].map((path) => readSealKey(textOf(needed(path, "--seal-key"))));
+  if (values.trust === undefined) return { publicKeys, sealKeys, either: false };
+  const { signers, sealKeys: listed } = readTrust(needed(values.trust, "--trust"));
+  const either = signers.length > 0 && listed.length > 0 && publicKeys.length + sealKeys.length === 0;
+  publicKeys.push(...signers.map(({ publicKey }) => publicKey));
+  for (const { keyId, file } of listed) {
+    const key = readSealKey(textOf(needed(join(dirname(values.trust), file), "--trust")));
+    if (fingerprint(key) !== keyId) throw new UsageError(`--trust: ${file} holds another key than ${keyId}`);
+    sealKeys.push(key);
+  }
+  return { publicKeys, sealKeys, either };
+}
+
+function documentOf(bytes) {
+  try {
+    return decodeReceipt(bytes);
+  } catch (error) {
+    if (error instanceof Refused) return null;
+    throw error;
+  }
+}
+
+// The ledger that stands in the folder of a receipt's evidence.
+function ledgerBeside(receipt, document) {
+  const id = document?.session?.id;
+  if (typeof id !== "string" || !SESSION_ID.test(id)) return null;
+  const folder = dirname(realpathSync(receipt));
+  const places = [dirname(folder), folder].map((above) => join(above, "runs", `${id}.jsonl`));
+  return places.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile()) ?? null;
+}
+
+const leadsOut = (path) => path.startsWith("/") || path.includes("\0") || path.split("/").includes("..");
+
+// A body or delta that is there and cannot be read is one with other bytes.
+function readOr(path, most) {
+  try {
+    return read(path, most);
+  } catch {
+    return new Uint8Array(0);
+  }
+}
+
+function namesIn(folder) {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+// The kept responses beside a ledger, for the paths that it names.
+function responsesBeside(ledger) {
+  const root = dirname(dirname(ledger));
+  const own = `responses/${basename(ledger, ".jsonl")}`;
+  return (paths) => {
+    const found = new Map();
+    let isThere = false;
+    for (const path of paths.filter((one) => one !== "" && !leadsOut(one))) {
+      isThere ||= statSync(dirname(join(root, path)), { throwIfNoEntry: false })?.isDirectory() === true;
+      const bytes = readOr(join(root, path));
+      if (bytes !== null) found.set(path, bytes);
+    }
+    for (const name of namesIn(join(root, own)).sort()) if (!found.has(`${own}/${name}`)) found.set(`${own}/${name}`, new Uint8Array(0));
+    return isThere || found.size > 0 ? found : null;
+  };
+}
+
+function deltasBeside(ledger, document) {
+  const found = new Map();
+  const tools = document?.windows?.tools;
+  for (const tool of Array.isArray(tools) ? tools : []) {
+    const digest = tool?.delta?.delta_sha256;
+    if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest) || found.has(digest)) continue;
+    const bytes = readOr(join(dirname(dirname(ledger)), "windows", "deltas", `${digest}.json`), MAX_DELTA_BYTES);
+    if (bytes !== null) found.set(digest, bytes);
+  }
+  return found;
+}
+
+// ASCII alone, so that nothing that a file holds drives a terminal.
+const ascii = (text) => text.replace(/[^\n\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+function print(verdict, ledger, asJson) {
+  if (asJson) return ascii(JSON.stringify(verdict, null, 2));
+  const width = Math.max(...verdict.checks.map(({ name }) => name.length));
+  const lines = verdict.checks.map(({ name, status, detail }) => `${status.toUpperCase()}  ${name.padEnd(width)}  ${detail}`);
+  const used = ledger === null ? "no ledger" : `the ledger ${ledger}`;
+  return ascii([...lines, "", `${verdict.docket_number ?? "?"}  ${verdict.verdict}, checked with ${used}`].join("\n"));
+}
+
+async function main() {
+  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+  if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
+  const [path] = positionals;
+  const keys = keysOf(values);
+  const receipt = needed(path, "the receipt");
+  const document = documentOf(receipt);
+  const ledger = values.ledger ?? ledgerBeside(path, document);
+  const verdict = await verify({
+    receipt,
+    ledger: ledger === null ? null : needed(ledger, "the ledger"),
+    responses: ledger === null ? null : responsesBeside(ledger),
+    deltas: ledger === null || document === null ? null : deltasBeside(ledger, document),
+    ...keys,
+    required: values.require,
+  });
+  if (verdict.verdict === "unreadable") {
+    process.stderr.write(`${ascii(`${path}: ${verdict.detail}`)}\n`);
+    return 1;
+  }
+  process.stdout.write(`${print(verdict, ledger, values.json)}\n`);
+  return verdict.ok ? 0 : 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const isKnown = error instanceof UsageError || error instanceof Refused || error.code?.startsWith("ERR_PARSE_ARGS");
+  if (!isKnown) throw error;
+  process.stderr.write(`${ascii(error.message)}\n`);
+  process.exitCode = USAGE_ERROR;
+}

@@ -1,0 +1,6306 @@
+// docket-verify: verifies docket receipts and ledgers. No dependencies; for Node 20 or newer and browsers.
+//
+// Written by tools/bundle_verifier.py from verify-js/src: change those. Licensed under Apache-2.0.
+
+// case.mjs
+const $case = (() => {
+// What a check is given, and how it answers.
+//
+// A check is an object with `finish(case)`, which returns an answer or a promise of one, and, where it looks at the
+// events of the ledger, `observe(event)` for a ledger of docket's own and `observePublic(event)` for any other. Each
+// event is shown once, in order, before any `finish`. A check never throws for what a document holds.
+//
+// An event is {seq, ts, type, data, prev, hash, known}. Objects of decoded JSON inherit nothing, so `data.name` is
+// undefined exactly where the member is missing, whatever its name. `known` says that the type is of the vocabulary
+// and that `data` has exactly its members; an event of a known type whose payload was refused is not shown.
+
+const pass = (detail) => ({ status: "pass", detail });
+const fail = (detail) => ({ status: "fail", detail });
+const skip = (detail) => ({ status: "skip", detail });
+
+const NO_LEDGER = "no ledger was given";
+const DAMAGED = "the ledger could not be read to its end";
+const OTHER_WRITER = "the ledger is another writer's";
+
+// The receipt, whose shape was checked. `rows` are the usage rows as they stand in the document, `ours` whether the
+// document or its ledger names docket/fold/v1.
+class Receipt {
+  constructor(document, ours) {
+    this.document = document;
+    this.ours = ours;
+    this.rows = document.appendix.usage;
+  }
+
+  // A nested member; undefined where a level is missing.
+  part(...names) {
+    let value = this.document;
+    for (const name of names) {
+      if (value === null || typeof value !== "object" || Array.isArray(value)) return undefined;
+      value = value[name];
+    }
+    return value;
+  }
+}
+
+// `ledger` is null or {events, hashes, head, tree, fileSha256, damage, torn, sound, ended, fold, ours, payloadFault,
+// keptBodies}: the number of events, their hashes (`hashes.hex(n)`), the last hash, the tree (`tree.root()`,
+// `tree.path(n)`), the digest of the file, why reading stopped, whether bytes follow the last LF, whether it could be
+// read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, and the first payload
+// that was refused or null.
+// `bodies` (path to bytes) and `deltas` (digest to bytes) are Maps, or null where their folder is not there;
+// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys, either}, arrays of bytes and whether one kind is enough.
+// `course.follow(key, Type)` gives the one follower of a key, so that several checks share what one pass derived.
+class Case {
+  constructor({ receipt, ledger, course, bodies = null, deltas = null, checkpoints = null, keys }) {
+    this.receipt = receipt;
+    this.ledger = ledger;
+    this.course = course;
+    this.bodies = bodies;
+    this.deltas = deltas;
+    this.checkpoints = checkpoints;
+    this.keys = keys;
+    this.ours = receipt.ours;
+  }
+}
+
+// The answer of a check that only looks at the events of docket's own ledger: `fault` is the first thing wrong, or null.
+function watched(given, fault, good) {
+  if (given.ledger === null) return skip(NO_LEDGER);
+  if (!given.ledger.ours) return skip(OTHER_WRITER);
+  if (fault !== null) return fail(fault);
+  return given.ledger.sound ? pass(good) : skip(DAMAGED);
+}
+
+// All that follows the events of one ledger. Followers see an event before the checks do.
+class Course {
+  constructor() {
+    this.followers = new Map();
+    this.checks = [];
+  }
+
+  follow(key, Type) {
+    if (!this.followers.has(key)) this.followers.set(key, new Type(this));
+    return this.followers.get(key);
+  }
+
+  show(event, ours) {
+    for (const follower of this.followers.values()) tell(follower, event, ours);
+    for (const check of this.checks) tell(check, event, ours);
+  }
+}
+
+function tell(one, event, ours) {
+  if (ours) one.observe?.(event);
+  else one.observePublic?.(event);
+}
+return { pass, fail, skip, NO_LEDGER, DAMAGED, OTHER_WRITER, Receipt, Case, watched, Course };
+})();
+
+// refused.mjs
+const $refused = (() => {
+// A document that cannot be read or has not its form: `reason` is the code of spec/canonical.md or null, `message` the
+// sentence.
+class Refused extends Error {
+  constructor(reason, detail) {
+    super(detail);
+    this.name = "Refused";
+    this.reason = reason;
+  }
+}
+
+const LONGEST = 200;
+
+// A value as it may stand in a sentence: one line, no control characters, cut where it is long.
+function shown(value) {
+  const text = value === undefined ? "missing" : JSON.stringify(value);
+  const safe = text.replace(/[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => `\\u${hex4(character)}`);
+  return safe.length > LONGEST ? `${safe.slice(0, LONGEST)}…` : safe;
+}
+
+const hex4 = (character) => character.charCodeAt(0).toString(16).padStart(4, "0");
+return { Refused, shown };
+})();
+
+// canonical.mjs
+const $canonical = (() => {
+// JSON as spec/canonical.md has it: two readers, one writer.
+//
+// 1. Integers are numbers of ±(2^53 - 1), texts hold no half of a surrogate pair, arrays are arrays.
+// 2. An object is a `Plain`, which inherits nothing: a member that is not there is undefined, whatever its name.
+// 3. The canonical reader accepts exactly what the writer writes. It checks the spelling while it reads instead of
+//    writing again; a test holds the two against each other.
+// 4. Whatever is refused is a `Refused` with the reason of the spec. Nothing here recurses deeper than 64.
+
+const { Refused } = $refused;
+
+const MAX_DEPTH = 64;
+
+function Plain() {}
+Plain.prototype = Object.create(null);
+
+// A Plain with the members of an ordinary object.
+const plain = (members) => Object.assign(new Plain(), members);
+
+const isObject = (value) => value instanceof Plain;
+const isText = (value) => typeof value === "string";
+const isInteger = (value) => typeof value === "number";
+
+// The order of code points, which is that of UTF-8 and not that of UTF-16 units.
+function compareTexts(left, right) {
+  const length = Math.min(left.length, right.length);
+  for (let at = 0; at < length; at += 1) {
+    const one = left.charCodeAt(at);
+    const two = right.charCodeAt(at);
+    if (one !== two) return rank(one) - rank(two);
+  }
+  return left.length - right.length;
+}
+
+// Units of surrogate pairs stand behind every other unit.
+const rank = (unit) => (unit >= 0xe000 ? unit - 0x800 : unit >= 0xd800 ? unit + 0x2000 : unit);
+
+const ESCAPED = /["\\\u0000-\u001f]/g;
+const SHORT = { '"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f" };
+
+function spelled(text) {
+  return `"${text.replace(ESCAPED, (one) => SHORT[one] ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
+}
+
+// The canonical form of a value that a reader gave, as a text.
+function encode(value) {
+  if (typeof value === "string") return spelled(value);
+  if (value === null || typeof value !== "object") return String(value === 0 ? 0 : value);
+  if (Array.isArray(value)) return `[${value.map(encode).join(",")}]`;
+  const names = Object.keys(value).sort(compareTexts);
+  return `{${names.map((name) => `${spelled(name)}:${encode(value[name])}`).join(",")}}`;
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const TO_UTF8 = new TextEncoder();
+
+const utf8 = (text) => TO_UTF8.encode(text);
+
+// The text of bytes that are UTF-8; refused are others, and a byte order mark.
+function textOf(bytes) {
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    throw new Refused("byte-order-mark", "a byte order mark stands in front");
+  }
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new Refused("not-utf8", "the bytes are not UTF-8");
+  }
+}
+
+const at = (index) => `at character ${index}`;
+const notJson = (index) => new Refused("not-json", `not JSON ${at(index)}`);
+const notCanonical = (index) => new Refused("not-canonical", `not in canonical form ${at(index)}`);
+const tooDeep = (index) => new Refused("too-deep", `nested deeper than ${MAX_DEPTH} ${at(index)}`);
+const loneSurrogate = (index) => new Refused("lone-surrogate", `half of a surrogate pair ${at(index)}`);
+
+const SURROGATE = /\p{Surrogate}/u;
+const UNESCAPED = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
+const HEX4 = /^[0-9a-fA-F]{4}$/;
+const isDigit = (code) => code >= 48 && code <= 57;
+
+// Reads values out of a text, from `index` on. `canonical` says which of the two readers it is.
+class Scanner {
+  constructor(text, canonical, index = 0) {
+    this.text = text;
+    this.canonical = canonical;
+    this.index = index;
+  }
+
+  // Whether `literal` stands here; if so it is behind us.
+  take(literal) {
+    if (!this.text.startsWith(literal, this.index)) return false;
+    this.index += literal.length;
+    return true;
+  }
+
+  blanks() {
+    if (this.canonical) return;
+    const { text } = this;
+    for (;;) {
+      const code = text.charCodeAt(this.index);
+      if (code !== 32 && code !== 10 && code !== 13 && code !== 9) return;
+      this.index += 1;
+    }
+  }
+
+  value(depth) {
+    const code = this.text.charCodeAt(this.index);
+    if (code === 34) return this.string();
+    if (code === 123) return this.object(depth + 1);
+    if (code === 91) return this.array(depth + 1);
+    if (code === 45 || isDigit(code)) return this.canonical ? this.integer() : this.number();
+    if (code === 116 && this.take("true")) return true;
+    if (code === 102 && this.take("false")) return false;
+    if (code === 110 && this.take("null")) return null;
+    throw notJson(this.index);
+  }
+
+  object(depth) {
+    if (depth > MAX_DEPTH) throw tooDeep(this.index);
+    const { text, canonical } = this;
+    const made = new Plain();
+    let last = null;
+    this.index += 1;
+    this.blanks();
+    if (text.charCodeAt(this.index) === 125) {
+      this.index += 1;
+      return made;
+    }
+    for (;;) {
+      const start = this.index;
+      if (text.charCodeAt(start) !== 34) throw notJson(start);
+      const name = this.string();
+      if (canonical) {
+        if (last !== null && compareTexts(last, name) >= 0) throw notCanonical(start);
+        last = name;
+      } else if (Object.hasOwn(made, name)) {
+        throw new Refused("duplicate-key", `a key stands twice in one object ${at(start)}`);
+      }
+      this.blanks();
+      if (text.charCodeAt(this.index) !== 58) throw notJson(this.index);
+      this.index += 1;
+      this.blanks();
+      made[name] = this.value(depth);
+      if (this.over(125)) return made;
+    }
+  }
+
+  array(depth) {
+    if (depth > MAX_DEPTH) throw tooDeep(this.index);
+    const made = [];
+    this.index += 1;
+    this.blanks();
+    if (this.text.charCodeAt(this.index) === 93) {
+      this.index += 1;
+      return made;
+    }
+    for (;;) {
+      made.push(this.value(depth));
+      if (this.over(93)) return made;
+    }
+  }
+
+  // Behind a member or item: true behind the closing bracket, false in front of the next.
+  over(closing) {
+    this.blanks();
+    const code = this.text.charCodeAt(this.index);
+    if (code !== closing && code !== 44) throw notJson(this.index);
+    this.index += 1;
+    if (code === closing) return true;
+    this.blanks();
+    return false;
+  }
+
+  string() {
+    const { text } = this;
+    const start = this.index + 1;
+    for (let index = start; ; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code === 34) {
+        this.index = index + 1;
+        return text.slice(start, index);
+      }
+      if (code === 92) return this.escaped(start, index);
+      // NaN, the end of the text, is not >= 32 either.
+      if (!(code >= 32)) throw notJson(index);
+    }
+  }
+
+  escaped(start, first) {
+    const { text } = this;
+    let made = text.slice(start, first);
+    let index = first;
+    let plain = first;
+    for (;;) {
+      const code = text.charCodeAt(index);
+      if (code === 34) break;
+      if (!(code >= 32)) throw notJson(index);
+      if (code !== 92) {
+        index += 1;
+        continue;
+      }
+      made += text.slice(plain, index);
+      const { unit, length } = this.escape(index);
+      made += unit;
+      index += length;
+      plain = index;
+    }
+    made += text.slice(plain, index);
+    this.index = index + 1;
+    if (SURROGATE.test(made)) throw loneSurrogate(start);
+    return made;
+  }
+
+  escape(index) {
+    const letter = this.text[index + 1];
+    if (letter === "u") {
+      const digits = this.text.slice(index + 2, index + 6);
+      if (!HEX4.test(digits)) throw notJson(index);
+      const unit = String.fromCharCode(Number.parseInt(digits, 16));
+      if (this.canonical && spelled(unit) !== `"\\u${digits}"`) throw notCanonical(index);
+      return { unit, length: 6 };
+    }
+    if (letter === undefined || !Object.hasOwn(UNESCAPED, letter)) throw notJson(index);
+    if (this.canonical && letter === "/") throw notCanonical(index);
+    return { unit: UNESCAPED[letter], length: 2 };
+  }
+
+  // Past the digits from `index` on; at least one is needed.
+  digits(index) {
+    const { text } = this;
+    if (!isDigit(text.charCodeAt(index))) throw notJson(index);
+    let end = index + 1;
+    while (isDigit(text.charCodeAt(end))) end += 1;
+    return end;
+  }
+
+  integer() {
+    const { text } = this;
+    const start = this.index;
+    const first = text.charCodeAt(start) === 45 ? start + 1 : start;
+    const end = this.digits(first);
+    const zero = text.charCodeAt(first) === 48;
+    const next = text.charCodeAt(end);
+    if (zero && end > first + 1) throw notJson(start);
+    if ((zero && first > start) || next === 46 || next === 69 || next === 101) throw notCanonical(start);
+    const value = end - start > 17 ? Number.NaN : Number(text.slice(start, end));
+    if (!Number.isSafeInteger(value)) throw tooLarge(start);
+    this.index = end;
+    return value;
+  }
+
+  number() {
+    const { text } = this;
+    const start = this.index;
+    const first = text.charCodeAt(start) === 45 ? start + 1 : start;
+    const whole = this.digits(first);
+    if (text.charCodeAt(first) === 48 && whole > first + 1) throw notJson(start);
+    let end = whole;
+    if (text.charCodeAt(end) === 46) end = this.digits(end + 1);
+    const fraction = end > whole ? text.slice(whole + 1, end) : "";
+    let exponent = "0";
+    if (text[end] === "e" || text[end] === "E") {
+      const sign = text[end + 1] === "+" || text[end + 1] === "-" ? 1 : 0;
+      const last = this.digits(end + 1 + sign);
+      exponent = text.slice(end + 1, last);
+      end = last;
+    }
+    this.index = end;
+    return wholeNumber(first > start, text.slice(first, whole), fraction, Number(exponent), start);
+  }
+}
+
+const tooLarge = (index) => new Refused("integer-too-large", `an integer beyond 2^53 - 1 ${at(index)}`);
+
+// The integer that the digits say, never by way of a rounded float.
+function wholeNumber(negative, whole, fraction, exponent, index) {
+  const digits = (whole + fraction).replace(/^0+/, "");
+  if (digits === "") return 0;
+  const kept = trimmed(digits);
+  const zeros = exponent - fraction.length + (digits.length - kept.length);
+  if (zeros < 0) throw new Refused("fraction", `a number that is not whole ${at(index)}`);
+  if (kept.length + zeros > 16) throw tooLarge(index);
+  const value = Number(kept + "0".repeat(zeros));
+  if (!Number.isSafeInteger(value)) throw tooLarge(index);
+  return negative ? -value : value;
+}
+
+function trimmed(digits) {
+  let end = digits.length;
+  while (digits.charCodeAt(end - 1) === 48) end -= 1;
+  return digits.slice(0, end);
+}
+
+function decode(bytes, canonical) {
+  const text = textOf(bytes);
+  const scanner = new Scanner(text, canonical);
+  scanner.blanks();
+  const value = scanner.value(0);
+  scanner.blanks();
+  if (scanner.index !== text.length) throw notJson(scanner.index);
+  return value;
+}
+
+// The value of a document for people.
+const decodeDocument = (bytes) => decode(bytes, false);
+
+// The value of bytes in canonical form.
+const decodeCanonical = (bytes) => decode(bytes, true);
+return { MAX_DEPTH, Plain, plain, isObject, isText, isInteger, compareTexts, encode, utf8, textOf, Scanner, decodeDocument, decodeCanonical };
+})();
+
+// money.mjs
+const $money = (() => {
+// Money as BigInt of micro-dollars (spec/canonical.md, Money).
+
+const { isText } = $canonical;
+
+const AMOUNT = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,6}))?$/;
+const MICROS = 1_000_000n;
+
+// The micro-dollars of a text of dollars; null where it is none. Fewer digits than the canonical ones are read too.
+function microsOf(text) {
+  if (!isText(text)) return null;
+  const match = AMOUNT.exec(text);
+  if (match === null) return null;
+  return BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+}
+
+// The one spelling of an amount.
+function spelledUsd(micros) {
+  const whole = micros / MICROS;
+  const rest = micros % MICROS;
+  if (rest % 10_000n === 0n) return `${whole}.${String(rest / 10_000n).padStart(2, "0")}`;
+  return `${whole}.${String(rest).padStart(6, "0")}`;
+}
+return { microsOf, spelledUsd };
+})();
+
+// globs.mjs
+const $globs = (() => {
+// Patterns of names: shell globs over code points (spec/course.md, Patterns).
+
+// Whether a pattern matches the whole of a text, letter case counting (spec/course.md, Patterns).
+function matches(text, pattern) {
+  return compiled(pattern)(Array.from(text));
+}
+
+const known = new Map();
+
+function compiled(pattern) {
+  let found = known.get(pattern);
+  if (found === undefined) {
+    found = matcher(parts(Array.from(pattern)));
+    if (known.size > 4096) known.clear();
+    known.set(pattern, found);
+  }
+  return found;
+}
+
+const ANY = Symbol("any");
+
+function parts(characters) {
+  const found = [];
+  for (let at = 0; at < characters.length; at += 1) {
+    const character = characters[at];
+    if (character === "*") found.push(ANY);
+    else if (character === "?") found.push(() => true);
+    else if (character === "[") {
+      const end = closing(characters, at + 1);
+      if (end < 0) found.push((other) => other === "[");
+      else {
+        found.push(bracket(characters.slice(at + 1, end)));
+        at = end;
+      }
+    } else found.push((other) => other === character);
+  }
+  return found;
+}
+
+// Where the bracket ends that begins before `at`: a `]` right behind it, or behind its `!`, is one of its characters.
+function closing(characters, at) {
+  let end = at;
+  if (characters[end] === "!") end += 1;
+  if (characters[end] === "]") end += 1;
+  return characters.indexOf("]", end);
+}
+
+function bracket(characters) {
+  const negated = characters[0] === "!";
+  const inner = negated ? characters.slice(1) : characters;
+  const ranges = [];
+  for (let at = 0; at < inner.length; at += 1) {
+    const first = inner[at].codePointAt(0);
+    if (inner[at + 1] === "-" && at + 2 < inner.length) {
+      ranges.push([first, inner[at + 2].codePointAt(0)]);
+      at += 2;
+    } else ranges.push([first, first]);
+  }
+  return (other) => {
+    const point = other.codePointAt(0);
+    return ranges.some(([first, last]) => first <= point && point <= last) !== negated;
+  };
+}
+
+// The greedy match of runs between stars: linear in text times pattern.
+function matcher(pieces) {
+  return (text) => {
+    let at = 0;
+    let piece = 0;
+    let star = -1;
+    let mark = 0;
+    while (at < text.length) {
+      if (piece < pieces.length && pieces[piece] !== ANY && pieces[piece](text[at])) {
+        at += 1;
+        piece += 1;
+      } else if (piece < pieces.length && pieces[piece] === ANY) {
+        star = piece;
+        mark = at;
+        piece += 1;
+      } else if (star >= 0) {
+        piece = star + 1;
+        mark += 1;
+        at = mark;
+      } else return false;
+    }
+    while (piece < pieces.length && pieces[piece] === ANY) piece += 1;
+    return piece === pieces.length;
+  };
+}
+return { matches };
+})();
+
+// course/values.mjs
+const $course_values = (() => {
+// Values of decoded events and policies: what they are, and amounts as whole micro-dollars.
+
+const { microsOf, spelledUsd } = $money;
+
+
+const NOTHING = Object.freeze(Object.create(null));
+
+// The object that another has under a name, an empty one where it has none.
+function objectAt(value, name) {
+  const found = value[name];
+  return typeof found === "object" && found !== null && !Array.isArray(found) ? found : NOTHING;
+}
+
+// The micro-dollars of an amount in its one spelling (spec/canonical.md, Money), as a BigInt; null for anything else.
+function micros(value) {
+  const amount = microsOf(value);
+  return amount !== null && spelledUsd(amount) === value ? amount : null;
+}
+return { isObject: $canonical.isObject, shown: $refused.shown, matches: $globs.matches, dollars: $money.spelledUsd, objectAt, micros };
+})();
+
+// course/caps.mjs
+const $course_caps = (() => {
+// cap-limits: what a ledger says of caps, sub-budgets and pools, against its policy and its calls (spec/course.md, Caps).
+
+const { watched } = $case;
+const { dollars, matches, micros, objectAt, shown } = $course_values;
+
+const CAP_OF_USE = { max_usd: "cap_usd", max_tokens: "cap_tokens", max_model_calls: "cap_calls" };
+const POOL_CAPS = { pool_daily_usd: "daily_usd", pool_weekly_usd: "weekly_usd", pool_total_usd: "total_usd" };
+const NO_POLICY = Object.freeze(Object.create(null));
+const NOTHING = { cost: 0n, tokens: 0n, calls: 0n };
+
+const added = (left, right) => ({
+  cost: left.cost + right.cost,
+  tokens: left.tokens + right.tokens,
+  calls: left.calls + right.calls,
+});
+const same = (left, right) => left.cost === right.cost && left.tokens === right.tokens && left.calls === right.calls;
+const keyOf = (scope, name) => JSON.stringify([scope, name]);
+
+class CapLimits {
+  constructor() {
+    this.fault = null;
+    this.caps = NO_POLICY;
+    this.admission = null;
+    this.poolNames = [];
+    this.pools = new Map();
+    this.left = new Set();
+    this.exceeded = new Set();
+    this.named = new Set();
+    this.gap = false;
+    this.open = new Map();
+    this.sums = new Map();
+  }
+
+  observe(event) {
+    const fault = event.known ? this.#wrong(event.type, event.data) : null;
+    if (fault !== null) this.fault ??= `event ${event.seq} (${event.type}): ${fault}`;
+  }
+
+  finish(given) {
+    return watched(given, this.fault, "every cap that was reached is one of the policy's");
+  }
+
+  #wrong(type, data) {
+    switch (type) {
+      case "policy.applied":
+        this.#policy(data.document);
+        return null;
+      case "model.request":
+        this.open.set(data.call, { model: data.model, agent: data.agent_id || "main" });
+        return null;
+      case "model.response":
+        this.#counted(data);
+        return null;
+      case "x-docket.evidence-gap":
+        this.gap = true;
+        return null;
+      case "cap.warning":
+      case "cap.exceeded":
+        return this.#reached(type, data);
+      case "x-docket.pool":
+        this.pools.set(data.pool, data);
+        return this.poolNames.includes(data.pool) ? null : `the policy names no pool ${shown(data.pool)}`;
+      case "x-docket.pool-use":
+        return this.#leftPool(data);
+      case "x-docket.budget":
+        return this.#budget(data) ?? this.#uses(data.scopes ?? []);
+      case "session.end":
+        if (data.breached === undefined || this.exceeded.has(data.breached) || this.gap) return null;
+        return `breached is ${shown(data.breached)}, no cap.exceeded says so`;
+      default:
+        return null;
+    }
+  }
+
+  #policy(document) {
+    this.caps = objectAt(document, "caps");
+    const { admission, pools } = objectAt(document, "budget");
+    this.admission = admission;
+    this.poolNames = Array.isArray(pools) ? pools : [];
+  }
+
+  #counted(data) {
+    const whose = this.open.get(data.call) ?? { model: "", agent: "" };
+    this.open.delete(data.call);
+    const key = keyOf(whose.model, whose.agent);
+    const { part } = this.sums.get(key) ?? { part: NOTHING };
+    const tokens = BigInt(data.usage.input_tokens) + BigInt(data.usage.output_tokens);
+    this.sums.set(key, { ...whose, part: added(part, { cost: micros(data.cost_usd), tokens, calls: 1n }) });
+  }
+
+  #reached(type, data) {
+    const name = data.scope_name ?? "";
+    if (type === "cap.exceeded") this.exceeded.add(data.cap);
+    if (data.scope === "model" || data.scope === "agent") this.named.add(keyOf(data.scope, name));
+    if (this.#limit(data.scope, name, data.cap) === data.limit) return null;
+    const of = data.scope === undefined ? "" : ` of ${data.scope} ${shown(name)}`;
+    return `the policy has no cap ${shown(data.cap)}${of} of ${shown(data.limit)}`;
+  }
+
+  // A limit as it is spelled in an event; null where there is none.
+  #limit(scope, name, cap) {
+    if (scope === undefined) return name === "" ? spelled(this.caps[cap]) : null;
+    if (scope === "pool") {
+      const limit = Object.hasOwn(POOL_CAPS, cap) ? this.pools.get(name)?.[POOL_CAPS[cap]] : undefined;
+      return limit ?? null;
+    }
+    const limit = Object.hasOwn(CAP_OF_USE, cap) ? this.#least(scope, name, cap) : null;
+    if (limit === null) return null;
+    return cap === "max_usd" ? dollars(limit) : String(limit);
+  }
+
+  // The smallest of the limits that are meant, as a BigInt; null where there is none.
+  #least(scope, name, cap) {
+    const limits = this.#patterns(scope, name)
+      .map((limitsOf) => limitsOf[cap])
+      .map((limit) => (cap === "max_usd" ? micros(limit) : typeof limit === "number" ? BigInt(limit) : null))
+      .filter((limit) => limit !== null);
+    return limits.length === 0 ? null : limits.reduce((least, limit) => (limit < least ? limit : least));
+  }
+
+  #patterns(scope, name) {
+    const table = scope === "model" ? "per_model" : scope === "agent" ? "per_agent" : null;
+    const known = table === null ? {} : objectAt(this.caps, table);
+    const own = Object.hasOwn(known, name) && (scope === "model" || this.#isShared(name));
+    const chosen = own
+      ? [name]
+      : scope === "agent"
+        ? Object.keys(known).filter((pattern) => matches(name.toLowerCase(), pattern.toLowerCase()))
+        : [];
+    return chosen.map((pattern) => objectAt(known, pattern));
+  }
+
+  // Whether a budget of an agent's is one that a pattern's agents share, and no agent's own.
+  #isShared(name) {
+    if (!/[*?[]/.test(name)) return false;
+    return ![...this.sums.values(), ...this.open.values()].some(({ agent }) => agent === name);
+  }
+
+  #budget(data) {
+    const cap = micros(this.caps.max_usd);
+    const stated = data.cap_usd === undefined ? null : micros(data.cap_usd);
+    if (stated !== cap) return `cap_usd is ${shown(data.cap_usd)}, the policy has ${shown(this.caps.max_usd)}`;
+    if (data.admission !== this.admission) return `admission is ${data.admission}, the policy has ${shown(this.admission)}`;
+    const spent = micros(data.spent_usd);
+    const beyond = cap === null || spent < cap ? 0n : spent - cap;
+    if (micros(data.overshoot_usd) === beyond) return null;
+    return `overshoot_usd is ${data.overshoot_usd}, what was spent lies ${dollars(beyond)} beyond the cap`;
+  }
+
+  #uses(uses) {
+    const told = new Set(uses.filter(({ scope }) => scope === "agent").map(({ name }) => name));
+    for (const use of uses) {
+      const fault = this.#use(use, told);
+      if (fault !== null) return fault;
+    }
+    if (this.gap) return null;
+    const said = new Set(uses.map(({ scope, name }) => keyOf(scope, name)));
+    const untold = [...this.named].find((key) => !said.has(key));
+    return untold === undefined ? null : `it says nothing of ${untold}, whose cap is named before`;
+  }
+
+  #use(use, told) {
+    for (const [cap, member] of Object.entries(CAP_OF_USE)) {
+      const limit = this.#limit(use.scope, use.name, cap);
+      const stated = use[member] === undefined ? null : String(use[member]);
+      if (stated !== limit) return `the policy has another ${cap} of ${use.scope} ${shown(use.name)}`;
+    }
+    const said = { cost: micros(use.spent_usd), tokens: BigInt(use.tokens), calls: BigInt(use.calls) };
+    if (this.gap || same(said, this.#sum(use, told))) return null;
+    return `what ${use.scope} ${shown(use.name)} used is not what its calls add up to`;
+  }
+
+  #sum({ scope, name }, told) {
+    const pattern = name.toLowerCase();
+    const shared = this.#isShared(name);
+    let total = NOTHING;
+    for (const { model, agent, part } of this.sums.values()) {
+      const counts =
+        scope === "model"
+          ? matches(model.toLowerCase(), pattern)
+          : agent === name || (shared && !told.has(agent) && matches(agent.toLowerCase(), pattern));
+      if (counts) total = added(total, part);
+    }
+    return total;
+  }
+
+  #leftPool(data) {
+    if (!this.pools.has(data.pool)) return `the run entered no pool ${shown(data.pool)}`;
+    if (this.left.has(data.pool)) return "it stands twice";
+    this.left.add(data.pool);
+    const spent = [...this.sums.values()].reduce((sum, { part }) => sum + part.cost, 0n);
+    if (this.gap || micros(data.spent_usd) === spent) return null;
+    return `pool ${shown(data.pool)} says ${data.spent_usd}, the calls add up to ${dollars(spent)}`;
+  }
+}
+
+// A cap of the run as an event states it: texts and integers alone are limits.
+function spelled(limit) {
+  if (typeof limit === "string") return limit;
+  return typeof limit === "number" ? String(limit) : null;
+}
+return { CapLimits };
+})();
+
+// families.mjs
+const $families = (() => {
+// The families of a price table: which one prices a model, and what tokens cost by it (spec/receipt.md, Price table and
+// Cost and rounding).
+
+const { compareTexts, isObject, isText } = $canonical;
+const { matches } = $globs;
+
+const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
+const MILLION = 1_000_000n;
+const FALLBACK = "*";
+// Blanks at the ends of a text (spec/receipt.md, Price table).
+const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
+
+// A price in micro-dollars per million tokens; null for a text that is none.
+function priceOf(text) {
+  const match = isText(text) ? PRICE.exec(text) : null;
+  return match === null ? null : BigInt(match[1]) * MILLION + BigInt((match[2] ?? "").padEnd(6, "0"));
+}
+
+class Families {
+  // Families in matching order, whose prices are well formed.
+  constructor(families) {
+    this.families = families.map((family) => ({ ...family, patterns: alternatives(family.pattern) }));
+    this.found = new Map();
+  }
+
+  // The families of a table document, or the sentence that says what is wrong with them.
+  static of(document) {
+    const { families } = document;
+    if (!Array.isArray(families)) return "price_table.document.families is not an array";
+    const wrong = families.findIndex((family) => !isFamily(family));
+    if (wrong >= 0) return `price_table.document.families[${wrong}] has no pattern or no prices`;
+    return new Families(families.map(({ pattern, input, cached_input, output }) => ({ pattern, input, cached_input, output })));
+  }
+
+  // {family, assumed}, or null where nothing prices the model.
+  find(model) {
+    let match = this.found.get(model);
+    if (match === undefined) {
+      match = this.search(model.toLowerCase());
+      this.found.set(model, match);
+    }
+    return match;
+  }
+
+  search(name) {
+    let fallback = null;
+    for (const family of this.families) {
+      for (const pattern of family.patterns) {
+        if (pattern === FALLBACK) fallback ??= family;
+        else if (matches(name, pattern)) return { family, assumed: false };
+      }
+    }
+    return fallback === null ? null : { family: fallback, assumed: true };
+  }
+
+  isAssumed(model) {
+    return this.find(model)?.assumed === true;
+  }
+
+  // The micro-dollars of a row of tokens, as a BigInt; null where nothing prices the model.
+  cost(model, { input_tokens: input, cached_input_tokens: cached, output_tokens: output }) {
+    const match = this.find(model);
+    if (match === null) return null;
+    const { family } = match;
+    const fresh = BigInt(input) - BigInt(cached);
+    const scaled =
+      (fresh > 0n ? fresh : 0n) * priceOf(family.input) +
+      BigInt(cached) * priceOf(family.cached_input ?? family.input) +
+      BigInt(output) * priceOf(family.output);
+    return rounded(scaled);
+  }
+}
+
+// A number of millionths, not below 0, rounded half to even.
+function rounded(scaled) {
+  const whole = scaled / MILLION;
+  const twice = (scaled % MILLION) * 2n;
+  return twice > MILLION || (twice === MILLION && whole % 2n === 1n) ? whole + 1n : whole;
+}
+
+function isFamily(family) {
+  if (!isObject(family) || !isText(family.pattern)) return false;
+  const { cached_input: cached } = family;
+  const prices = [family.input, family.output, ...(cached === undefined || cached === null ? [] : [cached])];
+  return prices.every((price) => priceOf(price) !== null);
+}
+
+const alternatives = (pattern) =>
+  pattern
+    .split("/")
+    .map((part) => part.replace(BLANKS, "").toLowerCase())
+    .filter((part) => part !== "");
+
+const count = (text, character) => text.split(character).length;
+
+// The order of a table that docket embeds: a literal pattern before all that could also match its text.
+function moreSpecificFirst({ pattern: one }, { pattern: other }) {
+  return (
+    (one === FALLBACK) - (other === FALLBACK) ||
+    count(one, "*") - count(other, "*") ||
+    count(one, "?") - count(other, "?") ||
+    compareTexts(one, other)
+  );
+}
+
+// The families of a receipt's table, or a sentence; read once for all checks of a receipt.
+const read = new WeakMap();
+
+function familiesOf(receipt) {
+  if (!read.has(receipt)) read.set(receipt, Families.of(receipt.part("price_table", "document")));
+  return read.get(receipt);
+}
+return { priceOf, Families, moreSpecificFirst, familiesOf };
+})();
+
+// sha256.mjs
+const $sha256 = (() => {
+// SHA-256 (FIPS 180-4), synchronous and incremental: WebCrypto hashes whole buffers only, and asynchronously.
+
+const K = new Int32Array(64);
+const START = new Int32Array(8);
+
+// The constants are the first 32 bits of the fractional parts of cube and square roots of the first primes.
+function fill() {
+  const isPrime = (number) => {
+    for (let factor = 2; factor * factor <= number; factor += 1) if (number % factor === 0) return false;
+    return true;
+  };
+  const root = (radicand, degree) => {
+    let low = 0n;
+    let high = radicand;
+    while (high - low > 1n) {
+      const middle = (low + high) / 2n;
+      if (middle ** degree <= radicand) low = middle;
+      else high = middle;
+    }
+    return low;
+  };
+  for (let number = 2, count = 0; count < 64; number += 1) {
+    if (!isPrime(number)) continue;
+    const prime = BigInt(number);
+    K[count] = Number(BigInt.asIntN(32, root(prime << 96n, 3n)));
+    if (count < 8) START[count] = Number(BigInt.asIntN(32, root(prime << 64n, 2n)));
+    count += 1;
+  }
+}
+fill();
+
+const W = new Int32Array(64);
+
+class Sha256 {
+  constructor() {
+    this.state = new Int32Array(8);
+    this.block = new Uint8Array(64);
+    this.reset();
+  }
+
+  reset() {
+    this.state.set(START);
+    this.held = 0;
+    this.length = 0;
+    return this;
+  }
+
+  update(bytes, from = 0, to = bytes.length) {
+    this.length += to - from;
+    let index = from;
+    if (this.held > 0) {
+      const taken = Math.min(64 - this.held, to - index);
+      for (let at = 0; at < taken; at += 1) this.block[this.held + at] = bytes[index + at];
+      this.held += taken;
+      index += taken;
+      if (this.held < 64) return this;
+      compress(this.state, this.block, 0);
+      this.held = 0;
+    }
+    for (; index + 64 <= to; index += 64) compress(this.state, bytes, index);
+    for (; index < to; index += 1) {
+      this.block[this.held] = bytes[index];
+      this.held += 1;
+    }
+    return this;
+  }
+
+  // Writes the digest to `out` at `at`, and begins anew.
+  into(out, at = 0) {
+    const { block, state, length } = this;
+    let { held } = this;
+    block[held] = 0x80;
+    held += 1;
+    if (held > 56) {
+      block.fill(0, held);
+      compress(state, block, 0);
+      held = 0;
+    }
+    block.fill(0, held);
+    const high = Math.floor(length / 0x20000000);
+    const low = (length << 3) >>> 0;
+    for (let byte = 0; byte < 4; byte += 1) {
+      block[56 + byte] = high >>> (24 - 8 * byte);
+      block[60 + byte] = low >>> (24 - 8 * byte);
+    }
+    compress(state, block, 0);
+    for (let word = 0; word < 8; word += 1) {
+      const value = state[word];
+      out[at + 4 * word] = value >>> 24;
+      out[at + 4 * word + 1] = value >>> 16;
+      out[at + 4 * word + 2] = value >>> 8;
+      out[at + 4 * word + 3] = value;
+    }
+    this.reset();
+    return out;
+  }
+
+  digest() {
+    return this.into(new Uint8Array(32));
+  }
+
+  hex() {
+    return toHex(this.digest());
+  }
+}
+
+function compress(state, bytes, offset) {
+  for (let word = 0, index = offset; word < 16; word += 1, index += 4) {
+    W[word] = (bytes[index] << 24) | (bytes[index + 1] << 16) | (bytes[index + 2] << 8) | bytes[index + 3];
+  }
+  for (let word = 16; word < 64; word += 1) {
+    const early = W[word - 15];
+    const late = W[word - 2];
+    const one = ((early >>> 7) | (early << 25)) ^ ((early >>> 18) | (early << 14)) ^ (early >>> 3);
+    const two = ((late >>> 17) | (late << 15)) ^ ((late >>> 19) | (late << 13)) ^ (late >>> 10);
+    W[word] = (W[word - 16] + one + W[word - 7] + two) | 0;
+  }
+  let a = state[0];
+  let b = state[1];
+  let c = state[2];
+  let d = state[3];
+  let e = state[4];
+  let f = state[5];
+  let g = state[6];
+  let h = state[7];
+  for (let round = 0; round < 64; round += 1) {
+    const s1 = ((e >>> 6) | (e << 26)) ^ ((e >>> 11) | (e << 21)) ^ ((e >>> 25) | (e << 7));
+    const t1 = (h + s1 + ((e & f) ^ (~e & g)) + K[round] + W[round]) | 0;
+    const s0 = ((a >>> 2) | (a << 30)) ^ ((a >>> 13) | (a << 19)) ^ ((a >>> 22) | (a << 10));
+    const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
+    h = g;
+    g = f;
+    f = e;
+    e = (d + t1) | 0;
+    d = c;
+    c = b;
+    b = a;
+    a = (t1 + t2) | 0;
+  }
+  state[0] += a;
+  state[1] += b;
+  state[2] += c;
+  state[3] += d;
+  state[4] += e;
+  state[5] += f;
+  state[6] += g;
+  state[7] += h;
+}
+
+const PAIRS = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, "0"));
+
+function toHex(bytes, from = 0, to = bytes.length) {
+  let made = "";
+  for (let index = from; index < to; index += 1) made += PAIRS[bytes[index]];
+  return made;
+}
+
+// The bytes of lower-case hexadecimal of exactly `length` bytes; null where the text is none.
+function fromHex(text, length) {
+  if (typeof text !== "string" || text.length !== 2 * length || !/^[0-9a-f]*$/.test(text)) return null;
+  const made = new Uint8Array(length);
+  for (let at = 0; at < length; at += 1) made[at] = Number.parseInt(text.slice(2 * at, 2 * at + 2), 16);
+  return made;
+}
+
+const SHARED = new Sha256();
+
+const sha256 = (bytes) => SHARED.reset().update(bytes).digest();
+const sha256Hex = (bytes) => toHex(sha256(bytes));
+return { Sha256, toHex, fromHex, sha256, sha256Hex };
+})();
+
+// merkle.mjs
+const $merkle = (() => {
+// The tree of spec/ledger.md, Merkle tree: RFC 6962 over the event hashes, an odd node passed up as it is.
+
+const { plain } = $canonical;
+const { Sha256, fromHex, sha256, toHex } = $sha256;
+
+const LEAF = Uint8Array.of(0);
+const NODE = Uint8Array.of(1);
+const hasher = new Sha256();
+
+// The hashes of events, 32 bytes each, in order.
+class Hashes {
+  constructor() {
+    this.bytes = new Uint8Array(32 * 256);
+    this.count = 0;
+  }
+
+  // The offset at which the next hash is to be written; `added` then counts it.
+  room() {
+    const offset = 32 * this.count;
+    if (offset + 32 > this.bytes.length) {
+      const larger = new Uint8Array(2 * this.bytes.length);
+      larger.set(this.bytes);
+      this.bytes = larger;
+    }
+    return offset;
+  }
+
+  hex(index) {
+    return toHex(this.bytes, 32 * index, 32 * index + 32);
+  }
+}
+
+class MerkleTree {
+  constructor(hashes) {
+    this.hashes = hashes;
+    this.made = null;
+  }
+
+  // All levels, the leaves first; made once, when first asked for.
+  get levels() {
+    if (this.made === null) {
+      this.made = this.hashes.count === 0 ? [] : [leaves(this.hashes)];
+      while (this.made.length > 0 && this.made.at(-1).length > 32) this.made.push(above(this.made.at(-1)));
+    }
+    return this.made;
+  }
+
+  root() {
+    return toHex(this.levels.length === 0 ? sha256(new Uint8Array(0)) : this.levels.at(-1));
+  }
+
+  // The path of a leaf as a receipt has it: [{side, hash}], the side being the sibling's.
+  path(index) {
+    const steps = [];
+    let place = index;
+    for (const level of this.levels) {
+      const sibling = place ^ 1;
+      if (32 * sibling < level.length) {
+        const hash = toHex(level, 32 * sibling, 32 * sibling + 32);
+        steps.push(plain({ side: sibling < place ? "left" : "right", hash }));
+      }
+      place >>= 1;
+    }
+    return steps;
+  }
+
+  // Whether `steps` is exactly the path of a leaf.
+  isPath(index, steps) {
+    let place = index;
+    let count = 0;
+    for (const level of this.levels) {
+      const sibling = place ^ 1;
+      if (32 * sibling < level.length) {
+        const step = steps[count];
+        if (step === undefined || step.side !== (sibling < place ? "left" : "right")) return false;
+        if (step.hash !== toHex(level, 32 * sibling, 32 * sibling + 32)) return false;
+        count += 1;
+      }
+      place >>= 1;
+    }
+    return count === steps.length;
+  }
+}
+
+function leaves(hashes) {
+  const made = new Uint8Array(32 * hashes.count);
+  for (let at = 0; at < made.length; at += 32) hasher.update(LEAF).update(hashes.bytes, at, at + 32).into(made, at);
+  return made;
+}
+
+function above(level) {
+  const made = new Uint8Array(32 * Math.ceil(level.length / 64));
+  let out = 0;
+  for (let at = 0; at < level.length; at += 64, out += 32) {
+    if (at + 32 < level.length) hasher.update(NODE).update(level, at, at + 64).into(made, out);
+    else made.set(level.subarray(at, at + 32), out);
+  }
+  return made;
+}
+
+// The root to which a path leads from an event's hash, in hexadecimal; null where a text is no hash.
+function rootFromPath(eventHash, steps) {
+  const hash = fromHex(eventHash, 32);
+  if (hash === null) return null;
+  const node = hasher.update(LEAF).update(hash).digest();
+  for (const step of steps) {
+    const sibling = fromHex(step.hash, 32);
+    if (sibling === null) return null;
+    const [left, right] = step.side === "left" ? [sibling, node] : [node, sibling];
+    hasher.update(NODE).update(left).update(right).into(node);
+  }
+  return toHex(node);
+}
+return { Hashes, MerkleTree, rootFromPath };
+})();
+
+// shapes.mjs
+const $shapes = (() => {
+// Shapes of JSON values as functions (value, where) that give null, or a sentence that names the member that is wrong.
+
+const { isInteger, isObject, isText } = $canonical;
+const { microsOf, spelledUsd } = $money;
+const { shown } = $refused;
+
+const when = (held, where, wanted) => (held ? null : `${where} is not ${wanted}`);
+
+const anything = () => null;
+const text = (value, where) => when(isText(value), where, "a text");
+const flag = (value, where) => when(typeof value === "boolean", where, "true or false");
+const integer = (value, where) => when(isInteger(value), where, "an integer");
+const count = (value, where) => when(isInteger(value) && value >= 0, where, "a count");
+const isDigest = (value) => isText(value) && value.length === 64 && /^[0-9a-f]+$/.test(value);
+const digest = (value, where) => when(isDigest(value), where, "a SHA-256 in lower-case hexadecimal");
+const nothing = (value, where) => when(value === null, where, "null");
+const object = (value, where) => when(isObject(value), where, "an object");
+const list = (value, where) => when(Array.isArray(value), where, "an array");
+
+// An amount in its one spelling.
+function amount(value, where) {
+  const micros = microsOf(value);
+  return when(micros !== null && spelledUsd(micros) === value, where, "an amount in canonical form");
+}
+
+const INSTANT = /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]{1,9})?Z$/;
+
+// canonical.md, Instants: the form alone is looked at.
+const isInstant = (value) => isText(value) && INSTANT.test(value);
+
+const instant = (value, where) => when(isInstant(value), where, "an instant of RFC 3339 in UTC");
+
+const nullable = (shape) => (value, where) => (value === null ? null : shape(value, where));
+const constant = (wanted) => (value, where) => when(value === wanted, where, shown(wanted));
+const oneOf = (...wanted) => (value, where) => when(wanted.includes(value), where, `one of ${wanted.join(", ")}`);
+
+const array = (shape) => (value, where) => {
+  if (!Array.isArray(value)) return `${where} is not an array`;
+  for (let index = 0; index < value.length; index += 1) {
+    const fault = shape(value[index], `${where}[${index}]`);
+    if (fault !== null) return fault;
+  }
+  return null;
+};
+
+// An object of any names whose every member has the shape.
+const mapping = (shape) => (value, where) => {
+  if (!isObject(value)) return `${where} is not an object`;
+  for (const name of Object.keys(value)) {
+    const fault = shape(value[name], `${where}.${name}`);
+    if (fault !== null) return fault;
+  }
+  return null;
+};
+
+// An object with the members of `needed`, perhaps those of `optional`, and others only where it is not `closed`.
+function record(needed, optional = {}, { closed = true } = {}) {
+  const names = Object.keys(needed);
+  const known = new Map([...Object.entries(needed), ...Object.entries(optional)]);
+  return (value, where) => {
+    if (!isObject(value)) return `${where} is not an object`;
+    for (const name of names) if (value[name] === undefined) return `${where} has no member ${name}`;
+    for (const name of Object.keys(value)) {
+      const shape = known.get(name);
+      if (shape === undefined && closed) return `${where} has the unknown member ${shown(name)}`;
+      const fault = shape === undefined ? null : shape(value[name], `${where}.${name}`);
+      if (fault !== null) return fault;
+    }
+    return null;
+  };
+}
+
+// The members of a list of names, all of one shape.
+const each = (names, shape) => Object.fromEntries(names.map((name) => [name, shape]));
+return { anything, text, flag, integer, count, isDigest, digest, nothing, object, list, amount, isInstant, instant, nullable, constant, oneOf, array, mapping, record, each };
+})();
+
+// course/replay.mjs
+const $course_replay = (() => {
+// What a ledger says of its response cache, and how often each reply was given again (spec/course.md, Cache).
+
+const { microsOf } = $money;
+const { isObject, objectAt } = $course_values;
+
+const HITS = new Set(["model.cache_hit", "x-docket.cache-hit"]);
+const REPEATED = ["provider", "status", "streaming", "usage_source", "response_bytes", "response_sha256"];
+const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"];
+const CEILING = "cache.hits_ceiling_reached";
+const SECONDS = /^(0|[1-9][0-9]{0,9})(?:\.([0-9]{1,6}))?$/;
+
+// One follower for the checks of the cache; `originFault` and `savingFault` are the first of their kind.
+class Replay {
+  constructor() {
+    this.originFault = null;
+    this.savingFault = null;
+    this.hits = new Map();
+    this.stored = new Map();
+    this.replies = new Map();
+    this.count = 0;
+    this.enabled = false;
+    this.maxHits = 0;
+    this.lifetime = 0n;
+  }
+
+  observe(event) {
+    if (!event.known) return;
+    const { seq, type, data, hash } = event;
+    const at = (fault) => (fault === null ? null : `event ${seq} (${type}): ${fault}`);
+    if (type === "policy.applied") this.#policy(objectAt(data.document, "cache"));
+    else if (type === "model.response" && data.cache !== undefined) {
+      this.replies.set(seq, data);
+      this.originFault ??= at(this.#reply(seq, hash, data));
+    } else if (HITS.has(type)) {
+      this.count += 1;
+      this.#counted(data.origin.seq, data.origin.hash, seq);
+      this.originFault ??= at(this.#allowed(data) ?? this.#repeats(type, data));
+      const reply = this.replies.get(data.origin.seq);
+      const isDear = reply === undefined || reply.cost_usd === data.avoided_cost_usd;
+      this.savingFault ??= at(isDear ? null : `avoided_cost_usd is not what event ${data.origin.seq} cost`);
+    } else if (type === "note" && data.event === CEILING) this.originFault ??= at(this.#ceiling(data));
+  }
+
+  // Of another writer's ledger only what v1 itself says of hits is known (spec/course.md, Other writers).
+  observePublic({ seq, type, data, hash }) {
+    if (type === "model.response") {
+      const mark = data.cache;
+      if (isObject(mark) && mark.stored === true && typeof mark.key === "string" && isRow(data)) {
+        this.stored.set(seq, { hash, key: mark.key });
+      }
+    } else if (type === "model.cache_hit") {
+      const origin = isObject(data.origin) ? data.origin : {};
+      if (typeof origin.seq !== "number" || typeof origin.hash !== "string") return;
+      const reply = this.stored.get(origin.seq);
+      const held = reply !== undefined && reply.hash === origin.hash && reply.key === data.key;
+      if (!held) this.originFault ??= `event ${seq}: event ${origin.seq} is no earlier reply stored under its key`;
+      this.#counted(origin.seq, origin.hash, seq);
+    }
+  }
+
+  // How often the reply at `seq` with this hash was given again, and where first and last.
+  hitsOf(seq, hash) {
+    return this.hits.get(`${seq} ${hash}`) ?? { hits: 0, first: -1, last: -1 };
+  }
+
+  #counted(seq, hash, at) {
+    const key = `${seq} ${hash}`;
+    const found = this.hits.get(key);
+    this.hits.set(key, { hits: (found?.hits ?? 0) + 1, first: found?.first ?? at, last: at });
+  }
+
+  #policy(section) {
+    this.enabled = section.enabled === true;
+    this.maxHits = typeof section.max_hits === "number" ? section.max_hits : 0;
+    this.lifetime = microseconds(section.ttl_seconds);
+  }
+
+  #reply(seq, hash, data) {
+    const mark = data.cache;
+    if (!this.enabled) return "cache stands in it, the policy has none";
+    if (!mark.stored) return mark.reason === undefined ? "cache.reason is missing" : null;
+    if (mark.key === undefined || mark.reason !== undefined) return "a reply that was stored has a key and no reason";
+    if (data.status !== 200 || data.outcome !== "complete") return "it was stored and is no whole reply of status 200";
+    if (data.components.length > 0) this.stored.set(seq, { hash, reply: data });
+    return null;
+  }
+
+  #allowed(data) {
+    if (!this.enabled) return "the policy has no cache";
+    if (this.maxHits > 0 && this.count > this.maxHits) return `the policy's ceiling is ${this.maxHits}, this is hit ${this.count}`;
+    const age = BigInt(data.age_ms) * 1000n;
+    return this.lifetime > 0n && age > this.lifetime ? `its reply is ${data.age_ms} ms old, past its lifetime` : null;
+  }
+
+  #repeats(type, data) {
+    const { seq, hash } = data.origin;
+    const found = this.stored.get(seq);
+    if (found === undefined || found.hash !== hash) return `event ${seq} is no earlier reply that was stored`;
+    const { reply } = found;
+    const base = reply.components.at(-1);
+    if (reply.cache.key !== data.key) return `key is not that of event ${seq}`;
+    if (base.model !== data.model) return `event ${seq} was priced as another model`;
+    const isOneRow = reply.components.length === 1 && TOKENS.every((name) => reply.usage[name] === base[name]);
+    if (isOneRow !== (type === "model.cache_hit")) return `its type does not fit the components of event ${seq}`;
+    const other = REPEATED.find((name) => reply[name] !== data[name]);
+    if (other !== undefined) return `${other} is not that of event ${seq}`;
+    return sameUsage(reply.usage, data.usage) ? null : `usage is not that of event ${seq}`;
+  }
+
+  #ceiling(note) {
+    if (note.reported_by !== undefined) return "the agent may not say that the ceiling is reached";
+    return this.maxHits > 0 && this.maxHits === this.count ? null : `the ceiling is not reached by ${this.count} hits`;
+  }
+}
+
+function sameUsage(left, right) {
+  const names = Object.keys(left);
+  return names.length === Object.keys(right).length && names.every((name) => left[name] === right[name]);
+}
+
+// Seconds of a policy, an integer or a decimal text, in microseconds; anything else is no limit.
+function microseconds(value) {
+  const match = typeof value === "string" || typeof value === "number" ? SECONDS.exec(String(value)) : null;
+  return match === null ? 0n : BigInt(match[1]) * 1_000_000n + BigInt((match[2] ?? "").padEnd(6, "0"));
+}
+
+// Whether a usage row of another writer can be read of this reply.
+function isRow(data) {
+  const { usage } = data;
+  if (!isObject(usage) || !["reported", "estimated"].includes(data.usage_source)) return false;
+  if (typeof data.model !== "string" || typeof data.provider !== "string") return false;
+  const counts = TOKENS.map((name) => usage[name] ?? (name in usage ? null : 0));
+  return counts.every((count) => typeof count === "number" && count >= 0) && microsOf(data.cost_usd) !== null;
+}
+return { Replay };
+})();
+
+// course/cache.mjs
+const $course_cache = (() => {
+// cache-savings, cache-hit-origins and cache-hit-proofs: what a receipt says its response cache saved.
+
+const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
+const { Families } = $families;
+const { rootFromPath } = $merkle;
+const { amount, array, count, digest, oneOf, record, text } = $shapes;
+const { Replay } = $course_replay;
+const { dollars, isObject, micros, shown } = $course_values;
+
+const NO_CACHE = "this run had no response cache";
+const MAX_STEPS = 64;
+const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"];
+
+const open = { closed: false };
+const STEP = record({ side: oneOf("left", "right"), hash: digest });
+const GROUP = record(
+  {
+    key: text,
+    origin_seq: count,
+    origin_hash: digest,
+    model: text,
+    usage: record({ input_tokens: count, cached_input_tokens: count, output_tokens: count }, {}, open),
+    avoided_usd_per_hit: amount,
+    avoided_usd_total: amount,
+    hits: (value, where) => count(value, where) ?? (value < 1 ? `${where} is below 1` : null),
+    first_seq: count,
+    last_seq: count,
+    event_hash: digest,
+    merkle_path: (value, where) => array(STEP)(value, where) ?? (value.length > MAX_STEPS ? `${where} is too long` : null),
+  },
+  {},
+  open,
+);
+const GROUPS = record({ by_origin: array(GROUP) }, {}, open);
+const SUMS = record({ hits: count, avoided_tokens: count, saved_usd: amount }, {}, open);
+
+// The member `cache` as [{where, several, groups, member}], those of one usage row first; or a sentence.
+function lists(receipt) {
+  const cache = receipt.part("cache");
+  const found = [{ where: "cache", several: false, member: cache }];
+  if (isObject(cache) && cache.component_hits !== undefined) {
+    found.push({ where: "cache.component_hits", several: true, member: cache.component_hits });
+  }
+  for (const list of found) {
+    const fault = GROUPS(list.member, list.where);
+    if (fault !== null) return fault;
+    list.groups = list.member.by_origin.map((group, index) => ({ group, where: `${list.where}.by_origin[${index}]` }));
+  }
+  return found;
+}
+
+const hasCache = (receipt) => (receipt.part("cache") ?? null) !== null;
+
+class CacheSavings {
+  constructor(course) {
+    this.replay = course.follow("cache", Replay);
+  }
+
+  finish({ ledger, receipt }) {
+    if (!hasCache(receipt)) {
+      const counts = receipt.part("event_counts");
+      const told = ["model.cache_hit", "x-docket.cache-hit"].find((type) => counts[type]);
+      return told === undefined ? skip(NO_CACHE) : fail(`event_counts has ${told}, the receipt has no member cache`);
+    }
+    const families = Families.of(receipt.part("price_table", "document"));
+    if (!(families instanceof Families)) return fail(families);
+    const found = lists(receipt);
+    if (!Array.isArray(found)) return fail(found);
+    const fault = savings(receipt, found, families) ?? (ledger === null ? null : this.replay.savingFault);
+    return fault === null ? pass(`hits avoided ${receipt.part("cache", "saved_usd")} dollars`) : fail(fault);
+  }
+}
+
+function savings(receipt, found, families) {
+  for (const { member, where, groups, several } of found) {
+    const sums = { hits: 0n, avoided_tokens: 0n, saved_usd: 0n };
+    for (const { group, where: at } of groups) {
+      const cost = several ? costOfRows(receipt, group, families) : families.cost(group.model, group.usage);
+      if (cost === null) return `${at}: no family of the table prices ${shown(group.model)}`;
+      if (cost !== micros(group.avoided_usd_per_hit)) return `${at}.avoided_usd_per_hit is not ${dollars(cost)}`;
+      const hits = BigInt(group.hits);
+      if (micros(group.avoided_usd_total) !== cost * hits) return `${at}.avoided_usd_total is not ${hits} times that`;
+      sums.hits += hits;
+      sums.avoided_tokens += hits * (BigInt(group.usage.input_tokens) + BigInt(group.usage.output_tokens));
+      sums.saved_usd += hits * cost;
+    }
+    const shape = SUMS(member, where);
+    if (shape !== null) return shape;
+    if (BigInt(member.hits) !== sums.hits) return `${where}.hits is not the sum of its groups`;
+    if (BigInt(member.avoided_tokens) !== sums.avoided_tokens) return `${where}.avoided_tokens is not that of its groups`;
+    if (micros(member.saved_usd) !== sums.saved_usd) return `${where}.saved_usd is not the sum of its groups`;
+  }
+  return null;
+}
+
+// What the rows of a reply cost together; null where there are none, or one has no price.
+function costOfRows(receipt, group, families) {
+  const costs = receipt.rows.filter((row) => row.seq === group.origin_seq).map((row) => families.cost(row.model, row));
+  return costs.length === 0 || costs.includes(null) ? null : costs.reduce((sum, cost) => sum + cost, 0n);
+}
+
+class CacheHitOrigins {
+  constructor(course) {
+    this.replay = course.follow("cache", Replay);
+  }
+
+  finish({ ledger, receipt }) {
+    // What the events say comes first, with or without a cache: it names the one that is wrong.
+    if (ledger !== null && this.replay.originFault !== null) return fail(this.replay.originFault);
+    if (!hasCache(receipt)) return skip(NO_CACHE);
+    const found = lists(receipt);
+    if (!Array.isArray(found)) return fail(found);
+    const fault = origins(receipt, found);
+    if (fault !== null) return fail(fault);
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    const other = this.#hits(ledger, found);
+    return other === null ? pass("the groups are the ledger's hits") : fail(other);
+  }
+
+  #hits(ledger, found) {
+    const left = new Map(this.replay.hits);
+    for (const { group, where } of found.flatMap(({ groups }) => groups)) {
+      const key = `${group.origin_seq} ${group.origin_hash}`;
+      const { hits, first, last } = left.get(key) ?? { hits: 0 };
+      left.delete(key);
+      if (hits !== group.hits || first !== group.first_seq || last !== group.last_seq) {
+        return `${where}: the ledger has ${hits} hits of event ${group.origin_seq}`;
+      }
+      if (ledger.hashes.hex(first) !== group.event_hash) return `${where}: its pinned hit is not event ${first}`;
+    }
+    return left.size === 0 ? null : "the ledger has hits that no group names";
+  }
+}
+
+function origins(receipt, found) {
+  // Of several rows of one reply the base stands last, and is the one that is found here.
+  const rows = new Map(receipt.rows.map((row) => [`${row.seq} ${row.event_hash}`, row]));
+  for (const { groups, several } of found) {
+    for (const { group, where } of groups) {
+      const row = rows.get(`${group.origin_seq} ${group.origin_hash}`);
+      if (row === undefined) return `${where}: no usage row is event ${group.origin_seq}`;
+      if (row.cache_key !== group.key) return `${where}: event ${group.origin_seq} was not stored under its key`;
+      const alike = several || TOKENS.every((name) => row[name] === group.usage[name]);
+      if (row.model !== group.model || !alike) return `${where}: its model and usage are not the row's`;
+      if (group.first_seq <= group.origin_seq) return `${where}: its first hit stands before its reply`;
+    }
+  }
+  return null;
+}
+
+class CacheHitProofs {
+  finish({ receipt }) {
+    if (!hasCache(receipt)) return skip(NO_CACHE);
+    const found = lists(receipt);
+    if (!Array.isArray(found)) return fail(found);
+    const root = receipt.part("ledger", "merkle_root");
+    const groups = found.flatMap((list) => list.groups);
+    const wrong = groups.find(({ group }) => rootFromPath(group.event_hash, group.merkle_path) !== root);
+    if (wrong !== undefined) return fail(`${wrong.where}: its path does not lead to ledger.merkle_root`);
+    return pass(`${groups.length} pinned hits lead to the root`);
+  }
+}
+return { CacheSavings, CacheHitOrigins, CacheHitProofs };
+})();
+
+// course/components.mjs
+const $course_components = (() => {
+// components: the arithmetic of priced calls (spec/course.md, Components).
+
+const { watched } = $case;
+const { Families, moreSpecificFirst } = $families;
+const { dollars, micros, shown } = $course_values;
+
+const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"];
+const FEES = {
+  "web-search": "web_searches",
+  "file-search": "file_searches",
+  "code-interpreter": "code_sessions",
+  "audio-seconds": "audio_seconds",
+};
+const WRITES = {
+  "cache-write": "cache_write_tokens",
+  "cache-write-5m": "cache_write_5m_tokens",
+  "cache-write-30m": "cache_write_30m_tokens",
+  "cache-write-1h": "cache_write_1h_tokens",
+  "cache-write-12h": "cache_write_12h_tokens",
+};
+const COUNTED = { ...WRITES, ...FEES };
+const PARTS = new Set([...Object.keys(COUNTED), "audio", "image"]);
+
+class Components {
+  constructor() {
+    this.fault = null;
+    this.known = new Map();
+    this.families = new Families([]);
+  }
+
+  observe(event) {
+    if (!event.known) return;
+    const fault = this.#wrong(event.type, event.data);
+    if (fault !== null) this.fault ??= `event ${event.seq} (${event.type}): ${fault}`;
+  }
+
+  finish(given) {
+    return watched(given, this.fault, "components sum to their calls and account for the usage");
+  }
+
+  #wrong(type, data) {
+    if (type === "x-docket.price") return this.#family(data);
+    return type === "model.response" ? (summed(data) ?? this.#priced(data) ?? accounted(data)) : null;
+  }
+
+  #family(data) {
+    if (this.known.has(data.pattern)) return `the family ${shown(data.pattern)} is written twice`;
+    this.known.set(data.pattern, data);
+    this.families = new Families([...this.known.values()].sort(moreSpecificFirst));
+    return null;
+  }
+
+  #priced(data) {
+    for (const [index, part] of data.components.entries()) {
+      if (TOKENS.some((name) => part[name] < 0)) return `components[${index}] counts less than nothing`;
+      const cost = this.families.cost(part.model, part);
+      if (cost === null) return `components[${index}]: no family of the table prices ${shown(part.model)}`;
+      if (cost !== micros(part.cost_usd)) return `components[${index}]: its tokens cost ${dollars(cost)}`;
+    }
+    const isAssumed = data.components.some((part) => this.families.isAssumed(part.model));
+    return isAssumed && !data.assumed_price ? "assumed_price is false, the fallback prices a component" : null;
+  }
+}
+
+function summed(data) {
+  if (data.components.length === 0) return "it has no component";
+  const total = data.components.reduce((sum, part) => sum + micros(part.cost_usd), 0n);
+  return total === micros(data.cost_usd) ? null : `the components add up to ${dollars(total)}, cost_usd is ${data.cost_usd}`;
+}
+
+// What a component counts beside the base, else an empty text.
+function labelOf(part) {
+  const label = part.model.slice(part.model.lastIndexOf("+") + 1);
+  return part.model.includes("+") && PARTS.has(label) ? label : "";
+}
+
+function accounted(data) {
+  const counted = new Map();
+  const add = (name, count) => counted.set(name, (counted.get(name) ?? 0n) + BigInt(count));
+  for (const part of data.components) {
+    const label = labelOf(part);
+    if (Object.hasOwn(COUNTED, label)) add(COUNTED[label], part.input_tokens);
+    if (!Object.hasOwn(FEES, label)) for (const name of TOKENS) add(name, part[name]);
+  }
+  if (data.usage_parts !== undefined && !addUp(data.usage_parts, data.usage)) return "usage_parts do not add up to usage";
+  if (!endsWithBase(data)) return `the last component is not the base of ${shown(data.model)}`;
+  for (const name of [...TOKENS, ...Object.values(COUNTED)]) {
+    const wanted = BigInt(data.usage[name] ?? 0);
+    if ((counted.get(name) ?? 0n) !== wanted) return `the components' ${name} do not add up to ${wanted}`;
+  }
+  return null;
+}
+
+function addUp(parts, usage) {
+  const names = new Set([...Object.keys(usage), ...parts.flatMap((part) => Object.keys(part.usage))]);
+  return [...names].every(
+    (name) => parts.reduce((sum, part) => sum + BigInt(part.usage[name] ?? 0), 0n) === BigInt(usage[name] ?? 0),
+  );
+}
+
+function endsWithBase(data) {
+  const last = data.components.at(-1);
+  if (labelOf(last) !== "") return false;
+  const served = [data.model, ...(data.usage_parts ?? []).map((part) => part.model)];
+  return served
+    .map((model) => model.replaceAll("%", "%25").replaceAll("+", "%2B"))
+    .some((name) => last.model === name || last.model.startsWith(`${name}+`));
+}
+return { Components };
+})();
+
+// course/faults.mjs
+const $course_faults = (() => {
+// The rules of a drill as they are recorded, and which call gets which fault (spec/course.md, Plans of faults).
+
+const { sha256 } = $sha256;
+const { matches } = $course_values;
+
+const MAX_WHOLE = Number.MAX_SAFE_INTEGER;
+const MILLION = 1_000_000n;
+const OPTIONS = ["calls", "share", "provider", "model", "path", "retry_after"];
+const DECIMAL = /^([0-9]{1,9})(?:\.([0-9]{0,12}))?$|^()\.([0-9]{1,12})$/;
+const UNFIT = /[\p{C}\p{Z},;]/u;
+
+// What a kind's value is: seconds, or a whole number between two; and what is done, in words.
+const KINDS = {
+  delay: { seconds: true, words: (value) => `the request is sent ${value} s later` },
+  drop: { words: () => "the connection breaks before any answer", unasked: true },
+  hang: { seconds: true, words: (value) => `nothing is answered for ${value} s`, unasked: true },
+  status: { least: 400, most: 599, words: (value) => `HTTP ${value} in place of the upstream's answer`, unasked: true },
+  reset: { least: 0, most: 2 ** 40, words: (value) => `the connection breaks after ${value} bytes of the reply` },
+  truncate: { least: 0, most: 2 ** 40, words: (value) => `the reply ends after ${value} bytes as if it were whole` },
+  corrupt: { least: 1, most: 2 ** 40, words: (value) => `one byte in ${value} of the reply is changed` },
+  slow: { least: 1, most: 2 ** 40, words: (value) => `the reply comes at ${value} bytes a second` },
+};
+
+// {plan, fault}: a plan, or null and what is wrong with its rules.
+function planned(spec, seed) {
+  if (spec.length === 0) return { plan: null, fault: "no fault is named" };
+  if (seed < 0) return { plan: null, fault: "the seed is below 0" };
+  const rules = spec.map(read);
+  const wrong = rules.findIndex((rule) => rule === null);
+  if (wrong >= 0) return { plan: null, fault: `rule ${wrong + 1} is not written as a plan is` };
+  return { plan: new Plan(rules, seed), fault: null };
+}
+
+class Plan {
+  constructor(rules, seed) {
+    this.rules = rules;
+    this.seed = seed;
+  }
+
+  faultFor(request) {
+    const path = request.path.split("?", 1)[0];
+    const place = this.rules.findIndex(
+      (rule, index) =>
+        rule.calls.some((fits) => fits(request.call)) &&
+        matches(request.provider, rule.provider) &&
+        matches(request.model, rule.model) &&
+        matches(path, rule.path) &&
+        draw(this.seed, index, request.call) * MILLION < rule.share << 64n,
+    );
+    return place < 0 ? null : this.rules[place].fault;
+  }
+}
+
+function draw(...numbers) {
+  const digest = sha256(new TextEncoder().encode(`(${numbers.join(", ")})`));
+  return digest.subarray(0, 8).reduce((value, byte) => (value << 8n) | BigInt(byte), 0n);
+}
+
+// A rule, or null where it is not one in the spelling that is recorded.
+function read(text) {
+  const mark = text.indexOf("@");
+  const head = mark < 0 ? text : text.slice(0, mark);
+  const options = mark < 0 ? {} : optionsOf(text.slice(mark + 1));
+  const equals = head.indexOf("=");
+  const kind = equals < 0 ? head : head.slice(0, equals);
+  const value = equals < 0 ? null : head.slice(equals + 1);
+  if (options === null || !Object.hasOwn(KINDS, kind) || !isValue(kind, value)) return null;
+  if (options.retry_after !== undefined && !(kind === "status" && isWhole(options.retry_after, 0, 3600))) return null;
+  const calls = callsOf(options.calls ?? "1-");
+  const share = options.share === undefined ? MILLION : partsPerMillion(options.share);
+  if (calls === null || share === null) return null;
+  const { provider = "*", model = "*", path = "*" } = options;
+  const { words, unasked = false } = KINDS[kind];
+  return { fault: { kind, detail: words(value), asked: !unasked }, calls, share, provider, model, path };
+}
+
+// The options by name; they stand in the order of OPTIONS, each once.
+function optionsOf(text) {
+  const found = {};
+  let last = -1;
+  for (const item of text.split(",")) {
+    const equals = item.indexOf("=");
+    const [name, value] = [item.slice(0, Math.max(equals, 0)), item.slice(equals + 1)];
+    const place = OPTIONS.indexOf(name);
+    if (equals < 0 || place <= last || value === "" || UNFIT.test(value)) return null;
+    last = place;
+    found[name] = value;
+  }
+  return found;
+}
+
+function isValue(kind, value) {
+  const { seconds, least, most } = KINDS[kind];
+  if (seconds) return value !== null && isSeconds(value);
+  if (least === undefined) return value === null;
+  return value !== null && isWhole(value, least, most) && String(Number(value)) === value;
+}
+
+// Up to an hour, to the millisecond, in the shortest spelling.
+function isSeconds(text) {
+  const match = /^(0|[1-9][0-9]{0,3})(\.[0-9]{0,2}[1-9])?$/.exec(text);
+  return match !== null && (Number(match[1]) < 3600 || text === "3600");
+}
+
+function isWhole(text, least, most) {
+  return /^[0-9]{1,19}$/.test(text) && BigInt(text) >= BigInt(least) && BigInt(text) <= BigInt(most);
+}
+
+function partsPerMillion(text) {
+  const match = DECIMAL.exec(text);
+  if (match === null) return null;
+  const [whole, fraction] = [match[1] ?? "0", match[2] ?? match[4] ?? ""];
+  const share = BigInt(`${whole}${fraction.padEnd(12, "0")}`);
+  return share <= 10n ** 12n ? share / MILLION : null;
+}
+
+function callsOf(text) {
+  const found = [];
+  for (const part of text.split("+")) {
+    const fits = partOf(part);
+    if (fits === null) return null;
+    found.push(fits);
+  }
+  return found;
+}
+
+function partOf(part) {
+  if (part.startsWith("*/")) {
+    const step = part.slice(2);
+    return isWhole(step, 1, MAX_WHOLE) ? (call) => call % Number(step) === 0 : null;
+  }
+  const [first, last, more] = part.split("-");
+  if (more !== undefined || !isWhole(first, 1, MAX_WHOLE)) return null;
+  const least = Number(first);
+  if (last === undefined) return (call) => call === least;
+  if (last === "") return (call) => call >= least;
+  return isWhole(last, least, MAX_WHOLE) ? (call) => call >= least && call <= Number(last) : null;
+}
+return { planned };
+})();
+
+// course/drill.mjs
+const $course_drill = (() => {
+// Injected faults, breakers and pace, against plan and policy (spec/course.md, Drills); a part of event-order.
+
+const { planned } = $course_faults;
+const { objectAt } = $course_values;
+
+const FOLLOWS = { none: ["open"], closed: ["open"], open: ["half_open"], half_open: ["open", "closed"] };
+
+class Drill {
+  constructor() {
+    this.limits = {};
+    this.plan = null;
+    this.request = null;
+    this.begun = false;
+    this.breakers = new Map();
+  }
+
+  take({ type, data, known }) {
+    const { request } = this;
+    this.request = null;
+    if (!known) return null;
+    switch (type) {
+      case "policy.applied":
+        this.limits = objectAt(data.document, "resilience");
+        return null;
+      case "model.request":
+        this.begun = true;
+        this.request = data;
+        return null;
+      case "x-docket.fault-plan":
+        return this.#planned(data);
+      case "x-docket.fault":
+        return this.#injected(data, request);
+      case "x-docket.breaker":
+        return this.#changed(data);
+      case "x-docket.paced":
+        return isSet(this.limits.max_calls_per_minute) || isSet(this.limits.max_calls_per_second)
+          ? null
+          : "a call waited its turn, and the policy paces none";
+      default:
+        return null;
+    }
+  }
+
+  #planned(data) {
+    if (this.plan !== null || this.begun) return "a plan of faults stands once, before any call";
+    const { plan, fault } = planned(data.spec, data.seed);
+    this.plan = plan;
+    return fault;
+  }
+
+  #injected(data, request) {
+    if (this.plan === null) return "a fault stands without a plan of faults";
+    if (request === null || request.call !== data.call) return "a fault stands right behind the request of its call";
+    const wanted = this.plan.faultFor(request);
+    if (wanted !== null && ["kind", "detail", "asked"].every((name) => wanted[name] === data[name])) return null;
+    return `the plan gives call ${data.call} ${wanted === null ? "no fault" : wanted.detail}`;
+  }
+
+  #changed(data) {
+    const key = JSON.stringify([data.provider, data.upstream]);
+    const before = this.breakers.get(key) ?? "none";
+    this.breakers.set(key, data.state);
+    if (!FOLLOWS[before].includes(data.state)) return `the breaker was ${before} and is ${data.state}`;
+    if (data.state !== "open") return data.cooldown_ms === 0 ? null : "a pause stands where the breaker is not open";
+    const [threshold, shortest, longest] = ["threshold", "cooldown_seconds", "max_cooldown_seconds"].map((name) =>
+      number(this.limits[`breaker_${name}`]),
+    );
+    if (threshold !== null && data.failures < threshold) return `it opened after ${data.failures} failures of ${threshold}`;
+    if (shortest === null || longest === null) return null;
+    const pause = BigInt(data.cooldown_ms);
+    if (BigInt(shortest) * 1000n <= pause && pause <= BigInt(longest) * 1000n) return null;
+    return `its pause is ${data.cooldown_ms} ms, the policy has ${shortest} to ${longest} s`;
+  }
+}
+
+const isSet = (value) => value !== undefined && value !== null;
+const number = (value) => (typeof value === "number" ? value : null);
+return { Drill };
+})();
+
+// course/order.mjs
+const $course_order = (() => {
+// event-order: how calls and destinations go, instants, running sums (spec/course.md, Order).
+
+const { watched } = $case;
+const { Drill } = $course_drill;
+const { dollars, micros } = $course_values;
+
+class EventOrder {
+  constructor() {
+    this.fault = null;
+    this.lastAt = "";
+    this.gap = false;
+    this.calls = new Calls();
+    this.destinations = new Destinations();
+    this.drill = new Drill();
+  }
+
+  observe(event) {
+    const before = this.lastAt;
+    this.lastAt = event.ts;
+    if (this.fault !== null) return;
+    const wrong = this.#wrong(event) ?? this.drill.take(event) ?? backwards(before, event.ts);
+    if (wrong !== null) this.fault = `event ${event.seq} (${event.type}): ${wrong}`;
+  }
+
+  finish(given) {
+    return watched(given, this.fault, "every call is requested before it is settled, and sums run on");
+  }
+
+  #wrong({ type, data, known }) {
+    if (!known) return null;
+    switch (type) {
+      case "model.request":
+        return this.calls.requested(data);
+      case "model.response":
+        return this.calls.replied(data);
+      case "model.error":
+        return this.calls.settled(data, data.model);
+      case "net.allowed":
+        return this.destinations.allowed(data);
+      case "x-docket.net-closed":
+        return this.destinations.closed(data);
+      case "x-docket.evidence-gap":
+        this.gap = true;
+        return null;
+      case "x-docket.budget":
+        return this.#final("spent_usd", data);
+      case "session.end":
+        return this.#final("cost_usd", data);
+      default:
+        return null;
+    }
+  }
+
+  #final(name, data) {
+    if (this.gap || micros(data[name]) === this.calls.spent) return null;
+    return `${name} is ${data[name]}, the calls add up to ${dollars(this.calls.spent)}`;
+  }
+}
+
+// Instants are compared as texts, code point by code point; they are ASCII.
+const backwards = (before, now) => (now < before ? "its instant lies before that of the event before it" : null);
+
+class Calls {
+  constructor() {
+    this.number = 0;
+    this.open = new Map();
+    this.spent = 0n;
+  }
+
+  requested(data) {
+    this.number += 1;
+    if (data.call !== this.number) return `call is ${data.call}, the next number is ${this.number}`;
+    this.open.set(data.call, data);
+    return null;
+  }
+
+  replied(data) {
+    this.spent += micros(data.cost_usd);
+    const fault = this.settled(data, data.requested_model ?? data.model);
+    if (fault !== null) return fault;
+    if (data.requested_model === data.model) return "requested_model repeats the model";
+    if (micros(data.cumulative_cost_usd) === this.spent) return null;
+    return `cumulative_cost_usd is ${data.cumulative_cost_usd}, the calls add up to ${dollars(this.spent)}`;
+  }
+
+  settled(data, asked) {
+    const request = this.open.get(data.call);
+    this.open.delete(data.call);
+    if (request === undefined) return `call ${data.call} is not in flight`;
+    if (data.provider !== request.provider) return `provider is not that of the request of call ${data.call}`;
+    if (asked !== request.model) return `the model asked for is not that of the request of call ${data.call}`;
+    if (data.streaming !== undefined && data.streaming !== request.streaming) return `streaming is not that of the request`;
+    return null;
+  }
+}
+
+class Destinations {
+  constructor() {
+    this.number = 0;
+    this.open = new Map();
+  }
+
+  allowed(data) {
+    this.number += 1;
+    if (data.tunnel !== this.number) return `tunnel is ${data.tunnel}, the next number is ${this.number}`;
+    this.open.set(data.tunnel, data.kind);
+    const isRequest = data.kind === "request";
+    if (!isRequest && data.kind !== "tunnel") return "kind is neither tunnel nor request";
+    return isRequest === (data.method !== undefined) ? null : "a plain request alone names a method";
+  }
+
+  closed(data) {
+    const kind = this.open.get(data.tunnel);
+    this.open.delete(data.tunnel);
+    if (kind === undefined) return `tunnel ${data.tunnel} is not open`;
+    return kind !== "request" && data.status !== undefined ? "a tunnel has no status" : null;
+  }
+}
+return { EventOrder };
+})();
+
+// course/kept.mjs
+const $course_kept = (() => {
+// retained-responses: what a ledger says of the bodies that were kept, and what stands beside it (spec/course.md, Kept
+// responses).
+
+const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
+const { sha256Hex } = $sha256;
+const { objectAt, shown } = $course_values;
+
+const SAID = ["response_path", "response_stored_bytes", "response_stored_sha256", "response_truncated"];
+
+class RetainedResponses {
+  constructor() {
+    this.fault = null;
+    this.kept = [];
+    this.sessionId = "";
+    this.keeps = false;
+  }
+
+  observe(event) {
+    if (!event.known) return;
+    const { seq, type, data } = event;
+    if (type === "session.start") this.sessionId = data.session_id;
+    else if (type === "policy.applied") this.keeps = objectAt(data.document, "evidence").record_responses === true;
+    else if (type === "model.response") {
+      const fault = this.#wrong(data);
+      if (fault !== null) this.fault ??= `event ${seq} (${type}): ${fault}`;
+      this.observePublic(event);
+    }
+  }
+
+  observePublic({ seq, type, data }) {
+    if (type === "model.response" && data.response_retained === true) this.kept.push({ seq, data });
+  }
+
+  finish({ bodies, ledger }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    const fault = this.fault ?? this.#said();
+    if (fault !== null) return fail(fault);
+    const named = new Set(this.kept.map(({ data }) => data.response_path));
+    const other = bodies === null || bodies === undefined ? undefined : [...bodies.keys()].find((path) => !named.has(path));
+    if (this.kept.length === 0 && other === undefined) return skip("no responses were kept in this run");
+    if (bodies === null || bodies === undefined) return skip("the responses that were kept are not beside the ledger");
+    const wrong = this.#compared(bodies);
+    if (wrong !== null) return fail(wrong);
+    if (other !== undefined) return fail(`${shown(other)} is named by no event of the ledger`);
+    return pass(`${this.kept.length} responses hashed and as they were kept`);
+  }
+
+  // What docket's own ledger says must fit together.
+  #wrong(data) {
+    const there = SAID.filter((name) => data[name] !== undefined).length;
+    if (data.response_retained === true) {
+      if (!this.keeps) return "a body is kept, the policy keeps none";
+      if (there < SAID.length || data.response_note !== undefined) return "of its body not all is said";
+      return this.#ofKept(data);
+    }
+    const isTold = data.response_note !== undefined;
+    if (there === 0 && isTold === (data.response_retained === false)) return null;
+    return "of a body that is not kept the reason is said, and nothing else";
+  }
+
+  #ofKept(data) {
+    const { response_stored_bytes: size, response_bytes: whole, response_truncated: isCut } = data;
+    const digest = data.response_stored_sha256;
+    if (data.response_path !== `responses/${this.sessionId}/${digest}.bin`) return "response_path is not that of its digest";
+    if (size > whole || isCut !== size < whole) return `response_truncated does not fit ${size} bytes of ${whole}`;
+    return isCut || digest === data.response_sha256 ? null : "it is kept whole and has another digest than the response";
+  }
+
+  // What any writer says of a kept body suffices to check it.
+  #said() {
+    for (const { seq, data } of this.kept) {
+      const { response_path: path, response_stored_sha256: digest } = data;
+      if (typeof path !== "string" || path === "") return `event ${seq}: it says that a response was kept and names no path`;
+      if (typeof digest !== "string") return `event ${seq}: ${shown(path)} was kept and has no digest`;
+      if (data.response_truncated !== true && digest !== data.response_sha256) {
+        return `event ${seq}: ${shown(path)} was kept whole and has another digest than the response`;
+      }
+    }
+    return null;
+  }
+
+  #compared(bodies) {
+    const digests = new Map();
+    for (const { seq, data } of this.kept) {
+      const path = data.response_path;
+      const body = bodies.get(path);
+      if (body === undefined) return `event ${seq}: ${shown(path)} is not there`;
+      if (!digests.has(path)) digests.set(path, sha256Hex(body));
+      const size = data.response_stored_bytes ?? null;
+      if (digests.get(path) !== data.response_stored_sha256 || (size !== null && size !== body.length)) {
+        return `event ${seq}: ${shown(path)} is not the body that was kept`;
+      }
+    }
+    return null;
+  }
+}
+return { RetainedResponses };
+})();
+
+// course/transaction.mjs
+const $course_transaction = (() => {
+// The course of a workspace transaction in a ledger (spec/course.md, Transactions); a part of session-shape.
+
+const OUTCOMES = {
+  commit: ["committed", "refused", "interrupted", "discarded"],
+  review: ["left-for-review"],
+  discard: ["discarded"],
+};
+
+class Transaction {
+  constructor() {
+    this.begun = false;
+    this.opened = null;
+    this.intent = null;
+  }
+
+  take(type, data, hasProcess, hasPassAfter) {
+    if (type === "x-docket.workspace-opened" || type === "x-docket.workspace-refused") {
+      if (this.begun || hasProcess) return "a transaction is opened or refused once, before any process";
+      this.begun = true;
+      if (type === "x-docket.workspace-refused") return null;
+      this.opened = data;
+      const unread = data.unread ?? null;
+      return unread === null || (unread > 0 && unread <= data.files) ? null : "more is unread than was staged, or nothing";
+    }
+    if (type === "x-docket.workspace-intent" && !hasPassAfter) return "it stands before the pass after";
+    if (this.opened === null || this.opened.transaction !== data.transaction) return "it is about another transaction";
+    if (type === "x-docket.workspace-settled") return this.#settled(data);
+    this.intent = data;
+    return ofIntent(data, this.opened);
+  }
+
+  #settled(data) {
+    const { intent } = this;
+    if (intent === null) return data.outcome === "discarded" ? null : "the stage was settled without an intent";
+    if (!OUTCOMES[intent.decision].includes(data.outcome)) return `${data.outcome} is no outcome of ${intent.decision}`;
+    return data.outcome === "committed" ? landed(data, intent) : notLanded(data);
+  }
+}
+
+function ofIntent(intent, opened) {
+  if (intent.approval !== (opened.approved ? "run" : "none")) return "the opening does not bear out the approval";
+  if ((intent.decision === "commit") !== (intent.reason === undefined)) return "a reason stands with a commit, or is missing";
+  if (intent.excluded_write_count < intent.excluded_writes.length) return "excluded_write_count is less than what is named";
+  return null;
+}
+
+function landed(settled, intent) {
+  if (intent.protected !== 0 && intent.approval === "none") return "protected paths landed without an approval";
+  const changes = [intent.added, intent.modified, intent.removed, intent.retyped].reduce((sum, n) => sum + BigInt(n), 0n);
+  if (settled.plan_sha256 === undefined) return "it landed without a plan";
+  if (BigInt(settled.applied ?? 0) + BigInt(settled.already ?? 0) !== changes) return "what landed is not what was meant";
+  return settled.reason === undefined ? null : "a reason stands beside what landed";
+}
+
+function notLanded(settled) {
+  if (settled.reason === undefined) return "nothing landed, and no reason is given";
+  for (const name of ["plan_sha256", "applied", "already"]) if (settled[name] !== undefined) return "nothing landed, and a plan is named";
+  return (settled.refused ?? 0) < (settled.refusals ?? []).length ? "refused is less than what is named" : null;
+}
+return { Transaction };
+})();
+
+// course/session.mjs
+const $course_session = (() => {
+// session-shape: which events stand once, and where (spec/course.md, Session).
+
+const { watched } = $case;
+const { Transaction } = $course_transaction;
+
+const ONCE = new Set(["policy.applied", "proc.spawn", "proc.exit", "x-docket.budget", "session.end", "x-docket.snapshot-refused"]);
+const ROLLBACKS = new Set(["x-docket.rollback-applied", "x-docket.rollback-refused"]);
+
+class SessionShape {
+  constructor() {
+    this.fault = null;
+    this.seen = new Set();
+    this.phase = null;
+    this.transaction = new Transaction();
+  }
+
+  observe(event) {
+    const fault = this.#wrong(event);
+    if (fault !== null) this.fault ??= `event ${event.seq} (${event.type}): ${fault}`;
+  }
+
+  finish(given) {
+    return watched(given, this.fault, "start, policy, processes, passes and end stand in their places");
+  }
+
+  #wrong({ seq, type, data, known }) {
+    if (this.seen.has("session.end")) return "it stands behind session.end";
+    if (!known) return null;
+    if (type === "session.start") return seq === 0 ? null : "a second session.start";
+    if ((type === "proc.spawn" || type === "model.request") && !this.seen.has("policy.applied")) {
+      return "it stands before policy.applied";
+    }
+    if (type === "proc.exit" && !this.seen.has("proc.spawn")) return "it stands without proc.spawn";
+    if (type === "x-docket.omissions") return data.phase === this.phase ? null : "it stands behind a pass of another phase";
+    if (type === "cap.exceeded") this.seen.add(type);
+    return this.#first(type, data);
+  }
+
+  #first(type, data) {
+    let key = ONCE.has(type) ? type : null;
+    let fault = null;
+    if (type === "fs.snapshot") {
+      key = `pass ${data.phase}`;
+      this.phase = data.phase;
+      fault = this.#pass(data.phase);
+    } else if (ROLLBACKS.has(type)) {
+      key = "rollback";
+      const due = this.seen.has("pass after") && this.seen.has("cap.exceeded");
+      fault = due ? null : "a rollback stands without a cap that was exceeded and the pass after";
+    } else if (type.startsWith("x-docket.workspace-")) {
+      key = type;
+      fault = this.transaction.take(type, data, this.seen.has("proc.spawn"), this.seen.has("pass after"));
+    }
+    if (fault !== null || key === null) return fault;
+    if (this.seen.has(key)) return "it stands twice";
+    this.seen.add(key);
+    return null;
+  }
+
+  #pass(phase) {
+    if (phase !== "before" && !this.seen.has("pass before")) return `the pass ${phase} stands without the pass before`;
+    return phase === "contents" && this.seen.has("proc.spawn") ? "contents were kept once the agent had been started" : null;
+  }
+}
+return { SessionShape };
+})();
+
+// course/events.mjs
+const $course_events = (() => {
+// Written by tools/write_verify_grammar.py from spec/events.json, which is to be changed instead.
+
+const EVENTS = {
+ "format": "docket/events/v1",
+ "instant": "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?Z$",
+ "records": {
+  "cache_mark": {
+   "required": {"stored": "flag"},
+   "optional": {"key": "text", "reason": "text"}
+  },
+  "component": {
+   "required": {
+    "model": "text", "input_tokens": "integer", "cached_input_tokens": "integer", "output_tokens": "integer",
+    "cost_usd": "amount"
+   }
+  },
+  "entry_state": {
+   "required": {"kind": "text", "mode": "integer"},
+   "optional": {"size": "integer", "sha256": "digest", "target": "text", "target_b64": "text"}
+  },
+  "excluded_write": {
+   "required": {"path": "path"}
+  },
+  "omitted_path": {
+   "required": {"path": "path", "reason": "text"},
+   "optional": {"detail": "text"}
+  },
+  "origin": {
+   "required": {"seq": "integer", "hash": "digest"}
+  },
+  "refused_change": {
+   "required": {"path": "path", "reason": "text"},
+   "optional": {"detail": "text", "transaction": "text"}
+  },
+  "scope_use": {
+   "required": {
+    "scope": "text", "name": "text", "spent_usd": "amount", "tokens": "integer", "calls": "integer",
+    "bound_usd": "amount"
+   },
+   "optional": {"cap_usd": "amount", "cap_tokens": "integer", "cap_calls": "integer"}
+  },
+  "usage": {
+   "required": {"input_tokens": "count", "cached_input_tokens": "count", "output_tokens": "count"},
+   "optional": {
+    "cache_write_tokens": "positive", "cache_write_5m_tokens": "positive", "cache_write_30m_tokens": "positive",
+    "cache_write_1h_tokens": "positive", "cache_write_12h_tokens": "positive", "reasoning_tokens": "positive",
+    "audio_input_tokens": "positive", "audio_output_tokens": "positive", "web_searches": "positive",
+    "file_searches": "positive", "image_input_tokens": "positive", "image_output_tokens": "positive",
+    "code_sessions": "positive", "audio_seconds": "positive"
+   },
+   "sum": ["cached_input_tokens", "cache_write_tokens", "cache_write_5m_tokens", "cache_write_30m_tokens", "cache_write_1h_tokens", "cache_write_12h_tokens"],
+   "at_most": "input_tokens"
+  },
+  "usage_part": {
+   "required": {"model": "text", "usage": "@usage"}
+  },
+  "window_begun": {
+   "required": {
+    "window_id": "text", "repository": "text", "provider": "text", "session_id": "text", "turn_id": "text",
+    "mode": "text"
+   },
+   "optional": {
+    "group_id": "text", "tree": "text", "hashes": ["sha1", "sha256", "content-sha256"], "head": "text",
+    "reason": "text"
+   }
+  }
+ },
+ "types": {
+  "session.start": {
+   "required": {
+    "session_id": "text", "docket_number": "text", "argv": "text[]", "cwd": "text", "tool": "text",
+    "version": "text", "fold": "text", "agent": "text", "admission": "text", "boundary": "object",
+    "upstream_overrides": "object", "host": "object", "prices": "object"
+   },
+   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text"}
+  },
+  "policy.applied": {
+   "required": {"name": "text", "digest": "digest", "document": "object"},
+   "optional": {"source": "text"}
+  },
+  "policy.violation": {
+   "required": {"rule": "text", "detail": "text"},
+   "optional": {"path": "path"}
+  },
+  "note": {
+   "required": {"code": "text", "message": "text"},
+   "optional": {"detail": "object", "reported_by": ["agent"], "event": "text"}
+  },
+  "fs.snapshot": {
+   "required": {
+    "phase": ["before", "after", "contents"], "roots": "text[]", "files": "integer", "directories": "integer",
+    "symlinks": "integer", "omissions": "integer", "bytes_watched": "integer", "tree_sha256": "digest"
+   },
+   "optional": {
+    "format": "text", "manifest_sha256": "digest", "store": "text", "bytes_stored": "integer",
+    "bytes_shared": "integer", "not_covered": "integer", "unread": "integer"
+   }
+  },
+  "x-docket.omissions": {
+   "required": {"phase": ["before", "after", "contents"], "omissions": "@omitted_path[]"}
+  },
+  "fs.change": {
+   "required": {"path": "path", "change": ["added", "modified", "removed", "retyped"]},
+   "optional": {"before": "@entry_state", "after": "@entry_state"}
+  },
+  "proc.spawn": {
+   "required": {"argv": "text[]", "cwd": "text", "env_set": "text[]", "isolation": "text[]"},
+   "optional": {"argv_b64": "text[]", "cwd_b64": "text"}
+  },
+  "proc.exit": {
+   "required": {"exit_code": "integer", "leftover_processes": "integer"},
+   "optional": {"signal": "text", "terminated_by": "text"}
+  },
+  "model.request": {
+   "required": {
+    "call": "integer", "provider": "text", "wire": "text", "model": "text", "method": "text", "path": "text",
+    "streaming": "flag", "fingerprint": "text", "request_sha256": "digest", "body_bytes": "integer"
+   },
+   "optional": {
+    "model_b64": "text", "forwarded_sha256": "digest", "altered": "text[]", "held_usd": "amount",
+    "agent_id": "text"
+   }
+  },
+  "model.response": {
+   "required": {
+    "call": "integer", "provider": "text", "model": "text", "status": "integer",
+    "outcome": ["complete", "cut", "client_gone", "upstream_broken"], "latency_ms": "integer",
+    "usage": "@usage", "usage_source": ["reported", "estimated"], "components": "@component[]",
+    "cost_usd": "amount", "cumulative_cost_usd": "amount", "assumed_price": "flag", "streaming": "flag",
+    "response_bytes": "integer", "response_sha256": "digest"
+   },
+   "optional": {
+    "model_b64": "text", "requested_model": "text", "first_byte_ms": "integer", "usage_note": "text",
+    "usage_parts": "@usage_part[]", "service_tier": "text", "speed": "text", "inference_geo": "text",
+    "upstream_cost_usd": "text", "provider_request_id": "text", "cache": "@cache_mark",
+    "response_retained": "flag", "response_path": "text", "response_stored_bytes": "integer",
+    "response_stored_sha256": "digest", "response_truncated": "flag", "response_note": "text",
+    "tool_use_ids": "text[]"
+   }
+  },
+  "model.error": {
+   "required": {
+    "call": "integer", "provider": "text", "model": "text", "status": "integer", "latency_ms": "integer",
+    "reason": "text", "error": "text", "response_bytes": "integer"
+   },
+   "optional": {"response_sha256": "digest"}
+  },
+  "model.denied": {
+   "required": {
+    "provider": "text", "model": "text", "reason": "text", "detail": "text", "status": "integer",
+    "path": "text"
+   },
+   "optional": {"cap": "text"}
+  },
+  "x-docket.other": {
+   "required": {"provider": "text", "method": "text", "path": "text", "status": "integer", "response_bytes": "integer"}
+  },
+  "x-docket.price": {
+   "required": {"pattern": "text", "input": "price", "output": "price", "source": "text"},
+   "optional": {"cached_input": "price"}
+  },
+  "model.cache_hit": {
+   "required": {
+    "provider": "text", "model": "text", "key": "text", "origin": "@origin", "method": "text", "path": "text",
+    "request_sha256": "digest", "body_bytes": "integer", "fingerprint": "text", "status": "integer",
+    "streaming": "flag", "usage": "@usage", "usage_source": ["reported", "estimated"],
+    "avoided_cost_usd": "amount", "response_bytes": "integer", "response_sha256": "digest", "age_ms": "integer"
+   }
+  },
+  "x-docket.cache-hit": {
+   "required": {
+    "provider": "text", "model": "text", "key": "text", "origin": "@origin", "method": "text", "path": "text",
+    "request_sha256": "digest", "body_bytes": "integer", "fingerprint": "text", "status": "integer",
+    "streaming": "flag", "usage": "@usage", "usage_source": ["reported", "estimated"],
+    "avoided_cost_usd": "amount", "response_bytes": "integer", "response_sha256": "digest", "age_ms": "integer"
+   }
+  },
+  "cap.warning": {
+   "required": {"cap": "text", "threshold": "text", "used_pct": "text", "used": "text", "limit": "text"},
+   "optional": {"scope": "text", "scope_name": "text"}
+  },
+  "cap.exceeded": {
+   "required": {
+    "cap": "text", "limit": "text", "used": "text", "cost_usd": "amount", "tokens": "integer",
+    "calls": "integer", "action": "text", "detail": "text"
+   },
+   "optional": {"scope": "text", "scope_name": "text"}
+  },
+  "x-docket.budget": {
+   "required": {
+    "admission": "text", "spent_usd": "amount", "overshoot_usd": "amount", "bound_usd": "amount",
+    "peak_held_usd": "amount"
+   },
+   "optional": {"cap_usd": "amount", "scopes": "@scope_use[]"}
+  },
+  "net.denied": {
+   "required": {"reason": "text", "kind": "text", "count": "integer"},
+   "optional": {"host": "text", "port": "integer"}
+  },
+  "net.allowed": {
+   "required": {"tunnel": "integer", "kind": "text", "host": "text", "port": "integer"},
+   "optional": {"address": "text", "method": "text"}
+  },
+  "x-docket.net-closed": {
+   "required": {
+    "tunnel": "integer", "outcome": ["closed", "agent_reset", "host_reset", "cut", "unreachable"],
+    "sent_bytes": "integer", "received_bytes": "integer", "duration_ms": "integer"
+   },
+   "optional": {"status": "integer"}
+  },
+  "tool.call": {
+   "required": {"name": "text"},
+   "optional": {
+    "id": "text", "input_bytes": "integer", "input_sha256": "digest", "reported_by": ["agent"],
+    "window": "@window_begun"
+   }
+  },
+  "tool.result": {
+   "required": {"name": "text", "ok": "flag"},
+   "optional": {
+    "id": "text", "result_bytes": "integer", "result_sha256": "digest", "duration_ms": "integer",
+    "error": "text", "reported_by": ["agent"], "window_id": "text"
+   }
+  },
+  "x-docket.asserted-call": {
+   "required": {
+    "provider": "text", "model": "text", "input_tokens": "integer", "cached_input_tokens": "integer",
+    "output_tokens": "integer", "reported_by": ["agent"]
+   },
+   "optional": {"latency_ms": "integer"}
+  },
+  "x-docket.pool": {
+   "required": {"pool": "text"},
+   "optional": {"daily_usd": "amount", "weekly_usd": "amount", "total_usd": "amount"}
+  },
+  "x-docket.pool-use": {
+   "required": {
+    "pool": "text", "spent_usd": "amount", "unknown_usd": "amount", "overshoot_usd": "amount",
+    "bound_usd": "amount"
+   }
+  },
+  "x-docket.evidence-gap": {
+   "required": {"first_failing_seq": "integer", "unwritten_events": "integer", "detail": "text"}
+  },
+  "session.end": {
+   "required": {
+    "exit_code": "integer", "exit_source": ["agent", "cap", "docket", "signal"], "duration_seconds": "text",
+    "interrupted": "flag", "cost_usd": "amount"
+   },
+   "optional": {"breached": "text"}
+  },
+  "x-docket.paced": {
+   "required": {"provider": "text", "model": "text", "waited_ms": "integer"}
+  },
+  "x-docket.breaker": {
+   "required": {
+    "provider": "text", "upstream": "text", "state": ["closed", "open", "half_open"], "failures": "integer",
+    "cooldown_ms": "integer"
+   }
+  },
+  "x-docket.fault-plan": {
+   "required": {"seed": "integer", "spec": "text[]"}
+  },
+  "x-docket.fault": {
+   "required": {"call": "integer", "kind": "text", "detail": "text", "asked": "flag"}
+  },
+  "x-docket.snapshot-refused": {
+   "required": {"reason": "text", "detail": "text"},
+   "optional": {"needed": "integer", "allowed": "integer"}
+  },
+  "x-docket.rollback-applied": {
+   "required": {
+    "trigger": "text", "plan_sha256": "digest", "restored": "integer", "already": "integer",
+    "refused": "integer", "kept": "integer", "not_covered": "integer", "record": "text",
+    "refusals": "@omitted_path[]"
+   }
+  },
+  "x-docket.rollback-refused": {
+   "required": {"trigger": "text", "reason": "text", "detail": "text"},
+   "optional": {"refused": "integer", "record": "text"}
+  },
+  "x-docket.workspace-opened": {
+   "required": {
+    "transaction": "text", "backend": ["copy", "reflink", "overlay"], "view": ["stage", "base-path"],
+    "settle": "text", "manifest_sha256": "digest", "files": "integer", "directories": "integer",
+    "symlinks": "integer", "bytes_staged": "integer", "excluded": "integer", "shared": "integer",
+    "protected": "integer", "approved": "flag", "not_preserved": "integer", "store": "text"
+   },
+   "optional": {"unread": "integer"}
+  },
+  "x-docket.workspace-refused": {
+   "required": {"reason": "text", "detail": "text"}
+  },
+  "x-docket.workspace-intent": {
+   "required": {
+    "transaction": "text", "decision": ["commit", "review", "discard"], "result_sha256": "digest",
+    "diff_sha256": "digest", "added": "integer", "modified": "integer", "removed": "integer",
+    "retyped": "integer", "protected": "integer", "approval": "text", "base_moved": "flag",
+    "not_preserved": "@omitted_path[]", "excluded_writes": "@excluded_write[]",
+    "excluded_write_count": "integer"
+   },
+   "optional": {"reason": "text", "detail": "text"}
+  },
+  "x-docket.workspace-settled": {
+   "required": {"transaction": "text", "outcome": ["committed", "refused", "discarded", "left-for-review", "interrupted"]},
+   "optional": {
+    "reason": "text", "detail": "text", "plan_sha256": "digest", "applied": "integer", "already": "integer",
+    "refused": "integer", "refusals": "@refused_change[]"
+   }
+  },
+  "x-docket.tool-delta": {
+   "required": {
+    "window_id": "text", "id": "text", "name": "text", "delta_sha256": "digest",
+    "scope": ["tool", "concurrent_group"], "status": ["complete", "partial"], "members": "integer",
+    "files": "integer"
+   },
+   "optional": {"group_id": "text", "reason": "text", "tree_before": "text", "tree_after": "text"}
+  },
+  "x-docket.hook-lost": {
+   "required": {"kind": "text", "count": "integer"}
+  }
+ }
+};
+return { EVENTS };
+})();
+
+// course/grammar.mjs
+const $course_grammar = (() => {
+// The members of every event of docket's own vocabulary, and reading an event against them. What they are is
+// spec/events.json, of which `events.mjs` is a copy; what its words mean is spec/ledger.md, Grammar.
+
+const { EVENTS } = $course_events;
+const { isObject, micros, shown } = $course_values;
+
+const INSTANT = new RegExp(EVENTS.instant);
+const DIGEST = /^[0-9a-f]{64}$/;
+const PRICE = /^(0|[1-9][0-9]{0,6})(\.[0-9]{1,6})?$/;
+const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+const MAX_PATH_BYTES = 16384;
+
+const isInteger = (value) => typeof value === "number";
+
+const PLAIN = {
+  text: [(value) => typeof value === "string", "a text"],
+  flag: [(value) => typeof value === "boolean", "true or false"],
+  integer: [isInteger, "an integer"],
+  count: [(value) => isInteger(value) && value >= 0, "an integer from 0 on"],
+  positive: [(value) => isInteger(value) && value >= 1, "an integer from 1 on"],
+  amount: [(value) => micros(value) !== null, "an amount in its one spelling"],
+  price: [(value) => typeof value === "string" && PRICE.test(value), "a price"],
+  digest: [(value) => typeof value === "string" && DIGEST.test(value), "a SHA-256"],
+  object: [isObject, "an object"],
+};
+
+// Whether an event of docket's own ledger is well formed: null, or a sentence. Sets `event.known`.
+function readPayload(event) {
+  event.known = false;
+  if (!INSTANT.test(event.ts)) return `event ${event.seq}: ts is not an instant`;
+  if (!Object.hasOwn(EVENTS.types, event.type)) return null;
+  const fault = ofRecord(EVENTS.types[event.type], event.data, event.type);
+  if (fault !== null) return `event ${event.seq}: ${fault}`;
+  event.known = true;
+  return null;
+}
+
+function ofRecord(record, value, where) {
+  if (!isObject(value)) return `${where} is not an object`;
+  const { required, optional = {} } = record;
+  const known = new Set();
+  for (const [members, mayLack] of [[required, false], [optional, true]]) {
+    for (const [name, kind] of Object.entries(members)) {
+      if (kind === "path") {
+        known.add("path").add("path_b64");
+        const fault = ofPath(value, mayLack, where);
+        if (fault !== null) return fault;
+        continue;
+      }
+      known.add(name);
+      if (!Object.hasOwn(value, name)) {
+        if (!mayLack) return `${where} has no member ${name}`;
+        continue;
+      }
+      const fault = ofKind(kind, value[name], `${where}.${name}`);
+      if (fault !== null) return fault;
+    }
+  }
+  const other = Object.keys(value).find((name) => !known.has(name));
+  return other === undefined ? ofSum(record, value, where) : `${where} has the unknown member ${shown(other)}`;
+}
+
+function ofKind(kind, value, where) {
+  if (Array.isArray(kind)) return kind.includes(value) ? null : `${where} is not one of ${kind.join(", ")}`;
+  if (kind.endsWith("[]")) {
+    if (!Array.isArray(value)) return `${where} is not an array`;
+    for (const [index, item] of value.entries()) {
+      const fault = ofKind(kind.slice(0, -2), item, `${where}[${index}]`);
+      if (fault !== null) return fault;
+    }
+    return null;
+  }
+  if (kind.startsWith("@")) return ofRecord(EVENTS.records[kind.slice(1)], value, where);
+  const [holds, wanted] = PLAIN[kind];
+  return holds(value) ? null : `${where} is not ${wanted}`;
+}
+
+function ofSum({ sum, at_most: whole }, value, where) {
+  if (sum === undefined) return null;
+  const total = sum.reduce((so_far, name) => so_far + BigInt(value[name] ?? 0), 0n);
+  return total <= BigInt(value[whole]) ? null : `${where}: its parts exceed ${whole}`;
+}
+
+function ofPath(value, mayLack, where) {
+  const [text, coded] = [Object.hasOwn(value, "path"), Object.hasOwn(value, "path_b64")];
+  if (!text && !coded && mayLack) return null;
+  if (text === coded) return `${where} names its path as either path or path_b64`;
+  const bytes = pathBytes(value);
+  return bytes !== null && isPath(bytes) ? null : `${where} has no path in its one spelling`;
+}
+
+// The bytes of the member `path` or `path_b64`, or null where it has not its one spelling (spec/tree.md, Paths).
+function pathBytes(value) {
+  if (Object.hasOwn(value, "path")) return typeof value.path === "string" ? new TextEncoder().encode(value.path) : null;
+  const bytes = fromBase64(value.path_b64);
+  return bytes === null || isUtf8(bytes) ? null : bytes;
+}
+
+// The bytes of a text in base64 in its only spelling, else null.
+function fromBase64(coded) {
+  if (typeof coded !== "string" || !BASE64.test(coded)) return null;
+  const raw = atob(coded);
+  return btoa(raw) === coded ? Uint8Array.from(raw, (character) => character.charCodeAt(0)) : null;
+}
+
+function isUtf8(bytes) {
+  try {
+    new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isPath(bytes) {
+  if (bytes.length > MAX_PATH_BYTES || bytes.includes(0)) return false;
+  let name = "";
+  for (const byte of [...bytes, 47]) {
+    if (byte !== 47) {
+      if (name.length < 3) name += String.fromCharCode(byte);
+      continue;
+    }
+    if (name === "" || name === "." || name === "..") return false;
+    name = "";
+  }
+  return true;
+}
+return { INSTANT, readPayload, pathBytes, fromBase64, isUtf8, isPath };
+})();
+
+// course/delta.mjs
+const $course_delta = (() => {
+// Reads a delta of a tool window, `agent_tool_delta` version 1 (spec/windows.md, Deltas): exactly what writing gives.
+
+const { compareTexts, decodeCanonical } = $canonical;
+const { Refused } = $refused;
+const { array, constant, count, flag, oneOf, record, text } = $shapes;
+const { INSTANT, fromBase64, isPath, isUtf8, pathBytes } = $course_grammar;
+
+const MAX_DELTA_BYTES = 256 * 1024 * 1024;
+
+const ABSENT = "000000";
+const REPOSITORY = "160000";
+const MODES = new Set(["100644", "100755", "120000", REPOSITORY]);
+const DIGITS = { sha1: 40, sha256: 64, "content-sha256": 64 };
+const REASON = /^[a-z][a-z0-9_]{0,63}$/;
+
+const instant = (value, where) => text(value, where) ?? (INSTANT.test(value) ? null : `${where} is not an instant`);
+const yes = constant(true);
+
+const ACTOR = record({ provider: text, session_id: text, turn_id: text });
+const USE = record(
+  { tool_use_id: text, tool_name: text, event_id: text, actor: count },
+  { command_summary: text, outcome: text },
+);
+const HUNK = record(
+  { old_start: count, old_count: count, new_start: count, new_count: count },
+  { old_lines: array(text), old_lines_b64: array(text), new_lines: array(text), new_lines_b64: array(text) },
+);
+const FILE = record(
+  {
+    operation: oneOf("create", "edit", "delete", "typechange"),
+    before_hash: text,
+    after_hash: text,
+    before_mode: text,
+    after_mode: text,
+  },
+  {
+    path: text,
+    path_b64: text,
+    binary: yes,
+    truncated: yes,
+    old_no_eof_newline: yes,
+    new_no_eof_newline: yes,
+    hunks: array(HUNK),
+  },
+);
+const DELTA = record(
+  {
+    version: constant(1),
+    kind: constant("agent_tool_delta"),
+    scope: oneOf("tool", "concurrent_group"),
+    status: oneOf("complete", "partial"),
+    window: record({ started_at: instant, completed_at: instant, duration_ms: count }),
+    actors: array(ACTOR),
+    tool_uses: array(USE),
+    files: array(FILE),
+    limits: record({ files_observed: count, bytes_read: count, truncated: flag }),
+  },
+  {
+    reason: text,
+    hashes: oneOf(...Object.keys(DIGITS)),
+    head_before: text,
+    head_after: text,
+    head_moves: (value, where) => count(value, where) ?? (value > 0 ? null : `${where} is 0`),
+  },
+);
+
+// {delta, fault}: the delta as it stands, or null and what is wrong with the bytes.
+function readDelta(bytes) {
+  try {
+    if (bytes.length > MAX_DELTA_BYTES) return broken("it has too many bytes");
+    const delta = decodeCanonical(bytes);
+    const fault = DELTA(delta, "the delta") ?? ofUses(delta) ?? ofStatus(delta) ?? ofFiles(delta);
+    return fault === null ? { delta, fault: null } : broken(fault);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return broken(error.message);
+  }
+}
+
+const broken = (detail) => ({ delta: null, fault: `the delta is none: ${detail}` });
+
+const ordered = (items, compare) => items.every((item, index) => index === 0 || compare(items[index - 1], item) < 0);
+const byActor = (left, right) =>
+  compareTexts(left.provider, right.provider) ||
+  compareTexts(left.session_id, right.session_id) ||
+  compareTexts(left.turn_id, right.turn_id);
+const byUse = (left, right) => left.actor - right.actor || compareTexts(left.tool_use_id, right.tool_use_id);
+
+function ofUses({ actors, scope, tool_uses: uses }) {
+  if (uses.length === 0) return "no tool use is named";
+  if (!ordered(actors, byActor) || !ordered(uses, byUse)) return "actors and tool uses stand in their order, each once";
+  const used = new Set(uses.map(({ actor }) => actor));
+  if (used.size !== actors.length || [...used].some((actor) => actor >= actors.length)) return "an actor used no tool";
+  return (scope === "tool") === (uses.length === 1) ? null : "its scope is not that of so many tool uses";
+}
+
+function ofStatus(delta) {
+  const { files, hashes, limits, reason, status } = delta;
+  if (status === "complete" && (reason !== undefined || hashes === undefined)) return "complete, with a reason or without hashes";
+  if (status === "partial" && (files.length > 0 || reason === undefined || !REASON.test(reason))) {
+    return "partial, with files or without a reason";
+  }
+  for (const name of ["head_before", "head_after"]) {
+    if (delta[name] !== undefined && (hashes === "content-sha256" || !isHash(delta[name], hashes))) return `${name} is no commit`;
+  }
+  if (limits.files_observed < files.length) return "fewer files were observed than changed";
+  return files.some((file) => file.truncated) && !limits.truncated ? "a truncated file in limits that are not" : null;
+}
+
+const isHash = (value, hashes) => hashes !== undefined && value.length === DIGITS[hashes] && /^[0-9a-f]+$/.test(value);
+
+function ofFiles({ files, hashes }) {
+  const paths = files.map((file) => (file.path === undefined) === (file.path_b64 === undefined) ? null : pathBytes(file));
+  if (paths.some((path) => path === null || !isPath(path))) return "a file has no path in its one spelling";
+  if (!ordered(paths, compareBytes)) return "files stand in the order of their paths, each once";
+  for (const file of files) {
+    const fault = ofSides(file, hashes) ?? ofContent(file) ?? ofHunks(file);
+    if (fault !== null) return `${file.path ?? file.path_b64}: ${fault}`;
+  }
+  return null;
+}
+
+function compareBytes(left, right) {
+  for (let at = 0; at < Math.min(left.length, right.length); at += 1) if (left[at] !== right[at]) return left[at] - right[at];
+  return left.length - right.length;
+}
+
+const isZero = (hash) => /^0*$/.test(hash);
+const kindOf = (mode) => (mode === "100755" ? "100644" : mode);
+
+function ofSides(file, hashes) {
+  for (const side of ["before", "after"]) {
+    const [hash, mode] = [file[`${side}_hash`], file[`${side}_mode`]];
+    if (!isHash(hash, hashes)) return `${side}_hash is no hash`;
+    if (mode !== ABSENT && !MODES.has(mode)) return `${side}_mode is none`;
+    if (mode === ABSENT ? !isZero(hash) : isZero(hash) && !file.truncated) return "a mode and a hash do not go together";
+  }
+  return file.operation === operationOf(file.before_mode, file.after_mode) ? null : "the operation is not what its modes say";
+}
+
+function operationOf(before, after) {
+  if (before === ABSENT && after === ABSENT) return null;
+  if (before === ABSENT) return "create";
+  if (after === ABSENT) return "delete";
+  return kindOf(before) === kindOf(after) ? "edit" : "typechange";
+}
+
+function ofContent(file) {
+  const { binary, hunks, operation, truncated } = file;
+  const [oldOpen, newOpen] = [file.old_no_eof_newline === true, file.new_no_eof_newline === true];
+  if (hunks !== undefined && hunks.length === 0) return "hunks stand where there are none";
+  const hasLines = hunks !== undefined || oldOpen || newOpen;
+  const isRepository = [file.before_mode, file.after_mode].includes(REPOSITORY);
+  if (hasLines && (binary || truncated || operation === "typechange" || isRepository)) return "it has lines";
+  if (operation === "edit") return ofEdit(file, oldOpen, newOpen);
+  if (operation === "typechange") return null;
+  const [here, gone] = operation === "create" ? [newOpen, oldOpen] : [oldOpen, newOpen];
+  if (gone || (here && hunks === undefined)) return "the side that is not there has an end";
+  return (hunks ?? []).length > 1 ? "it was created or deleted in more than one hunk" : null;
+}
+
+function ofEdit(file, oldOpen, newOpen) {
+  const { binary, hunks, truncated } = file;
+  const isSame = file.before_hash === file.after_hash && !truncated;
+  if (isSame) {
+    const differs = file.before_mode !== file.after_mode && hunks === undefined && !binary && oldOpen === newOpen;
+    return differs ? null : "an edit in which nothing differs";
+  }
+  const isTold = binary || truncated || hunks !== undefined || file.before_mode === REPOSITORY || oldOpen !== newOpen;
+  return isTold ? null : "an edit of which nothing is said";
+}
+
+function ofHunks(file) {
+  let [oldEnd, newEnd] = [0, 0];
+  for (const [index, hunk] of (file.hunks ?? []).entries()) {
+    const [before, after] = [linesOf(hunk, "old"), linesOf(hunk, "new")];
+    if (before === null || after === null) return "a hunk's lines have not their one spelling";
+    if (before !== hunk.old_count || after !== hunk.new_count) return "a hunk's counts are not those of its lines";
+    if (before + after === 0) return "a hunk has no lines";
+    if (hunk.old_start < 1 || hunk.new_start < 1) return "a hunk starts before the first line";
+    const [oldKept, newKept] = [hunk.old_start - 1 - oldEnd, hunk.new_start - 1 - newEnd];
+    if (oldKept !== newKept || oldKept < (index > 0 ? 1 : 0)) return "hunks overlap, touch, or do not go together";
+    [oldEnd, newEnd] = [oldEnd + oldKept + before, newEnd + newKept + after];
+    const isWhole = file.operation === "create" || file.operation === "delete";
+    const gone = file.operation === "create" ? before : after;
+    if (isWhole && (hunk.old_start !== 1 || hunk.new_start !== 1 || gone > 0)) return "a hunk has lines of what is not there";
+  }
+  return null;
+}
+
+// How many lines a side of a hunk has; null where they are not spelled as they are written.
+function linesOf(hunk, side) {
+  const [plain, coded] = [hunk[`${side}_lines`], hunk[`${side}_lines_b64`]];
+  if ((plain === undefined) === (coded === undefined)) return null;
+  if (plain !== undefined) return plain.some((line) => line.includes("\n")) ? null : plain.length;
+  const lines = coded.map(fromBase64);
+  if (lines.some((line) => line === null || line.includes(10))) return null;
+  return lines.every(isUtf8) ? null : lines.length;
+}
+return { MAX_DELTA_BYTES, readDelta };
+})();
+
+// course/windows.mjs
+const $course_windows = (() => {
+// tool-windows and tool-deltas: the course of tool windows in a ledger, their sums and proofs in a receipt, and the
+// deltas that are at hand (spec/course.md, Windows; spec/windows.md).
+
+const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
+const { encode, utf8 } = $canonical;
+const { rootFromPath } = $merkle;
+const { sha256Hex } = $sha256;
+const { readDelta } = $course_delta;
+const { isObject } = $course_values;
+
+const NO_WINDOWS = "this run had no tool windows";
+const MAX_KEY_CHARACTERS = 1024;
+const SHARED = ["delta_sha256", "scope", "status", "reason", "members", "files", "tree_before", "tree_after"];
+
+class ToolWindows {
+  constructor() {
+    this.fault = null;
+    this.mode = "tree";
+    this.isOver = false;
+    this.windows = new Map();
+    this.groups = new Map();
+    this.trees = new Map();
+  }
+
+  observe(event) {
+    const fault = event.known ? this.#wrong(event.type, event.data) : null;
+    if (fault !== null) this.fault ??= `event ${event.seq} (${event.type}): ${fault}`;
+  }
+
+  finish({ ledger, receipt }) {
+    if (ledger !== null && this.fault !== null) return fail(this.fault);
+    const windows = receipt.part("windows") ?? null;
+    if (windows === null) {
+      const counts = receipt.part("event_counts");
+      const told = ["x-docket.tool-delta", "x-docket.hook-lost"].find((type) => counts[type]);
+      if (told === undefined || !receipt.ours) return skip(NO_WINDOWS);
+      return fail(`event_counts has ${told}, the receipt has no member windows`);
+    }
+    if (!receipt.ours) return skip("another writer's windows are not known here");
+    const fault = sums(windows) ?? proofs(windows, receipt.part("ledger", "merkle_root"));
+    return fault === null ? pass(`${windows.count} windows, their deltas lead to the root`) : fail(fault);
+  }
+
+  #wrong(type, data) {
+    if (type === "x-docket.workspace-opened") this.mode = "stage";
+    else if (type === "fs.snapshot") this.isOver ||= data.phase === "after";
+    else if (type === "tool.call" && data.window !== undefined) return this.#begun(data, data.window);
+    else if (type === "tool.result" && data.window_id !== undefined) return this.#ended(data);
+    else if (type === "x-docket.tool-delta") return this.#delta(data);
+    else if (type === "x-docket.hook-lost" && data.count < 1) return "it counts no hook";
+    return null;
+  }
+
+  #named(windowId, data) {
+    if (!this.windows.has(windowId)) this.windows.set(windowId, { name: data.name, id: data.id, begun: null, ended: false, told: false });
+    return this.windows.get(windowId);
+  }
+
+  #begun(data, window) {
+    if (window.window_id !== idOf(data.id ?? "", window)) return "its window_id is not made of its key";
+    if (window.mode !== this.mode) return `its window is of the ${window.mode}, the run works on the ${this.mode}`;
+    const hasTree = window.tree !== undefined;
+    if (hasTree === (window.reason !== undefined) || hasTree !== (window.hashes !== undefined)) {
+      return "its window has a tree with what names it, or a reason why there is none";
+    }
+    const seen = this.#named(window.window_id, data);
+    if (seen.begun !== null) return "its window has begun before";
+    seen.begun = window;
+    if (window.group_id !== undefined && hasTree) this.#treesOf(window.group_id).push(window.tree);
+    return otherTool(seen, data);
+  }
+
+  #treesOf(groupId) {
+    if (!this.trees.has(groupId)) this.trees.set(groupId, []);
+    return this.trees.get(groupId);
+  }
+
+  #ended(data) {
+    const seen = this.#named(data.window_id, data);
+    if (seen.ended) return "its window has ended before";
+    seen.ended = true;
+    return otherTool(seen, data);
+  }
+
+  #delta(data) {
+    const seen = this.windows.get(data.window_id);
+    if (seen === undefined) return "it is about a window that nothing names";
+    if (seen.told) return "its window has a delta already";
+    if (this.isOver) return "it stands behind the pass after";
+    seen.told = true;
+    return otherTool(seen, data) ?? ofDelta(data) ?? this.#ofGroup(data, seen);
+  }
+
+  #ofGroup(data, seen) {
+    const groupId = data.group_id;
+    if (groupId === undefined) return data.status === "partial" && data.members === 1 ? null : "it is of no group";
+    if (seen.begun !== null && seen.begun.group_id !== groupId) return "it is of another group than its window";
+    const group = this.groups.get(groupId) ?? { first: data, count: 0 };
+    this.groups.set(groupId, group);
+    group.count += 1;
+    if (group.count > data.members) return "it is one too many of its group";
+    if (SHARED.some((name) => group.first[name] !== data[name])) return "it differs from those of its group";
+    const trees = this.#treesOf(groupId);
+    const isKnown = data.tree_before === undefined || data.members !== trees.length || trees.includes(data.tree_before);
+    return isKnown ? null : "tree_before is none that stood before a tool of its group";
+  }
+}
+
+const otherTool = (seen, data) => (seen.name === data.name && seen.id === data.id ? null : "it names another tool than its window");
+
+// The id that a key makes (spec/windows.md, Identity); null where it is no key.
+function idOf(toolUseId, { repository, provider, session_id, turn_id, mode }) {
+  if (repository === "" || provider === "" || toolUseId === "") return null;
+  if ([provider, session_id, turn_id, toolUseId].some((text) => Array.from(text).length > MAX_KEY_CHARACTERS)) return null;
+  if (mode !== "tree" && mode !== "stage") return null;
+  const key = { mode, provider, repository, session_id, tool_use_id: toolUseId, turn_id };
+  return sha256Hex(utf8(encode(key))).slice(0, 32);
+}
+
+function ofDelta(data) {
+  const isComplete = data.status === "complete";
+  const hasTrees = data.tree_before !== undefined;
+  if (isComplete !== (data.reason === undefined)) return "a reason stands where nothing is told, and only there";
+  if (hasTrees !== (data.tree_after !== undefined) || (isComplete && !hasTrees)) {
+    return "both trees are named, or none; a complete delta names them";
+  }
+  if (!isComplete && data.files !== 0) return "it counts files of which nothing is told";
+  if (data.members < 1 || (data.scope === "tool") !== (data.members === 1)) return "its scope is not that of so many windows";
+  return null;
+}
+
+// The deltas of a receipt's windows: [{where, window, delta}].
+function deltasOf(windows) {
+  return windows.tools
+    .map((window, index) => ({ where: `windows.tools[${index}].delta`, window, delta: window.delta }))
+    .filter(({ delta }) => isObject(delta));
+}
+
+function sums(windows) {
+  const deltas = deltasOf(windows).map(({ delta }) => delta);
+  const complete = deltas.filter(({ status }) => status === "complete");
+  const reasons = new Map();
+  for (const { reason } of deltas) if (reason !== undefined) reasons.set(reason, (reasons.get(reason) ?? 0) + 1);
+  const files = new Map(complete.map((delta) => [delta.delta_sha256, delta.files]));
+  const groups = new Set(deltas.filter(({ scope }) => scope === "concurrent_group").map((delta) => delta.group_id));
+  const wanted = {
+    count: windows.tools.length,
+    complete: complete.length,
+    partial: deltas.length - complete.length,
+    open: windows.tools.length - deltas.length,
+    groups: groups.size,
+    files: Number([...files.values()].reduce((sum, count) => sum + BigInt(count), 0n)),
+  };
+  for (const [name, value] of Object.entries(wanted)) {
+    if (windows[name] !== value) return `windows.${name} is ${windows[name]}, its tools give ${value}`;
+  }
+  const stated = Object.entries(windows.partial_by_reason);
+  const same = stated.length === reasons.size && stated.every(([reason, count]) => reasons.get(reason) === count);
+  return same ? null : "windows.partial_by_reason is not what its tools give";
+}
+
+function proofs(windows, root) {
+  const wrong = deltasOf(windows).find(({ delta }) => rootFromPath(delta.event_hash, delta.merkle_path) !== root);
+  return wrong === undefined ? null : `${wrong.where}: its path does not lead to ledger.merkle_root`;
+}
+
+class ToolDeltas {
+  finish({ deltas, ledger, receipt }) {
+    const windows = receipt.part("windows") ?? null;
+    if (windows === null || !receipt.ours) return skip(NO_WINDOWS);
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    const known = new Map();
+    for (const { where, window, delta } of deltasOf(windows)) {
+      const bytes = deltas?.get(delta.delta_sha256);
+      if (bytes === undefined) continue;
+      if (!known.has(delta.delta_sha256)) known.set(delta.delta_sha256, read(bytes, delta.delta_sha256));
+      const fault = disagreement(known.get(delta.delta_sha256), window, delta);
+      if (fault !== null) return fail(`${where}: ${fault}`);
+    }
+    return known.size === 0 ? skip("the deltas are not beside the ledger") : pass(`${known.size} deltas are those that were named`);
+  }
+}
+
+function read(bytes, digest) {
+  return sha256Hex(bytes) === digest ? readDelta(bytes) : { fault: "what stands beside the ledger is not the delta that was named" };
+}
+
+function disagreement({ fault, delta: found }, window, delta) {
+  if (fault !== null) return fault;
+  const ids = found.tool_uses.map((use) => use.tool_use_id);
+  if (!ids.includes(window.id)) return "the delta is not about this tool use";
+  const same =
+    delta.status === found.status &&
+    delta.scope === found.scope &&
+    delta.reason === found.reason &&
+    delta.files === found.files.length &&
+    delta.members === ids.length;
+  return same ? null : "the delta says otherwise of its status, scope, reason, files or members";
+}
+return { ToolWindows, ToolDeltas };
+})();
+
+// course/checks.mjs
+const $course_checks = (() => {
+// The checks of the course of a ledger's events, by the names that the registry has for them.
+
+const { watched } = $case;
+
+
+class LedgerPayloads {
+  finish(given) {
+    return watched(given, given.ledger?.payloadFault ?? null, "every known payload has its form");
+  }
+}
+return { CapLimits: $course_caps.CapLimits, CacheHitOrigins: $course_cache.CacheHitOrigins, CacheHitProofs: $course_cache.CacheHitProofs, CacheSavings: $course_cache.CacheSavings, Components: $course_components.Components, EventOrder: $course_order.EventOrder, RetainedResponses: $course_kept.RetainedResponses, SessionShape: $course_session.SessionShape, ToolDeltas: $course_windows.ToolDeltas, ToolWindows: $course_windows.ToolWindows, readPayload: $course_grammar.readPayload, LedgerPayloads };
+})();
+
+// ledger.mjs
+const $ledger = (() => {
+// Reads a ledger (spec/ledger.md, Lines and Events) in one pass: each event is parsed, its hash and link are checked,
+// and it is shown once. Nothing is kept of it but its hash.
+//
+// Reading stops at the first line that breaks a rule; the digest of the file is over all bytes all the same.
+
+const { Plain, Scanner, textOf } = $canonical;
+const { Hashes, MerkleTree } = $merkle;
+const { Refused } = $refused;
+const { Sha256, sha256, toHex } = $sha256;
+
+const LEDGER_FORMAT = "docket/ledger/v1";
+const FOLD = "docket/fold/v1";
+const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+const LF = 10;
+const CHUNK_BYTES = 1 << 18;
+const HASH_MEMBER = ',"hash":"'.length + 64 + 1;
+
+const refuse = () => {
+  throw new Refused("not-canonical", "the line is not an event in canonical form");
+};
+
+// Reads one event that stands in `text` from `start` to `end`: {event, hashAt}, the place of its hash member. Sorted,
+// the six members can only stand in this order.
+function readEvent(text, start, end) {
+  const scanner = new Scanner(text, true, start);
+  if (!scanner.take('{"data":')) refuse();
+  const data = scanner.value(1);
+  if (!(data instanceof Plain)) refuse();
+  const hashAt = scanner.index;
+  if (!scanner.take(',"hash":')) refuse();
+  const hash = scanner.string();
+  if (!scanner.take(',"prev":')) refuse();
+  const prev = scanner.string();
+  if (!scanner.take(',"seq":')) refuse();
+  const seq = scanner.integer();
+  if (!scanner.take(',"ts":')) refuse();
+  const ts = scanner.string();
+  if (!scanner.take(',"type":')) refuse();
+  const type = scanner.string();
+  if (!scanner.take("}") || scanner.index !== end) refuse();
+  return { event: { seq, ts, type, data, prev, hash, known: false }, hashAt };
+}
+
+class LedgerReader {
+  // `show(event)` is called for each event that holds.
+  constructor(show) {
+    this.show = show;
+    this.hashes = new Hashes();
+    this.head = null;
+    this.damage = null;
+    this.torn = false;
+    this.hasher = new Sha256();
+    this.computed = new Uint8Array(32);
+  }
+
+  // Reads the whole file.
+  read(bytes) {
+    const file = new Sha256();
+    let at = 0;
+    while (at < bytes.length && this.damage === null && !this.torn) {
+      const end = this.chunk(bytes, at);
+      file.update(bytes, at, end);
+      at = end;
+    }
+    this.fileSha256 = file.update(bytes, at).hex();
+    this.events = this.hashes.count;
+    this.tree = new MerkleTree(this.hashes);
+    return this;
+  }
+
+  get sound() {
+    return this.damage === null && !this.torn;
+  }
+
+  // Reads the lines of about one chunk from `at` on; returns where the next begins.
+  chunk(bytes, at) {
+    let end = at + CHUNK_BYTES;
+    if (end >= bytes.length) end = bytes.lastIndexOf(LF) + 1;
+    else end = bytes.lastIndexOf(LF, end) + 1;
+    if (end <= at) end = bytes.indexOf(LF, at) + 1;
+    if (end <= at) return this.tail(bytes, at);
+    const text = asciiText(bytes, at, end);
+    for (let start = at; start < end && this.damage === null; ) {
+      const stop = bytes.indexOf(LF, start);
+      this.line(bytes, start, stop, text, at);
+      start = stop + 1;
+    }
+    return end;
+  }
+
+  // What stands after the last LF.
+  tail(bytes, at) {
+    if (bytes.length - at > MAX_LINE_BYTES) this.broken(`a line of more than ${MAX_LINE_BYTES} bytes`);
+    else this.torn = true;
+    return bytes.length;
+  }
+
+  broken(detail) {
+    this.damage = `event ${this.hashes.count}: ${detail}`;
+  }
+
+  line(bytes, start, stop, text, base) {
+    try {
+      if (stop - start > MAX_LINE_BYTES) throw new Refused("too-large", `a line of more than ${MAX_LINE_BYTES} bytes`);
+      if (text !== null) {
+        const { event, hashAt } = readEvent(text, start - base, stop - base);
+        this.hasher.update(bytes, start, base + hashAt).update(bytes, base + hashAt + HASH_MEMBER, stop);
+        this.take(event);
+      } else {
+        const own = textOf(bytes.subarray(start, stop));
+        const { event, hashAt } = readEvent(own, 0, own.length);
+        const body = new TextEncoder().encode(own.slice(0, hashAt) + own.slice(hashAt + HASH_MEMBER));
+        this.hasher.update(body);
+        this.take(event);
+      }
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      this.hasher.reset();
+      this.broken(error.message);
+    }
+  }
+
+  // Takes an event whose body was given to the hasher.
+  take(event) {
+    this.hasher.into(this.computed);
+    const { hashes } = this;
+    if (event.seq !== hashes.count) throw new Refused(null, `its seq is ${event.seq}`);
+    if (event.prev !== (this.head ?? GENESIS)) throw new Refused(null, "its prev is not the hash of the event before");
+    if (event.hash !== toHex(this.computed)) throw new Refused(null, "its hash is not that of its members");
+    const room = hashes.room();
+    hashes.bytes.set(this.computed, room);
+    hashes.count += 1;
+    this.head = event.hash;
+    this.show(event);
+  }
+}
+
+// The bytes as a text if all of them are ASCII, so that places in both are the same; else null.
+function asciiText(bytes, from, to) {
+  for (let index = from; index < to; index += 1) if (bytes[index] > 127) return null;
+  return new TextDecoder("latin1").decode(bytes.subarray(from, to));
+}
+return { LEDGER_FORMAT, FOLD, GENESIS, MAX_LINE_BYTES, LedgerReader };
+})();
+
+// ed25519.mjs
+const $ed25519 = (() => {
+// Ed25519 (RFC 8032) with nothing taken on trust (spec/receipt.md, Keys 4): what makes a key or a signature none is
+// asked here, before the platform is.
+
+const { sha256, toHex } = $sha256;
+
+const P = 2n ** 255n - 19n;
+const ORDER = 2n ** 252n + 27742317777372353535851937790883648493n;
+const MASK = 2n ** 255n - 1n;
+
+function power(base, exponent) {
+  let made = 1n;
+  let square = base % P;
+  for (let left = exponent; left > 0n; left >>= 1n) {
+    if (left & 1n) made = (made * square) % P;
+    square = (square * square) % P;
+  }
+  return made;
+}
+
+const D = (P - ((121665n * power(121666n, P - 2n)) % P)) % P;
+
+const littleEndian = (bytes) => BigInt(`0x${toHex(bytes.slice().reverse())}`);
+const yOf = (point) => littleEndian(point) & MASK;
+
+// The square of x that belongs to y.
+function xSquared(y) {
+  const squared = (y * y) % P;
+  return ((squared + P - 1n) * power(D * squared + 1n, P - 2n)) % P;
+}
+
+// Whether the order of a point divides 8: doubled three times, it is the neutral one. Projective doubling needs only
+// what x squared and y are: y of the double is (y² + x²) / (2 - y² + x²), by the curve's equation.
+function isOfSmallOrder(point) {
+  let y = point;
+  for (let doubled = 0; doubled < 3; doubled += 1) {
+    const x2 = xSquared(y);
+    const y2 = (y * y) % P;
+    y = ((y2 + x2) * power(2n + P - y2 + x2, P - 2n)) % P;
+  }
+  return y === 1n;
+}
+
+const isSquare = (value) => power(value, (P - 1n) / 2n) === 1n;
+
+// What is wrong with a public key; null for one that can vouch for something.
+function keyFault(publicKey) {
+  if (publicKey.length !== 32) return "a public key is 32 bytes";
+  const y = yOf(publicKey);
+  if (y >= P) return "the public key is a point in another spelling than its own";
+  if (y === 1n || y === P - 1n) return "the public key is a point of small order";
+  if (!isSquare(xSquared(y))) return "the public key is no point of the curve";
+  return isOfSmallOrder(y) ? "the public key is a point of small order" : null;
+}
+
+// What is wrong with a signature, whatever it is of; null for one that may hold.
+function signatureFault(signature) {
+  if (signature.length !== 64) return "a signature is 64 bytes";
+  if (littleEndian(signature.subarray(32)) >= ORDER) return "the signature's number S is not below the group's order";
+  if (yOf(signature.subarray(0, 32)) >= P) return "the signature's point R is in another spelling than its own";
+  return null;
+}
+
+const NOT_OF_THIS = "the signature is not one of this text by this key";
+
+// Why `signature` is not one of `message` by the key; null where it is.
+async function signatureOfFault(publicKey, signature, message) {
+  const fault = keyFault(publicKey) ?? signatureFault(signature);
+  if (fault !== null) return fault;
+  const subtle = globalThis.crypto?.subtle;
+  if (subtle === undefined) return "it cannot be checked: this platform has no WebCrypto";
+  let key;
+  try {
+    key = await subtle.importKey("raw", publicKey, { name: "Ed25519" }, false, ["verify"]);
+  } catch (error) {
+    return `it cannot be checked: this platform does not take the key (${error.name})`;
+  }
+  return (await subtle.verify({ name: "Ed25519" }, key, signature, message)) ? null : NOT_OF_THIS;
+}
+
+// What a key is called by where it is not written out: the first 16 digits of its SHA-256.
+const fingerprint = (key) => toHex(sha256(key)).slice(0, 16);
+return { keyFault, signatureFault, signatureOfFault, fingerprint };
+})();
+
+// keys.mjs
+const $keys = (() => {
+// Checks of what a key vouches for: the seal and the signature (spec/receipt.md, Proof and Keys).
+
+const { fail, pass, skip } = $case;
+const { encode, isText, plain, utf8 } = $canonical;
+const { fingerprint, signatureOfFault } = $ed25519;
+const { shown } = $refused;
+const { Sha256, fromHex, toHex } = $sha256;
+
+const SEAL = { name: "seal", other: "signature", alg: "hmac-sha256", keyMember: "key_id", digits: { key_id: 16, value: 64 } };
+const SIGNATURE = {
+  name: "signature", other: "seal", alg: "ed25519", keyMember: "public_key", digits: { public_key: 64, value: 128 },
+};
+
+const isHex = (value, digits) => isText(value) && value.length === digits && /^[0-9a-f]*$/.test(value);
+
+// The canonical form of the receipt without some of its members.
+function textWithout(receipt, names) {
+  const document = plain(receipt.document);
+  for (const name of names) delete document[name];
+  return utf8(encode(document));
+}
+
+// RFC 2104 with a key of 32 bytes.
+function hmacSha256(key, message) {
+  const padded = (mark) => Uint8Array.from({ length: 64 }, (_, at) => (key[at] ?? 0) ^ mark);
+  const inner = new Sha256().update(padded(0x36)).update(message).digest();
+  return new Sha256().update(padded(0x5c)).update(inner).digest();
+}
+
+// What the receipt's `proof` says of the key, or null.
+function announced({ receipt, ours }, kind) {
+  return (ours ? receipt.part("proof", kind.name) : null) ?? null;
+}
+
+// The answer where the receipt carries none; `named` are the names of the caller's keys.
+function absent(given, kind, named) {
+  const { receipt, keys } = given;
+  const wanted = announced(given, kind);
+  const killed = receipt.part("session", "exit_code") === null && receipt.part("evidence", "ended") === false;
+  if (wanted !== null && killed && (named.size === 0 || named.has(wanted[kind.keyMember]))) {
+    return skip(`the run was killed: its ${kind.name} was to be made at its end`);
+  }
+  if (wanted !== null) return fail(`proof names the key of the run's ${kind.name}, and the receipt carries none`);
+  if (named.size === 0) return skip(`the receipt carries no ${kind.name}`);
+  if (keys.either && receipt.part(kind.other) !== null) {
+    return skip(`the receipt carries no ${kind.name}; of the keys that were named one is enough`);
+  }
+  return fail(`a key was named, and the receipt carries no ${kind.name}`);
+}
+
+// What is wrong with the form of a seal or a signature, or null.
+function formFault(found, kind) {
+  if (found.alg !== kind.alg) return `${kind.name}.alg is not ${kind.alg}`;
+  const members = Object.entries(kind.digits);
+  if (Object.keys(found).length !== members.length + 1) return `${kind.name} has not exactly its three members`;
+  for (const [member, digits] of members) {
+    if (!isHex(found[member], digits)) return `${kind.name}.${member} is not ${digits} lower-case hexadecimal digits`;
+  }
+  return null;
+}
+
+// What is other than `proof` announced, or null.
+function otherThanAnnounced(given, kind, found) {
+  if (!given.ours || !given.receipt.part("proof")) return null;
+  const wanted = announced(given, kind)?.[kind.keyMember];
+  if (wanted === undefined) return `proof names no key for a ${kind.name}, and the receipt carries one`;
+  if (found[kind.keyMember] === wanted) return null;
+  return `${kind.name}.${kind.keyMember} is ${shown(found[kind.keyMember])}, proof names ${shown(wanted)}`;
+}
+
+const byAnother = (kind, found) => fail(`${kind.name}.${kind.keyMember} is ${found[kind.keyMember]}, no key that was named`);
+
+class Seal {
+  finish(given) {
+    const { receipt, keys } = given;
+    const named = new Map(keys.sealKeys.map((key) => [fingerprint(key), key]));
+    const found = receipt.part("seal");
+    if (found === null) return absent(given, SEAL, named);
+    const fault = formFault(found, SEAL) ?? otherThanAnnounced(given, SEAL, found);
+    if (fault !== null) return fail(fault);
+    if (named.size === 0) return skip("no key was named to check the seal with");
+    const key = named.get(found.key_id);
+    if (key === undefined) return byAnother(SEAL, found);
+    const value = toHex(hmacSha256(key, textWithout(receipt, ["seal", "signature"])));
+    if (value !== found.value) return fail("the seal is not one of this receipt by the key that was named");
+    return { ...pass(`sealed with the key ${found.key_id}, which was named`), vouches: true };
+  }
+}
+
+class Signature {
+  async finish(given) {
+    const { receipt, keys } = given;
+    const named = new Map(keys.publicKeys.map((key) => [toHex(key), key]));
+    const found = receipt.part("signature");
+    if (found === null) return absent(given, SIGNATURE, named);
+    const fault = formFault(found, SIGNATURE) ?? otherThanAnnounced(given, SIGNATURE, found) ?? (await mathematics(receipt, found));
+    if (fault !== null) return fail(fault);
+    if (named.size === 0) {
+      return pass(`it holds by the key ${found.public_key}, which nobody named: it says who signed, not whether to believe them`);
+    }
+    if (!named.has(found.public_key)) return byAnother(SIGNATURE, found);
+    return { ...pass(`signed by the key ${found.public_key}, which was named`), vouches: true };
+  }
+}
+
+const mathematics = (receipt, { public_key: key, value }) =>
+  signatureOfFault(fromHex(key, 32), fromHex(value, 64), textWithout(receipt, ["signature"]));
+
+// The check of what a record says will vouch for it.
+class ProofFacts {
+  finish({ receipt, ours }) {
+    const facts = receipt.part("proof");
+    if (facts === undefined || facts === null) return skip("the record does not say what vouches for it");
+    if (!ours) return skip("another writer's proof is not known here");
+    const fault = factsFault(facts, receipt.part("session", "id"));
+    return fault === null ? pass(`run ${facts.run} of its project, ${facts.origin}`) : fail(fault);
+  }
+}
+
+function factsFault({ origin, project, run, previous, signature, seal }, session) {
+  const key = signature?.public_key;
+  if (key !== undefined && !isHex(key, 64)) return "proof.signature.public_key is not 64 lower-case hexadecimal digits";
+  if (seal && !isHex(seal.key_id, 16)) return "proof.seal.key_id is not 16 lower-case hexadecimal digits";
+  const wanted = `docket.local/${key === undefined ? "unsigned" : fingerprint(fromHex(key, 32))}/${session}`;
+  if (origin !== wanted) return `proof.origin is ${shown(origin)}, key and session give ${shown(wanted)}`;
+  if (!isHex(project, 32)) return "proof.project is not 32 lower-case hexadecimal digits";
+  if (run === 0) return "proof.run is 0, runs are counted from 1";
+  if (previous?.session === session) return "proof.previous names this very session";
+  return previous?.events === 0 ? "proof.previous has no event" : null;
+}
+return { hmacSha256, Seal, Signature, ProofFacts };
+})();
+
+// chain.mjs
+const $chain = (() => {
+// Checks of the ledger as a chain, against the figures that the receipt states of it.
+
+const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
+const { isInteger } = $canonical;
+const { GENESIS } = $ledger;
+const { shown } = $refused;
+
+class LedgerChain {
+  finish({ ledger, receipt }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    if (ledger.damage !== null) return fail(ledger.damage);
+    if (ledger.torn) return fail(`event ${ledger.events}: the file ends inside its line`);
+    if (ledger.events === 0) return fail("the ledger is empty");
+    if (receipt.part("ledger", "genesis") !== GENESIS) return fail("ledger.genesis is not the genesis of docket/ledger/v1");
+    return pass(`${ledger.events} events, every hash and link recomputed`);
+  }
+}
+
+function same(stated, found, where) {
+  if (stated !== found) return fail(`${where} is ${shown(stated)}, the ledger gives ${shown(found)}`);
+  return pass(`${where} is ${shown(found)}`);
+}
+
+class Head {
+  finish({ ledger, receipt }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound || ledger.head === null) return skip(DAMAGED);
+    return same(receipt.part("ledger", "head"), ledger.head, "ledger.head");
+  }
+}
+
+class EventCount {
+  finish({ ledger, receipt }) {
+    const counts = Object.values(receipt.part("event_counts")).filter(isInteger);
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    const stated = receipt.part("ledger", "events");
+    if (total !== stated) return fail(`event_counts add up to ${total}, ledger.events is ${stated}`);
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    return same(stated, ledger.events, "ledger.events");
+  }
+}
+
+class MerkleRoot {
+  finish({ ledger, receipt }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    return same(receipt.part("ledger", "merkle_root"), ledger.tree.root(), "ledger.merkle_root");
+  }
+}
+
+class LedgerFileDigest {
+  finish({ ledger, receipt }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    return same(receipt.part("ledger", "file_sha256"), ledger.fileSha256, "ledger.file_sha256");
+  }
+}
+return { LedgerChain, Head, EventCount, MerkleRoot, LedgerFileDigest };
+})();
+
+// rebuild/compare.mjs
+const $rebuild_compare = (() => {
+// The first difference between what a receipt states and what the ledger gives, as a sentence that names the member.
+
+const MAX_SHOWN = 72;
+
+// Members whose names are values: another one beside them is a difference.
+const WHOLE = new Set(["document", "by_provider", "event_counts"]);
+
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+// Null where both are the same, types included. The order of members decides nothing.
+function difference(stated, wanted, where) {
+  if (isObject(stated) && isObject(wanted)) return inObject(stated, wanted, where);
+  if (Array.isArray(stated) && Array.isArray(wanted)) return inArray(stated, wanted, where);
+  return stated === wanted ? null : `${where} is ${told(stated)}, the ledger gives ${told(wanted)}`;
+}
+
+// As `difference`, where `wanted` holds only some of the members of an object.
+function differenceOfSome(stated, wanted, where) {
+  for (const name of Object.keys(wanted)) {
+    const [one, other] = [stated[name] === undefined ? null : stated[name], wanted[name]];
+    const some = isObject(one) && isObject(other) && !WHOLE.has(name);
+    const found = some ? differenceOfSome(one, other, `${where}.${name}`) : difference(one, other, `${where}.${name}`);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function inObject(stated, wanted, where) {
+  for (const name of Object.keys(wanted)) {
+    if (!Object.hasOwn(stated, name)) return `${where} has no member ${told(name)}`;
+    const found = difference(stated[name], wanted[name], `${where}.${name}`);
+    if (found !== null) return found;
+  }
+  const more = Object.keys(stated).find((name) => !Object.hasOwn(wanted, name));
+  return more === undefined ? null : `${where} has the member ${told(more)}, the ledger gives none`;
+}
+
+function inArray(stated, wanted, where) {
+  for (let at = 0; at < Math.min(stated.length, wanted.length); at += 1) {
+    const found = difference(stated[at], wanted[at], `${where}[${at}]`);
+    if (found !== null) return found;
+  }
+  if (stated.length === wanted.length) return null;
+  return `${where} has ${stated.length} items, the ledger gives ${wanted.length}`;
+}
+
+function told(value) {
+  const text = JSON.stringify(value, (_, member) => (typeof member === "bigint" ? String(member) : member)) ?? "nothing";
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 1)}…` : text;
+}
+return { difference, differenceOfSome };
+})();
+
+// rebuild/lists.mjs
+const $rebuild_lists = (() => {
+// Written by tools/write_verify_js_lists.py from spec/disclosure.json and spec/sentences.json.
+
+const DISCLOSURE = {
+  "format": "docket/disclosure/v1",
+  "groups": [
+    "enforced_before_send",
+    "recorded_not_enforced",
+    "not_observed",
+    "failure_behaviour",
+    "trust_assumptions"
+  ],
+  "facts": {
+    "quota": "budget.mode of the policy is quota",
+    "usd_cap": "caps.max_usd of the policy is set",
+    "strict": "the admission of session.start is strict",
+    "ceiling": "the admission of session.start is ceiling",
+    "sub_budgets": "caps.per_model or caps.per_agent of the policy is filled",
+    "pools": "budget.pools of the policy is filled",
+    "token_cap": "caps.max_tokens of the policy is set",
+    "call_cap": "caps.max_model_calls of the policy is set",
+    "wall_clock_cap": "caps.max_wall_seconds of the policy is set",
+    "model_rules": "models.allow or models.deny of the policy is filled",
+    "tunnels": "boundary.http_proxy of session.start is true, or egress.mode of the policy is tunnel",
+    "passed_endpoints": "budget.pass_endpoints of the policy is filled, or its budget.unknown_endpoints is there and not refuse",
+    "deny_write": "files.deny_write of the policy is filled",
+    "both_passes": "there is an fs.snapshot of the phase before and one of the phase after",
+    "omissions": "an fs.snapshot has omissions above 0",
+    "gap": "there is an x-docket.evidence-gap",
+    "ended": "there is a session.end",
+    "subreaper": "isolation of proc.spawn has subreaper",
+    "calls": "there is a model.response",
+    "estimates": "a model.response has the usage_source estimated",
+    "assumed_prices": "a model.response with components has assumed_price true",
+    "upstream_overrides": "upstream_overrides of session.start is filled",
+    "asserted": "there is an x-docket.asserted-call, or a note, tool.call or tool.result with reported_by",
+    "signed": "proof of session.start is there and its signature is not null",
+    "sealed": "proof of session.start is there and its seal is not null"
+  },
+  "limits": [
+    {
+      "code": "usd-cap-metered",
+      "group": "enforced_before_send",
+      "when": [
+        "!quota",
+        "usd_cap",
+        "!strict",
+        "!ceiling"
+      ],
+      "sentence": "The cap in dollars, by spend, holds and estimates: a reply that would cross it was cut, within a bound."
+    },
+    {
+      "code": "usd-cap-strict",
+      "group": "enforced_before_send",
+      "when": [
+        "!quota",
+        "usd_cap",
+        "strict"
+      ],
+      "sentence": "The cap in dollars: the worst case of each call was reserved before it was sent."
+    },
+    {
+      "code": "usd-cap-ceiling",
+      "group": "enforced_before_send",
+      "when": [
+        "!quota",
+        "usd_cap",
+        "ceiling"
+      ],
+      "sentence": "The cap in dollars, once it was reached: each call in flight by then could carry the run across it."
+    },
+    {
+      "code": "sub-budgets",
+      "group": "enforced_before_send",
+      "when": [
+        "sub_budgets"
+      ],
+      "sentence": "The budgets of single models and agents, by the same admission; an agent's name is what its calls say it is."
+    },
+    {
+      "code": "pools",
+      "group": "enforced_before_send",
+      "when": [
+        "pools"
+      ],
+      "sentence": "The limits of pools: calls took what the pool had granted the run; what other runs took is not on record."
+    },
+    {
+      "code": "token-cap",
+      "group": "enforced_before_send",
+      "when": [
+        "token_cap"
+      ],
+      "sentence": "The cap on tokens, by the same admission as dollars."
+    },
+    {
+      "code": "call-cap",
+      "group": "enforced_before_send",
+      "when": [
+        "call_cap"
+      ],
+      "sentence": "The cap on model calls: calls in flight count."
+    },
+    {
+      "code": "wall-clock-cap",
+      "group": "enforced_before_send",
+      "when": [
+        "wall_clock_cap"
+      ],
+      "sentence": "The cap on wall-clock time: at its end calls are refused and the processes of the run are stopped."
+    },
+    {
+      "code": "model-rules",
+      "group": "enforced_before_send",
+      "when": [
+        "model_rules"
+      ],
+      "sentence": "The policy's rules on which models may be called."
+    },
+    {
+      "code": "record-before-send",
+      "group": "enforced_before_send",
+      "when": [],
+      "sentence": "A call is written to the ledger before it is sent."
+    },
+    {
+      "code": "no-usd-cap",
+      "group": "recorded_not_enforced",
+      "when": [
+        "!quota",
+        "!usd_cap"
+      ],
+      "sentence": "Spend: it was metered, and no cap in dollars was set."
+    },
+    {
+      "code": "quota",
+      "group": "recorded_not_enforced",
+      "when": [
+        "quota"
+      ],
+      "sentence": "Spend in dollars: tokens and calls were counted, and no price was put on them."
+    },
+    {
+      "code": "file-changes",
+      "group": "recorded_not_enforced",
+      "when": [
+        "both_passes"
+      ],
+      "sentence": "Changes to files under the watched paths, found by comparing a pass before with a pass after."
+    },
+    {
+      "code": "deny-write",
+      "group": "recorded_not_enforced",
+      "when": [
+        "deny_write"
+      ],
+      "sentence": "Writes to paths the policy forbids to write: found afterwards and recorded as violations, not prevented."
+    },
+    {
+      "code": "processes",
+      "group": "recorded_not_enforced",
+      "when": [],
+      "sentence": "The start and the end of the agent's process; what its own child processes did is not recorded."
+    },
+    {
+      "code": "direct-traffic",
+      "group": "not_observed",
+      "when": [],
+      "sentence": "Traffic that did not pass through the boundary, such as a call to a provider's own address."
+    },
+    {
+      "code": "tunnels",
+      "group": "not_observed",
+      "when": [
+        "tunnels"
+      ],
+      "sentence": "What went through the tunnels that the egress policy allowed."
+    },
+    {
+      "code": "passed-endpoints",
+      "group": "not_observed",
+      "when": [
+        "passed_endpoints"
+      ],
+      "sentence": "What an endpoint that docket does not know, and that the policy lets pass, may bill without saying so."
+    },
+    {
+      "code": "bodies",
+      "group": "not_observed",
+      "when": [],
+      "sentence": "Prompts and replies: their sizes and digests are kept, not their text."
+    },
+    {
+      "code": "outside-the-tree",
+      "group": "not_observed",
+      "when": [],
+      "sentence": "Changes outside the watched paths."
+    },
+    {
+      "code": "omitted-paths",
+      "group": "not_observed",
+      "when": [
+        "omissions"
+      ],
+      "sentence": "Paths that a pass could not or would not read; the ledger names them with the reason."
+    },
+    {
+      "code": "between-passes",
+      "group": "not_observed",
+      "when": [
+        "both_passes"
+      ],
+      "sentence": "A change that was undone before the pass after, and who made a change: the passes see states, not writers."
+    },
+    {
+      "code": "unpaired-passes",
+      "group": "not_observed",
+      "when": [
+        "!both_passes"
+      ],
+      "sentence": "Changes to files: the passes before and after are not both on record."
+    },
+    {
+      "code": "upstream-failure",
+      "group": "failure_behaviour",
+      "when": [],
+      "sentence": "An error or a broken stream of a provider is passed on as it came and recorded."
+    },
+    {
+      "code": "ledger-failure",
+      "group": "failure_behaviour",
+      "when": [],
+      "sentence": "When the ledger cannot be written, no further call is sent, and the gap is declared."
+    },
+    {
+      "code": "evidence-gap",
+      "group": "failure_behaviour",
+      "when": [
+        "gap"
+      ],
+      "sentence": "Some events of this run could not be written to the ledger."
+    },
+    {
+      "code": "no-end",
+      "group": "failure_behaviour",
+      "when": [
+        "!ended"
+      ],
+      "sentence": "This run's ledger has no end: what happened after its last event is unknown."
+    },
+    {
+      "code": "orphans-ended",
+      "group": "failure_behaviour",
+      "when": [
+        "subreaper"
+      ],
+      "sentence": "When docket itself is killed, the launcher ends every process of the run."
+    },
+    {
+      "code": "orphans-possible",
+      "group": "failure_behaviour",
+      "when": [
+        "!subreaper"
+      ],
+      "sentence": "The launcher could not be made the parent of orphaned processes: some may outlive the run."
+    },
+    {
+      "code": "operator",
+      "group": "trust_assumptions",
+      "when": [],
+      "sentence": "Whoever ran docket ran it unaltered: the chain shows that no part was changed, not that the whole is true."
+    },
+    {
+      "code": "provider-counts",
+      "group": "trust_assumptions",
+      "when": [
+        "calls"
+      ],
+      "sentence": "Reported token counts are the provider's own."
+    },
+    {
+      "code": "estimates",
+      "group": "trust_assumptions",
+      "when": [
+        "estimates"
+      ],
+      "sentence": "Some token counts were estimated from sizes, because the provider's were missing or unreadable."
+    },
+    {
+      "code": "list-prices",
+      "group": "trust_assumptions",
+      "when": [
+        "calls",
+        "!quota"
+      ],
+      "sentence": "Costs are computed from published list prices; what is billed may differ."
+    },
+    {
+      "code": "assumed-prices",
+      "group": "trust_assumptions",
+      "when": [
+        "assumed_prices"
+      ],
+      "sentence": "Some models have no known price and were priced at an assumed one."
+    },
+    {
+      "code": "upstream-overrides",
+      "group": "trust_assumptions",
+      "when": [
+        "upstream_overrides"
+      ],
+      "sentence": "Calls could go to the addresses named in boundary.upstream_overrides, whoever answers there."
+    },
+    {
+      "code": "agent-asserted",
+      "group": "trust_assumptions",
+      "when": [
+        "asserted"
+      ],
+      "sentence": "Tool uses, remarks and calls that events carry as reported by the agent are its own word: docket saw none."
+    },
+    {
+      "code": "signing-key",
+      "group": "trust_assumptions",
+      "when": [
+        "signed"
+      ],
+      "sentence": "Nobody but docket signed with the run's key: other programs cannot read docket's memory, but root can, and whoever may read the key where it is kept has it."
+    },
+    {
+      "code": "sealing-key",
+      "group": "trust_assumptions",
+      "when": [
+        "sealed"
+      ],
+      "sentence": "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt."
+    }
+  ]
+};
+
+const SENTENCES = {
+  "format": "docket/sentences/v1",
+  "cost_basis": {
+    "reported": "reported: the providers' own counts",
+    "estimated": "estimated: the providers gave no count that could be read",
+    "mixed": "mixed: some counts are the providers', some are estimates"
+  },
+  "evidence": {
+    "whole": "Every event reached the ledger file.",
+    "no_end": "The ledger has no end: what happened after its last event is unknown.",
+    "gap": "Some events could not be written to the ledger."
+  },
+  "chain": "hash = sha256(canonical {data, prev, seq, ts, type}); prev = hash of the event before",
+  "appendix": "Each row names its ledger event by number and hash and leads to ledger.merkle_root by its path. Its cost is recomputed from its tokens and the embedded price table alone.",
+  "price_table": "The families this run was priced by; `from` is the table they were taken from.",
+  "cache": "Each group names the call whose reply was given again and pins the first of its hits to ledger.merkle_root. What was saved stands beside what was spent and in no total.",
+  "windows": "Which tool was used, and when, is the agent's word. What stood before and after is docket's own observation, and each delta's digest is proven to ledger.merkle_root. Windows that overlapped share one delta."
+};
+return { DISCLOSURE, SENTENCES };
+})();
+
+// rebuild/tally.mjs
+const $rebuild_tally = (() => {
+// Sums that stay exact: a number where it is a safe integer, a BigInt beyond, which no member of a receipt can equal.
+
+const MAX = BigInt(Number.MAX_SAFE_INTEGER);
+
+function plus(left, right) {
+  if (typeof left === "number" && typeof right === "number") {
+    const sum = left + right;
+    if (Number.isSafeInteger(sum)) return sum;
+  }
+  const sum = BigInt(left) + BigInt(right);
+  return sum <= MAX && sum >= -MAX ? Number(sum) : sum;
+}
+
+const sumOf = (numbers) => numbers.reduce(plus, 0);
+
+// Counts by name, in the order in which the names came.
+class Tally {
+  constructor() {
+    this.counts = new Map();
+  }
+
+  add(name, by = 1) {
+    this.counts.set(name, plus(this.of(name), by));
+  }
+
+  of(name) {
+    return this.counts.get(name) ?? 0;
+  }
+
+  total() {
+    return sumOf([...this.counts.values()]);
+  }
+
+  names() {
+    return [...this.counts.keys()];
+  }
+
+  toJson() {
+    const json = Object.create(null);
+    for (const [name, count] of this.counts) json[name] = count;
+    return json;
+  }
+}
+return { plus, sumOf, Tally };
+})();
+
+// rebuild/course.mjs
+const $rebuild_course = (() => {
+// The fold over the course of a run: start, policy, processes, end, gaps, budgets, network, remarks, asserted calls.
+
+const { compareTexts } = $canonical;
+const { SENTENCES } = $rebuild_lists;
+const { Tally, sumOf } = $rebuild_tally;
+
+const LIMITS = ["daily_usd", "weekly_usd", "total_usd"];
+const TAKEN = ["spent_usd", "unknown_usd", "overshoot_usd", "bound_usd"];
+const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"];
+
+const orNull = (value) => (value === undefined ? null : value);
+const without = (data, ...names) => {
+  const kept = Object.create(null);
+  for (const name of Object.keys(data)) if (!names.includes(name)) kept[name] = data[name];
+  return kept;
+};
+
+// A member of an object that is an object itself; empty where it is none.
+function objectAt(value, name) {
+  const member = value[name];
+  return typeof member === "object" && member !== null && !Array.isArray(member) ? member : {};
+}
+
+class CourseFold {
+  constructor() {
+    this.startedAt = "";
+    for (const name of ["start", "policy", "spawn", "exit", "end", "budget"]) this[name] = null;
+    this.pools = new Map();
+    this.poolUses = new Map();
+    this.gaps = [];
+    this.notes = new Tally();
+    this.denied = new Tally();
+    this.allowed = 0;
+    this.ceilingReached = false;
+  }
+
+  begin({ data, ts }) {
+    [this.start, this.startedAt] = [data, ts];
+  }
+
+  note(data) {
+    this.notes.add(data.code);
+    if (data.event === "cache.hits_ceiling_reached") this.ceilingReached = true;
+  }
+
+  get policyDocument() {
+    return this.policy === null ? {} : this.policy.document;
+  }
+
+  session() {
+    const { start, end } = this;
+    const member = { id: start.session_id, argv: start.argv, cwd: start.cwd, agent: start.agent, host: start.host };
+    for (const name of ["argv_b64", "cwd_b64"]) if (start[name] !== undefined) member[name] = start[name];
+    member.started_at = this.startedAt;
+    for (const name of ["exit_code", "exit_source", "duration_seconds", "breached", "interrupted"]) {
+      member[name] = end === null ? null : orNull(end[name]);
+    }
+    member.agent_exit = this.exit;
+    return member;
+  }
+
+  policyMember() {
+    if (this.policy === null) return null;
+    const { name, digest, document, source } = this.policy;
+    return { name, digest, document, source: orNull(source) };
+  }
+
+  boundary() {
+    const { admission, boundary, upstream_overrides } = this.start;
+    return { admission, listener: boundary, upstream_overrides };
+  }
+
+  poolsMember() {
+    if (this.pools.size === 0) return null;
+    return [...this.pools.keys()].sort(compareTexts).map((pool) => {
+      const [entered, use] = [this.pools.get(pool), this.poolUses.get(pool) ?? {}];
+      const member = { pool };
+      for (const name of LIMITS) member[name] = orNull(entered[name]);
+      for (const name of TAKEN) member[name] = orNull(use[name]);
+      return member;
+    });
+  }
+
+  network() {
+    const through = sumOf([this.denied.of("tunnel"), this.denied.of("request")]);
+    const others = this.denied.names().filter((kind) => kind !== "tunnel" && kind !== "request");
+    return {
+      tunnels_allowed: this.allowed,
+      tunnels_denied: through,
+      turned_away: sumOf(others.map((kind) => this.denied.of(kind))),
+    };
+  }
+
+  evidence() {
+    const whole = this.gaps.length === 0;
+    const first = this.gaps.map((gap) => gap.first_failing_seq);
+    const note = whole ? (this.end === null ? "no_end" : "whole") : "gap";
+    return {
+      ledger_complete: whole && this.end !== null,
+      ended: this.end !== null,
+      unwritten_events: sumOf(this.gaps.map((gap) => gap.unwritten_events)),
+      first_failing_seq: whole ? null : first.reduce((least, seq) => Math.min(least, seq)),
+      write_failures: this.gaps.length,
+      note: SENTENCES.evidence[note],
+    };
+  }
+
+  isolation() {
+    return this.spawn === null ? null : { launcher: this.spawn.isolation };
+  }
+}
+
+// What the agent said of itself. `byAgent` tells whether it said any of it.
+class AssertedFold {
+  constructor() {
+    this.tools = new Tally();
+    this.failures = 0;
+    this.calls = 0;
+    this.byAgent = false;
+    this.tokens = new Tally();
+    this.notes = new Tally();
+  }
+
+  toolCall(data) {
+    this.tools.add(data.name);
+    if (data.reported_by !== undefined) this.byAgent = true;
+  }
+
+  toolResult(data) {
+    if (!data.ok) this.failures += 1;
+    if (data.reported_by !== undefined) this.byAgent = true;
+  }
+
+  call(data) {
+    this.calls += 1;
+    this.byAgent = true;
+    for (const name of TOKENS) this.tokens.add(name, data[name]);
+  }
+
+  note(data) {
+    this.notes.add(data.code);
+    this.byAgent = true;
+  }
+
+  toolsMember() {
+    return { calls: this.tools.total(), names: this.tools.names().sort(compareTexts), failures: this.failures };
+  }
+
+  member() {
+    if (this.calls === 0 && this.notes.names().length === 0) return null;
+    const tokens = Object.fromEntries(TOKENS.map((name) => [name, this.tokens.of(name)]));
+    return { calls: this.calls, ...tokens, notes: this.notes.toJson() };
+  }
+}
+return { orNull, without, objectAt, CourseFold, AssertedFold };
+})();
+
+// rebuild/disclosure.mjs
+const $rebuild_disclosure = (() => {
+// Which limits a run's receipt discloses (spec/disclosure.json): each code of the list all of whose facts hold.
+
+const { objectAt } = $rebuild_course;
+const { DISCLOSURE } = $rebuild_lists;
+
+// The member that has exactly these codes.
+function disclosureOf(codes) {
+  const member = Object.fromEntries(DISCLOSURE.groups.map((group) => [group, []]));
+  member.codes = [];
+  for (const { code, group, sentence } of DISCLOSURE.limits) {
+    if (!codes.has(code)) continue;
+    member[group].push(sentence);
+    member.codes.push(code);
+  }
+  return member;
+}
+
+const KNOWN_CODES = new Set(DISCLOSURE.limits.map(({ code }) => code));
+
+function applying(facts) {
+  const holds = (fact) => (fact.startsWith("!") ? !facts[fact.slice(1)] : facts[fact]);
+  return new Set(DISCLOSURE.limits.filter(({ when }) => when.every(holds)).map(({ code }) => code));
+}
+
+// The facts of the policy and of session.start; what the other events show is added by the fold.
+function factsOf(policy, start) {
+  const [budget, caps] = [objectAt(policy, "budget"), objectAt(policy, "caps")];
+  const models = objectAt(policy, "models");
+  const tunnels = start.boundary.http_proxy === true || objectAt(policy, "egress").mode === "tunnel";
+  const unknown = budget.unknown_endpoints;
+  return {
+    quota: budget.mode === "quota",
+    usd_cap: isSet(caps.max_usd),
+    strict: start.admission === "strict",
+    ceiling: start.admission === "ceiling",
+    sub_budgets: isFilled(caps.per_model) || isFilled(caps.per_agent),
+    pools: isFilled(budget.pools),
+    token_cap: isSet(caps.max_tokens),
+    call_cap: isSet(caps.max_model_calls),
+    wall_clock_cap: isSet(caps.max_wall_seconds),
+    model_rules: isFilled(models.allow) || isFilled(models.deny),
+    tunnels,
+    passed_endpoints: isFilled(budget.pass_endpoints) || (unknown !== undefined && unknown !== "refuse"),
+    deny_write: isFilled(objectAt(policy, "files").deny_write),
+    upstream_overrides: isFilled(start.upstream_overrides),
+    signed: isSet(start.proof?.signature),
+    sealed: isSet(start.proof?.seal),
+  };
+}
+
+const isSet = (value) => value !== undefined && value !== null;
+
+// There, and not null, false, 0 or empty.
+function isFilled(value) {
+  if (typeof value !== "object" || value === null) return Boolean(value);
+  return Object.keys(value).length > 0;
+}
+return { disclosureOf, KNOWN_CODES, applying, factsOf };
+})();
+
+// rebuild/calls.mjs
+const $rebuild_calls = (() => {
+// The fold over model calls: usage rows, totals, the counts of calls, latency (spec/receipt.md, Component rows).
+
+const { compareTexts } = $canonical;
+const { microsOf, spelledUsd } = $money;
+const { SENTENCES } = $rebuild_lists;
+const { Tally, plus, sumOf } = $rebuild_tally;
+
+const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"];
+const USAGE = [
+  ...TOKENS,
+  "cache_write_tokens",
+  "cache_write_5m_tokens",
+  "cache_write_30m_tokens",
+  "cache_write_1h_tokens",
+  "cache_write_12h_tokens",
+  "reasoning_tokens",
+  "audio_input_tokens",
+  "audio_output_tokens",
+  "web_searches",
+  "file_searches",
+];
+const USAGE_WHERE_SOME = ["image_input_tokens", "image_output_tokens", "code_sessions", "audio_seconds"];
+
+class CallsFold {
+  constructor() {
+    this.rows = [];
+    this.requests = 0;
+    this.altered = 0;
+    this.responses = 0;
+    this.estimated = 0;
+    this.others = 0;
+    this.assumed = new Set();
+    for (const name of ["providers", "outcomes", "denials", "errors", "usage"]) this[name] = new Tally();
+  }
+
+  request(data) {
+    this.requests += 1;
+    if (data.altered?.length > 0) this.altered += 1;
+  }
+
+  response({ seq, hash, data }) {
+    this.responses += 1;
+    this.providers.add(data.provider);
+    this.outcomes.add(data.outcome);
+    if (data.usage_source === "estimated") this.estimated += 1;
+    for (const name of Object.keys(data.usage)) this.usage.add(name, data.usage[name]);
+    const base = data.components.at(-1);
+    if (data.assumed_price && base !== undefined) this.assumed.add(base.model);
+    for (const part of data.components) this.rows.push(rowOf(part, part === base, seq, hash, data));
+  }
+
+  denied(data) {
+    this.denials.add(data.reason);
+  }
+
+  error(data) {
+    this.errors.add(data.reason);
+  }
+
+  other() {
+    this.others += 1;
+  }
+
+  // `isAssumed` says of a model whether the table prices it by its fallback.
+  totals(isAssumed) {
+    const sums = new Map();
+    for (const row of this.rows) {
+      if (!sums.has(row.model)) sums.set(row.model, []);
+      sums.get(row.model).push(row);
+    }
+    const models = [...sums.keys()];
+    const ranked = models.map((model) => ({ model, micros: costOf(sums.get(model)), rows: sums.get(model) }));
+    ranked.sort((a, b) => (a.micros === b.micros ? compareTexts(a.model, b.model) : a.micros > b.micros ? -1 : 1));
+    const estimated = this.rows.filter((row) => row.usage_source === "estimated").length;
+    const reported = this.rows.length - estimated;
+    const whole = tokensOf(this.rows);
+    return {
+      calls: this.rows.length,
+      ...whole,
+      total_tokens: plus(whole.input_tokens, whole.output_tokens),
+      cost_usd: spelledUsd(costOf(this.rows)),
+      cost_basis: SENTENCES.cost_basis[reported && estimated ? "mixed" : estimated ? "estimated" : "reported"],
+      usage_reported_calls: reported,
+      usage_estimated_calls: estimated,
+      asserted_calls: 0,
+      assumed_price_models: [...new Set([...this.assumed, ...models.filter(isAssumed)])].sort(compareTexts),
+      by_model: ranked.map(({ model, micros, rows }) => ({
+        model,
+        calls: rows.length,
+        ...tokensOf(rows),
+        cost_usd: spelledUsd(micros),
+      })),
+    };
+  }
+
+  modelCalls() {
+    const usage = Object.fromEntries(USAGE.map((name) => [name, this.usage.of(name)]));
+    for (const name of USAGE_WHERE_SOME) if (this.usage.of(name) !== 0) usage[name] = this.usage.of(name);
+    const errors = this.errors.total();
+    return {
+      count: this.responses,
+      by_provider: this.providers.toJson(),
+      denied: this.denials.total(),
+      errors,
+      admitted: this.requests,
+      unsettled: this.requests - this.responses - errors,
+      outcomes: this.outcomes.toJson(),
+      denied_by_reason: this.denials.toJson(),
+      errors_by_reason: this.errors.toJson(),
+      estimated: this.estimated,
+      altered: this.altered,
+      other_exchanges: this.others,
+      usage,
+    };
+  }
+
+  // Nearest rank; null where no row was measured.
+  latency() {
+    const measured = this.rows.map((row) => row.latency_ms).filter((ms) => ms !== undefined);
+    if (measured.length === 0) return null;
+    measured.sort((a, b) => a - b);
+    const rank = (percent) => measured[Math.floor((percent * measured.length + 99) / 100) - 1];
+    return {
+      method: "nearest-rank",
+      measured_calls: measured.length,
+      total_rows: this.rows.length,
+      total_ms: sumOf(measured),
+      max_ms: measured.at(-1),
+      p50_ms: rank(50),
+      p95_ms: rank(95),
+      p99_ms: rank(99),
+    };
+  }
+}
+
+// A row without its path. The base, which stands last, alone has the latency and the key of a stored reply.
+function rowOf(part, isBase, seq, hash, data) {
+  const row = {
+    seq,
+    model: part.model,
+    provider: data.provider,
+    input_tokens: part.input_tokens,
+    cached_input_tokens: part.cached_input_tokens,
+    output_tokens: part.output_tokens,
+    usage_source: data.usage_source,
+    cost_usd: part.cost_usd,
+    event_hash: hash,
+  };
+  if (!isBase) return row;
+  row.latency_ms = data.latency_ms;
+  if (data.cache?.stored === true && data.cache.key !== undefined) row.cache_key = data.cache.key;
+  return row;
+}
+
+const tokensOf = (rows) => Object.fromEntries(TOKENS.map((name) => [name, sumOf(rows.map((row) => row[name]))]));
+const costOf = (rows) => rows.reduce((sum, row) => sum + microsOf(row.cost_usd), 0n);
+return { CallsFold };
+})();
+
+// rebuild/operations.mjs
+const $rebuild_operations = (() => {
+// The fold over pacing, breakers and injected faults: the receipt member `ops` (spec/receipt.md, Operations).
+
+const { compareTexts } = $canonical;
+const { objectAt, orNull } = $rebuild_course;
+const { Tally, sumOf } = $rebuild_tally;
+
+const NO_REPLY = new Set(["upstream_unreachable", "upstream_broken", "injected_fault"]);
+const ANSWERED = new Set(["upstream_status", "upstream_error_event"]);
+const WORST_FIRST = ["open", "half_open", "closed"];
+
+class OperationsFold {
+  constructor() {
+    this.breakers = new Map();
+    for (const name of ["openings", "failures", "successes", "injected"]) this[name] = new Tally();
+    this.waitsMs = [];
+    this.rateLimited = 0;
+    this.plan = null;
+    this.asked = 0;
+  }
+
+  breaker(data) {
+    if (!this.breakers.has(data.provider)) this.breakers.set(data.provider, new Map());
+    this.breakers.get(data.provider).set(data.upstream, data);
+    if (data.state === "open") this.openings.add(data.provider);
+  }
+
+  error(data) {
+    const failed = NO_REPLY.has(data.reason) || (ANSWERED.has(data.reason) && data.status >= 500);
+    if (failed) this.failures.add(data.provider);
+    else if (data.reason === "upstream_status") this.successes.add(data.provider);
+  }
+
+  response(data) {
+    const failed = data.outcome === "upstream_broken" || data.status >= 500;
+    (failed ? this.failures : this.successes).add(data.provider);
+  }
+
+  fault(data) {
+    this.injected.add(data.kind);
+    if (data.asked) this.asked += 1;
+  }
+
+  member(policy, admitted) {
+    const breakers = Object.create(null);
+    for (const provider of this.breakers.keys()) breakers[provider] = this.breakerOf(provider);
+    const member = { circuit_breaker: breakers, rate_limiter: this.limiter(policy, admitted) };
+    if (this.plan === null) return member;
+    const { seed, spec } = this.plan;
+    const [injections, byKind] = [this.injected.total(), this.injected.toJson()];
+    const faults = { seed, spec, injections, upstream_asked: this.asked, by_kind: byKind };
+    return { ...member, chaos_run: true, fault_injection: faults };
+  }
+
+  // That of the upstream in the worst state, of several the first by name.
+  breakerOf(provider) {
+    const changes = this.breakers.get(provider);
+    const ordered = [...changes.keys()].sort(compareTexts).map((upstream) => changes.get(upstream));
+    const state = WORST_FIRST.find((name) => ordered.some((change) => change.state === name));
+    const worst = ordered.find((change) => change.state === state);
+    return {
+      state,
+      consecutive_failures: worst.failures,
+      total_failures: this.failures.of(provider),
+      total_successes: this.successes.of(provider),
+      openings: this.openings.of(provider),
+      cooldown_ms: worst.cooldown_ms,
+    };
+  }
+
+  limiter(policy, admitted) {
+    const limits = objectAt(policy, "resilience");
+    const [minute, second] = [orNull(limits.max_calls_per_minute), orNull(limits.max_calls_per_second)];
+    if (minute === null && second === null) return null;
+    return {
+      per_minute: minute,
+      per_second: second,
+      allowed: admitted,
+      refused: this.rateLimited,
+      waited: this.waitsMs.length,
+      waited_ms: sumOf(this.waitsMs),
+      longest_wait_ms: this.waitsMs.reduce((most, ms) => Math.max(most, ms), this.waitsMs[0] ?? 0),
+    };
+  }
+}
+return { OperationsFold };
+})();
+
+// rebuild/prices.mjs
+const $rebuild_prices = (() => {
+// The fold over `x-docket.price`: the table that a receipt embeds (spec/receipt.md, Price table).
+
+const { encode, utf8 } = $canonical;
+const { moreSpecificFirst } = $families;
+const { sha256Hex } = $sha256;
+const { orNull } = $rebuild_course;
+const { SENTENCES } = $rebuild_lists;
+
+const SCHEMA = "docket/prices/v1";
+const PLACEHOLDER = { pattern: "(no call was priced)", input: "0", output: "0", source: "placeholder" };
+
+// The member of the families that the ledger names, in its order; `source` is `prices` of session.start.
+function priceTable(families, source) {
+  const asOf = orNull(source.as_of);
+  const fixed = { schema: SCHEMA, currency: "USD", unit: "per_million_tokens", fallback_marker: "assumed" };
+  const document = {
+    _meta: { as_of: asOf, from: source, note: SENTENCES.price_table, ...fixed },
+    families: families.length === 0 ? [PLACEHOLDER] : [...families].sort(moreSpecificFirst),
+  };
+  return { schema: SCHEMA, as_of: asOf, digest: sha256Hex(utf8(encode(document))), document };
+}
+return { priceTable };
+})();
+
+// rebuild/replays.mjs
+const $rebuild_replays = (() => {
+// The fold over the response cache and kept bodies: the receipt members `cache` and `responses`.
+
+const { encode } = $canonical;
+const { microsOf, spelledUsd } = $money;
+const { objectAt } = $rebuild_course;
+const { SENTENCES } = $rebuild_lists;
+const { plus, sumOf } = $rebuild_tally;
+
+class CacheFold {
+  constructor() {
+    this.groups = new Map();
+  }
+
+  hit({ seq, hash, type, data }) {
+    const { origin, key, model, usage, usage_source, avoided_cost_usd } = data;
+    const name = encode([type, origin, key, model, usage, usage_source, avoided_cost_usd]);
+    if (!this.groups.has(name)) this.groups.set(name, { type, data, seq, hash, hits: 0, last: seq });
+    const group = this.groups.get(name);
+    group.hits += 1;
+    group.last = seq;
+  }
+
+  // `pathOf` gives the path of an event by its number. Null where there was no cache.
+  member(policy, ceilingReached, pathOf) {
+    const section = objectAt(policy, "cache");
+    const enabled = section.enabled === true;
+    if (!enabled && this.groups.size === 0) return null;
+    const groups = [...this.groups.values()];
+    const several = groups.filter((group) => group.type !== "model.cache_hit");
+    const member = {
+      enabled,
+      policy: section,
+      ...sums(groups.filter((group) => group.type === "model.cache_hit"), pathOf),
+      hits_ceiling_reached: ceilingReached,
+      note: SENTENCES.cache,
+    };
+    return several.length === 0 ? member : { ...member, component_hits: sums(several, pathOf) };
+  }
+}
+
+// Groups stand in the order of their first hits, in which the map has them.
+function sums(groups, pathOf) {
+  const saved = (group) => microsOf(group.data.avoided_cost_usd) * BigInt(group.hits);
+  const tokens = ({ data, hits }) => times(plus(data.usage.input_tokens, data.usage.output_tokens), hits);
+  return {
+    hits: sumOf(groups.map((group) => group.hits)),
+    saved_usd: spelledUsd(groups.reduce((sum, group) => sum + saved(group), 0n)),
+    avoided_tokens: sumOf(groups.map(tokens)),
+    by_origin: groups.map((group) => ({
+      key: group.data.key,
+      origin_seq: group.data.origin.seq,
+      origin_hash: group.data.origin.hash,
+      model: group.data.model,
+      usage: group.data.usage,
+      usage_source: group.data.usage_source,
+      avoided_usd_per_hit: group.data.avoided_cost_usd,
+      avoided_usd_total: spelledUsd(saved(group)),
+      hits: group.hits,
+      first_seq: group.seq,
+      last_seq: group.last,
+      event_hash: group.hash,
+      merkle_path: pathOf(group.seq),
+    })),
+  };
+}
+
+const times = (count, by) => plus(BigInt(count) * BigInt(by), 0);
+
+class ResponsesFold {
+  constructor() {
+    this.kept = 0;
+    this.keptBytes = 0;
+    this.truncated = 0;
+    this.notKept = 0;
+  }
+
+  response(data) {
+    if (data.response_retained === true) this.kept += 1;
+    if (data.response_retained === false) this.notKept += 1;
+    if (data.response_truncated === true) this.truncated += 1;
+    this.keptBytes = plus(this.keptBytes, data.response_stored_bytes ?? 0);
+  }
+
+  member(policy) {
+    if (objectAt(policy, "evidence").record_responses !== true) return null;
+    return { kept: this.kept, kept_bytes: this.keptBytes, truncated: this.truncated, not_kept: this.notKept };
+  }
+}
+return { CacheFold, ResponsesFold };
+})();
+
+// rebuild/tree.mjs
+const $rebuild_tree = (() => {
+// The fold over the passes and changes of the watched tree: `files`, `ops.snapshot`, `ops.rollback`.
+
+const { orNull, without } = $rebuild_course;
+const { Tally } = $rebuild_tally;
+
+const FIRST_PATHS = 25;
+const ESCAPED = (byte) => `\\x${byte.toString(16).padStart(2, "0")}`;
+
+class TreeFold {
+  constructor() {
+    this.changes = new Tally();
+    this.paths = [];
+    this.passes = new Map();
+    this.violations = new Tally();
+    this.notCovered = [];
+    this.refused = null;
+    this.rollback = null;
+  }
+
+  change(data) {
+    this.changes.add(data.change);
+    if (this.paths.length < FIRST_PATHS) this.paths.push(data.path ?? shownPath(data.path_b64));
+  }
+
+  pass(data) {
+    this.passes.set(data.phase, data);
+  }
+
+  violation(data) {
+    this.violations.add(data.rule);
+  }
+
+  omitted(data) {
+    if (data.phase !== "contents") return;
+    const left = Math.max(FIRST_PATHS - this.notCovered.length, 0);
+    for (const item of data.omissions.slice(0, left)) this.notCovered.push(without(item, "detail"));
+  }
+
+  get bothPasses() {
+    return this.passes.has("before") && this.passes.has("after");
+  }
+
+  // The most paths that one pass left out.
+  get omissions() {
+    const counts = [...this.passes.values()].map((pass) => pass.omissions);
+    return Math.max(0, ...counts);
+  }
+
+  files() {
+    const passes = {};
+    for (const phase of ["before", "after"]) {
+      passes[phase] = this.passes.has(phase) ? without(this.passes.get(phase), "phase") : null;
+    }
+    return {
+      changed: this.changes.total(),
+      added: this.changes.of("added"),
+      modified: this.changes.of("modified"),
+      removed: this.changes.of("removed"),
+      retyped: this.changes.of("retyped"),
+      violations: this.violations.total(),
+      violations_by_rule: this.violations.toJson(),
+      top_paths: this.paths,
+      passes,
+    };
+  }
+
+  snapshotMember() {
+    if (this.refused !== null) return { taken: false, ...this.refused };
+    const pass = this.passes.get("contents");
+    if (pass === undefined) return null;
+    return {
+      taken: true,
+      ...without(pass, "phase", "not_covered"),
+      not_covered: this.notCovered,
+      not_covered_count: orNull(pass.not_covered),
+    };
+  }
+
+  rollbackMember() {
+    return this.rollback === null ? null : { applied: this.rollback.applied, ...this.rollback.data };
+  }
+}
+
+// Bytes that are no UTF-8 as they are shown: each byte that is no part of a character stands as \xNN.
+function shownPath(coded) {
+  const bytes = Uint8Array.from(atob(coded), (character) => character.charCodeAt(0));
+  const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let shown = "";
+  for (let at = 0; at < bytes.length; ) {
+    const length = characterLength(bytes[at]);
+    const character = length === 0 ? null : decoded(decoder, bytes.subarray(at, at + length));
+    shown += character ?? ESCAPED(bytes[at]);
+    at += character === null ? 1 : length;
+  }
+  return shown;
+}
+
+function characterLength(first) {
+  if (first < 0x80) return 1;
+  if (first < 0xc2) return 0;
+  return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+}
+
+function decoded(decoder, bytes) {
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+return { TreeFold, shownPath };
+})();
+
+// rebuild/windows.mjs
+const $rebuild_windows = (() => {
+// The fold over tool windows: the receipt member `windows` (spec/receipt.md, Tool windows; spec/windows.md, Cost).
+
+const { microsOf, spelledUsd } = $money;
+const { orNull, without } = $rebuild_course;
+const { SENTENCES } = $rebuild_lists;
+const { Tally, sumOf } = $rebuild_tally;
+
+const KEY = ["repository", "provider", "session_id", "turn_id", "mode"];
+
+class WindowsFold {
+  constructor() {
+    this.windows = new Map();
+    this.lost = new Tally();
+    this.asked = new Map();
+  }
+
+  // Which reply asked for a tool use, and the share of its cost: the first replies and the first ids count.
+  response({ seq, data }) {
+    const ids = data.tool_use_ids ?? [];
+    if (ids.length === 0) return;
+    const [cost, count] = [microsOf(data.cost_usd), BigInt(ids.length)];
+    for (const [place, id] of ids.entries()) {
+      if (this.asked.has(id)) continue;
+      const share = cost / count + (BigInt(place) < cost % count ? 1n : 0n);
+      this.asked.set(id, { call: data.call, seq, tools: ids.length, share_usd: spelledUsd(share), derived: true });
+    }
+  }
+
+  call({ seq, data }) {
+    if (data.window === undefined) return;
+    this.named(data.window.window_id, data).begun = { seq, window: data.window };
+  }
+
+  result({ seq, data }) {
+    if (data.window_id === undefined) return;
+    this.named(data.window_id, data).after = { seq, ok: data.ok };
+  }
+
+  delta({ seq, hash, data }) {
+    this.named(data.window_id, data).delta = { seq, hash, data };
+  }
+
+  hookLost(data) {
+    this.lost.add(data.kind, data.count);
+  }
+
+  named(id, data) {
+    if (!this.windows.has(id)) {
+      this.windows.set(id, { id: orNull(data.id), name: data.name, begun: null, after: null, delta: null });
+    }
+    return this.windows.get(id);
+  }
+
+  // `pathOf` gives the path of an event by its number. Null where there is nothing to tell.
+  member(pathOf) {
+    if (this.windows.size === 0 && this.lost.names().length === 0) return null;
+    const deltas = [...this.windows.values()].filter(({ delta }) => delta !== null).map(({ delta }) => delta.data);
+    const complete = deltas.filter((delta) => delta.status === "complete");
+    const groups = deltas.filter((delta) => delta.scope === "concurrent_group").map((delta) => delta.group_id);
+    const reasons = new Tally();
+    for (const { reason } of deltas) if (reason !== undefined) reasons.add(reason);
+    return {
+      count: this.windows.size,
+      complete: complete.length,
+      partial: deltas.length - complete.length,
+      open: this.windows.size - deltas.length,
+      groups: new Set(groups).size,
+      files: sumOf([...new Map(complete.map((delta) => [delta.delta_sha256, delta.files])).values()]),
+      partial_by_reason: reasons.toJson(),
+      hooks_lost: this.lost.toJson(),
+      tools: [...this.windows].map(([windowId, window]) => this.entry(windowId, window, pathOf)),
+      note: SENTENCES.windows,
+    };
+  }
+
+  entry(windowId, { id, name, begun, after, delta }, pathOf) {
+    const key = begun === null ? {} : Object.fromEntries(KEY.map((member) => [member, begun.window[member]]));
+    return {
+      window_id: windowId,
+      id,
+      name,
+      ...key,
+      asked_by: id === null ? null : orNull(this.asked.get(id)),
+      before: begun === null ? null : { seq: begun.seq, ...without(begun.window, "window_id", ...KEY) },
+      after,
+      delta: delta === null ? null : proven(delta, pathOf),
+    };
+  }
+}
+
+function proven({ seq, hash, data }, pathOf) {
+  return { seq, ...without(data, "window_id", "id", "name"), event_hash: hash, merkle_path: pathOf(seq) };
+}
+return { WindowsFold };
+})();
+
+// rebuild/workspace.mjs
+const $rebuild_workspace = (() => {
+// The fold over a workspace transaction: the receipt member `workspace` (spec/receipt.md, Workspace).
+
+const { orNull } = $rebuild_course;
+
+const NOT_TRANSACTIONAL = [
+  "network-calls",
+  "database-writes",
+  "processes-started",
+  "paths-outside-the-declared-surface",
+];
+
+class WorkspaceFold {
+  constructor() {
+    for (const name of ["opened", "refused", "intent", "settled"]) this[name] = null;
+  }
+
+  member() {
+    if (this.opened !== null) {
+      return {
+        ...ofOpening(this.opened),
+        ...ofOutcome(this.settled),
+        ...ofIntent(this.intent),
+        not_transactional: NOT_TRANSACTIONAL,
+      };
+    }
+    if (this.refused === null) return null;
+    const { reason, detail } = this.refused;
+    return { committed: false, outcome: "not-opened", reason, detail, not_transactional: NOT_TRANSACTIONAL };
+  }
+}
+
+function ofOpening(opened) {
+  const member = {
+    base_sha256: opened.manifest_sha256,
+    surface: { excluded: opened.excluded, shared: opened.shared, protected: opened.protected },
+    staged: {
+      files: opened.files,
+      directories: opened.directories,
+      symlinks: opened.symlinks,
+      bytes: opened.bytes_staged,
+      not_preserved: opened.not_preserved,
+    },
+  };
+  for (const name of ["transaction", "backend", "view", "settle", "approved", "store"]) member[name] = opened[name];
+  return opened.unread === undefined ? member : { ...member, digests_cover: "changes", unread: opened.unread };
+}
+
+function ofOutcome(settled) {
+  if (settled === null) return { committed: false, outcome: "unsettled", reason: null, detail: null };
+  const member = { committed: settled.outcome === "committed", outcome: settled.outcome };
+  for (const name of ["reason", "detail", "plan_sha256", "applied", "already", "refused"]) {
+    member[name] = orNull(settled[name]);
+  }
+  return { ...member, refusals: settled.refusals ?? [] };
+}
+
+function ofIntent(intent) {
+  if (intent === null) return {};
+  const member = {
+    decision: { is: intent.decision, reason: orNull(intent.reason), detail: orNull(intent.detail) },
+    changes: {
+      added: intent.added,
+      modified: intent.modified,
+      removed: intent.removed,
+      retyped: intent.retyped,
+    },
+    protected_changes: intent.protected,
+  };
+  for (const name of ["result_sha256", "diff_sha256", "approval", "base_moved", "not_preserved"]) {
+    member[name] = intent[name];
+  }
+  return {
+    ...member,
+    excluded_writes: intent.excluded_writes,
+    excluded_write_count: intent.excluded_write_count,
+  };
+}
+return { WorkspaceFold };
+})();
+
+// rebuild/fold.mjs
+const $rebuild_fold = (() => {
+// `docket/fold/v1`: everything a receipt derives, from the events of a ledger of docket's own (spec/receipt.md).
+//
+// Events are taken one by one; what is kept grows with the usage rows alone. An event of an unknown type is counted.
+
+const { Families } = $families;
+const { CallsFold } = $rebuild_calls;
+const { AssertedFold, CourseFold, orNull } = $rebuild_course;
+const { applying, disclosureOf, factsOf } = $rebuild_disclosure;
+const { SENTENCES } = $rebuild_lists;
+const { OperationsFold } = $rebuild_operations;
+const { priceTable } = $rebuild_prices;
+const { CacheFold, ResponsesFold } = $rebuild_replays;
+const { Tally } = $rebuild_tally;
+const { TreeFold } = $rebuild_tree;
+const { WindowsFold } = $rebuild_windows;
+const { WorkspaceFold } = $rebuild_workspace;
+
+const FORMAT = "docket/receipt/v1";
+// What a receipt's proof has even where session.start says nothing of it.
+const NO_PROOF = { previous: null, signature: null, seal: null };
+
+class LedgerFold {
+  constructor() {
+    this.counts = new Tally();
+    this.lastAt = "";
+    this.families = [];
+    this.calls = new CallsFold();
+    this.course = new CourseFold();
+    this.asserted = new AssertedFold();
+    this.tree = new TreeFold();
+    this.operations = new OperationsFold();
+    this.cache = new CacheFold();
+    this.responses = new ResponsesFold();
+    this.windows = new WindowsFold();
+    this.workspace = new WorkspaceFold();
+  }
+
+  observe(event) {
+    this.counts.add(event.type);
+    this.lastAt = event.ts;
+    if (Object.hasOwn(TAKERS, event.type)) TAKERS[event.type](this, event);
+  }
+
+  // The receipt without seal and signature; null where the ledger has no session.start. `tree` is that of the ledger.
+  receipt({ events, head, genesis, tree, fileSha256 }) {
+    const { course } = this;
+    if (course.start === null) return null;
+    const pathOf = (seq) => tree.path(seq);
+    const table = priceTable(this.families, course.start.prices);
+    const families = new Families(table.document.families);
+    const receipt = { ...this.derived(families), ...this.whereThere(pathOf), price_table: table };
+    receipt.ledger = {
+      format: "docket/ledger/v1",
+      events,
+      head,
+      genesis,
+      merkle_root: tree.root(),
+      file_sha256: fileSha256,
+      chain: SENTENCES.chain,
+    };
+    receipt.appendix = {
+      usage: this.calls.rows.map((row) => ({ ...row, merkle_path: pathOf(row.seq) })),
+      proof_included: true,
+      note: SENTENCES.appendix,
+    };
+    return receipt;
+  }
+
+  derived(families) {
+    const { calls, course } = this;
+    const { start } = course;
+    return {
+      format: FORMAT,
+      docket_number: start.docket_number,
+      label: orNull(start.label),
+      created_at: this.lastAt,
+      tool: { name: start.tool, version: start.version, format: FORMAT, fold: start.fold },
+      session: course.session(),
+      policy: course.policyMember(),
+      boundary: course.boundary(),
+      totals: calls.totals((model) => families.isAssumed(model)),
+      model_calls: calls.modelCalls(),
+      budget: course.budget,
+      tools: this.asserted.toolsMember(),
+      files: this.tree.files(),
+      network: course.network(),
+      caps: { exceeded: this.counts.of("cap.exceeded"), warnings: this.counts.of("cap.warning") },
+      notes: course.notes.toJson(),
+      event_counts: this.counts.toJson(),
+      evidence: course.evidence(),
+      ops: {
+        ...this.operations.member(course.policyDocument, calls.requests),
+        snapshot: this.tree.snapshotMember(),
+        rollback: this.tree.rollbackMember(),
+      },
+      isolation: course.isolation(),
+      findings: [],
+      limits_disclosure: disclosureOf(applying(this.facts())),
+    };
+  }
+
+  // The members that are absent where there is nothing to tell.
+  whereThere(pathOf) {
+    const { course } = this;
+    const policy = course.policyDocument;
+    const members = {
+      latency: this.calls.latency(),
+      pools: course.poolsMember(),
+      asserted: this.asserted.member(),
+      cache: this.cache.member(policy, course.ceilingReached, pathOf),
+      responses: this.responses.member(policy),
+      workspace: this.workspace.member(),
+      windows: this.windows.member(pathOf),
+      proof: course.start.proof === undefined ? null : { ...NO_PROOF, ...course.start.proof },
+    };
+    for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
+    return members;
+  }
+
+  facts() {
+    const { calls, course, tree } = this;
+    return {
+      ...factsOf(course.policyDocument, course.start),
+      both_passes: tree.bothPasses,
+      omissions: tree.omissions > 0,
+      gap: course.gaps.length > 0,
+      ended: course.end !== null,
+      subreaper: course.spawn !== null && course.spawn.isolation.includes("subreaper"),
+      calls: calls.responses > 0,
+      estimates: calls.estimated > 0,
+      assumed_prices: calls.assumed.size > 0,
+      asserted: this.asserted.byAgent,
+    };
+  }
+}
+
+const put = (name) => ({ course }, { data }) => {
+  course[name] = data;
+};
+const staged = (name) => ({ workspace }, { data }) => {
+  workspace[name] = data;
+};
+
+const TAKERS = {
+  "session.start": ({ course }, event) => course.begin(event),
+  "policy.applied": put("policy"),
+  "proc.spawn": put("spawn"),
+  "proc.exit": put("exit"),
+  "session.end": put("end"),
+  "x-docket.budget": put("budget"),
+  "x-docket.pool": ({ course }, { data }) => course.pools.set(data.pool, data),
+  "x-docket.pool-use": ({ course }, { data }) => course.poolUses.set(data.pool, data),
+  "x-docket.evidence-gap": ({ course }, { data }) => course.gaps.push(data),
+  "net.allowed": ({ course }) => (course.allowed += 1),
+  "net.denied": ({ course }, { data }) => course.denied.add(data.kind, data.count),
+  note: ({ asserted, course }, { data }) => (data.reported_by === undefined ? course : asserted).note(data),
+  "x-docket.asserted-call": ({ asserted }, { data }) => asserted.call(data),
+  "tool.call": ({ asserted, windows }, event) => {
+    asserted.toolCall(event.data);
+    windows.call(event);
+  },
+  "tool.result": ({ asserted, windows }, event) => {
+    asserted.toolResult(event.data);
+    windows.result(event);
+  },
+  "x-docket.tool-delta": ({ windows }, event) => windows.delta(event),
+  "x-docket.hook-lost": ({ windows }, { data }) => windows.hookLost(data),
+  "model.request": ({ calls }, { data }) => calls.request(data),
+  "model.response": ({ calls, operations, responses, windows }, event) => {
+    calls.response(event);
+    operations.response(event.data);
+    responses.response(event.data);
+    windows.response(event);
+  },
+  "model.error": ({ calls, operations }, { data }) => {
+    calls.error(data);
+    operations.error(data);
+  },
+  "model.denied": ({ calls, operations }, { data }) => {
+    calls.denied(data);
+    if (data.reason === "rate_limited") operations.rateLimited += 1;
+  },
+  "model.cache_hit": ({ cache }, event) => cache.hit(event),
+  "x-docket.cache-hit": ({ cache }, event) => cache.hit(event),
+  "x-docket.other": ({ calls }) => calls.other(),
+  "x-docket.price": ({ families }, { data }) => families.push(data),
+  "x-docket.paced": ({ operations }, { data }) => operations.waitsMs.push(data.waited_ms),
+  "x-docket.breaker": ({ operations }, { data }) => operations.breaker(data),
+  "x-docket.fault-plan": ({ operations }, { data }) => (operations.plan = data),
+  "x-docket.fault": ({ operations }, { data }) => operations.fault(data),
+  "fs.change": ({ tree }, { data }) => tree.change(data),
+  "fs.snapshot": ({ tree }, { data }) => tree.pass(data),
+  "policy.violation": ({ tree }, { data }) => tree.violation(data),
+  "x-docket.omissions": ({ tree }, { data }) => tree.omitted(data),
+  "x-docket.snapshot-refused": ({ tree }, { data }) => (tree.refused = data),
+  "x-docket.rollback-applied": ({ tree }, { data }) => (tree.rollback = { applied: true, data }),
+  "x-docket.rollback-refused": ({ tree }, { data }) => (tree.rollback = { applied: false, data }),
+  "x-docket.workspace-opened": staged("opened"),
+  "x-docket.workspace-refused": staged("refused"),
+  "x-docket.workspace-intent": staged("intent"),
+  "x-docket.workspace-settled": staged("settled"),
+};
+return { LedgerFold };
+})();
+
+// rebuild/public.mjs
+const $rebuild_public = (() => {
+// The fold over a ledger of another writer: what docket/receipt/v1 itself derives (spec/receipt.md, Other writers).
+//
+// Members are read where they stand and have the right type; what is not there is not compared.
+
+const { isInteger, isObject, isText, compareTexts } = $canonical;
+const { microsOf } = $money;
+const { Tally } = $rebuild_tally;
+
+const FIRST_PATHS = 25;
+const COUNTS = ["input_tokens", "cached_input_tokens", "output_tokens"];
+
+class PublicFold {
+  constructor() {
+    for (const name of ["counts", "providers", "changes"]) this[name] = new Tally();
+    this.replies = 0;
+    this.toolNames = new Set();
+    this.toolFailures = 0;
+    this.paths = [];
+    this.start = null;
+    this.policy = {};
+    this.end = {};
+  }
+
+  observePublic({ type, data }) {
+    this.counts.add(type);
+    if (type === "session.start") this.start ??= data;
+    else if (type === "policy.applied") this.policy = data;
+    else if (type === "session.end") this.end = data;
+    else if (type === "model.response") this.reply(data);
+    else if (type === "fs.change") this.change(data);
+    else if (type === "tool.call" && isText(data.name)) this.toolNames.add(data.name);
+    else if (type === "tool.result" && data.ok === false) this.toolFailures += 1;
+  }
+
+  // A reply that cannot be read gives no row, which is a failure of usage-rows-rebound.
+  reply(data) {
+    if (!isReadable(data)) return;
+    this.replies += 1;
+    this.providers.add(data.provider);
+  }
+
+  change({ change, path }) {
+    this.changes.add(isText(change) ? change : "");
+    if (isText(path) && this.paths.length < FIRST_PATHS) this.paths.push(path);
+  }
+
+  // What derives, as nested objects.
+  members() {
+    const { counts, changes } = this;
+    const start = this.start ?? {};
+    return {
+      ...named(start, { docket_number: "docket_number", label: "label" }),
+      session: {
+        ...named(start, { id: "session_id", argv: "argv", cwd: "cwd" }),
+        ...named(this.end, { exit_code: "exit_code", breached: "breached", interrupted: "interrupted" }),
+      },
+      policy: named(this.policy, { name: "name", digest: "digest", document: "document" }),
+      model_calls: {
+        count: this.replies,
+        by_provider: this.providers.toJson(),
+        denied: counts.of("model.denied"),
+        errors: counts.of("model.error"),
+      },
+      tools: {
+        calls: counts.of("tool.call"),
+        names: [...this.toolNames].sort(compareTexts),
+        failures: this.toolFailures,
+      },
+      files: {
+        changed: counts.of("fs.change"),
+        added: changes.of("added"),
+        modified: changes.of("modified"),
+        removed: changes.of("removed"),
+        violations: counts.of("policy.violation"),
+        top_paths: this.paths,
+      },
+      network: { tunnels_allowed: counts.of("net.allowed"), tunnels_denied: counts.of("net.denied") },
+      caps: { exceeded: counts.of("cap.exceeded"), warnings: counts.of("cap.warning") },
+      event_counts: counts.toJson(),
+    };
+  }
+}
+
+const isCount = (value) => value === undefined || (isInteger(value) && value >= 0);
+
+function isReadable({ cost_usd, model, provider, usage, usage_source }) {
+  return (
+    isText(model) &&
+    isText(provider) &&
+    isObject(usage) &&
+    COUNTS.every((name) => isCount(usage[name])) &&
+    (usage_source === "reported" || usage_source === "estimated") &&
+    microsOf(cost_usd) !== null
+  );
+}
+
+function named(data, names) {
+  const found = Object.keys(names).filter((name) => data[names[name]] !== undefined);
+  return Object.fromEntries(found.map((name) => [name, data[names[name]]]));
+}
+return { PublicFold };
+})();
+
+// rebuild/checks.mjs
+const $rebuild_checks = (() => {
+// The checks that make a receipt's members again: receipt-rebuild and limits-disclosure (spec/receipt.md, Checks).
+
+const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
+const { GENESIS } = $ledger;
+const { shown } = $refused;
+const { difference, differenceOfSome } = $rebuild_compare;
+const { KNOWN_CODES, disclosureOf } = $rebuild_disclosure;
+const { LedgerFold } = $rebuild_fold;
+const { PublicFold } = $rebuild_public;
+
+class LimitsDisclosure {
+  finish({ ours, receipt }) {
+    const stated = receipt.document.limits_disclosure;
+    if (!ours) {
+      const groups = Object.values(stated).filter((group) => Array.isArray(group) || typeof group === "string");
+      const count = groups.reduce((sum, group) => sum + group.length, 0);
+      return count > 0 ? pass(`${count} statements`) : fail("limits_disclosure states nothing");
+    }
+    const codes = stated.codes ?? [];
+    const unknown = codes.find((code) => !KNOWN_CODES.has(code));
+    if (unknown !== undefined) return fail(`limits_disclosure.codes has ${shown(unknown)}, which is no known code`);
+    const found = difference(stated, disclosureOf(new Set(codes)), "limits_disclosure");
+    return found === null ? pass(`${codes.length} known codes with their sentences`) : fail(found);
+  }
+}
+
+class ReceiptRebuild {
+  constructor(course) {
+    this.fold = course.follow("fold", LedgerFold);
+    this.public = course.follow("public fold", PublicFold);
+  }
+
+  finish({ ledger, ours, receipt }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    if (ours && !ledger.ours) return fail("the receipt names docket/fold/v1, the ledger does not");
+    const { seal, signature, ...stated } = receipt.document;
+    if (!ledger.ours) {
+      const found = differenceOfSome(stated, this.public.members(), "receipt");
+      return found === null ? pass("what v1 derives equals the ledger") : fail(found);
+    }
+    const wanted = ledger.payloadFault === null ? this.fold.receipt({ ...figures(ledger), genesis: GENESIS }) : null;
+    if (wanted === null) return skip("an event's payload was refused");
+    const found = difference(stated, wanted, "receipt");
+    return found === null ? pass("every member equals what the ledger gives") : fail(found);
+  }
+}
+
+const figures = ({ events, fileSha256, head, tree }) => ({ events, fileSha256, head, tree });
+return { LimitsDisclosure, ReceiptRebuild };
+})();
+
+// rows.mjs
+const $rows = (() => {
+// Checks of the usage rows: their proofs, the events they cite, their cost (spec/receipt.md, Component rows).
+
+const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
+const { isInteger, isObject, isText } = $canonical;
+const { rootFromPath } = $merkle;
+const { microsOf, spelledUsd } = $money;
+const { familiesOf } = $families;
+const { shown } = $refused;
+
+const name = (index, row) => `appendix.usage[${index}] (event ${row.seq})`;
+const SOURCES = ["reported", "estimated"];
+
+// The rows that the replies of a ledger give, and the first reply of another writer that gives none.
+class LedgerRows {
+  constructor() {
+    this.rows = [];
+    this.fault = null;
+    this.texts = new Map();
+  }
+
+  // One text for all equal ones, so that a row does not keep the text of its line.
+  one(text) {
+    if (!this.texts.has(text)) this.texts.set(text, text);
+    return this.texts.get(text);
+  }
+
+  observe(event) {
+    if (event.type !== "model.response" || !event.known) return;
+    const { data } = event;
+    const last = data.components.length - 1;
+    const cacheKey = data.cache?.stored === true ? data.cache.key : undefined;
+    data.components.forEach((component, index) => {
+      this.rows.push({
+        seq: event.seq,
+        model: this.one(component.model),
+        provider: this.one(data.provider),
+        input_tokens: component.input_tokens,
+        cached_input_tokens: component.cached_input_tokens,
+        output_tokens: component.output_tokens,
+        usage_source: this.one(data.usage_source),
+        cost_usd: component.cost_usd,
+        latency_ms: index === last ? data.latency_ms : undefined,
+        cache_key: index === last ? cacheKey : undefined,
+        asserted_by: undefined,
+      });
+    });
+  }
+
+  observePublic(event) {
+    if (event.type === "model.response") this.takeReply(event);
+    else if (event.type === "model.cache_hit") {
+      const { origin } = event.data;
+      const named = isObject(origin) && isInteger(origin.seq) && isText(origin.hash);
+      if (!named) this.fault ??= `event ${event.seq}: origin does not name an event`;
+    }
+  }
+
+  takeReply({ seq, data }) {
+    const row = publicRow(seq, data);
+    if (isText(row)) this.fault ??= `event ${seq}: ${row}`;
+    else this.rows.push(row);
+  }
+}
+
+// The row of another writer's reply, or what of it cannot be read.
+function publicRow(seq, data) {
+  const { usage, cache, latency_ms: latency, reported_by: asserted } = data;
+  if (!isObject(usage)) return "usage is not an object";
+  if (!SOURCES.includes(data.usage_source)) return "usage_source is not a known one";
+  for (const member of ["model", "provider"]) if (!isText(data[member])) return `${member} is not a text`;
+  const tokens = {};
+  for (const member of ["input_tokens", "cached_input_tokens", "output_tokens"]) {
+    tokens[member] = usage[member] === undefined ? 0 : usage[member];
+    if (!isInteger(tokens[member]) || tokens[member] < 0) return `usage.${member} is not a count`;
+  }
+  const micros = microsOf(data.cost_usd);
+  if (micros === null) return "cost_usd is not an amount";
+  return {
+    seq,
+    model: data.model,
+    provider: data.provider,
+    ...tokens,
+    usage_source: data.usage_source,
+    cost_usd: spelledUsd(micros),
+    latency_ms: isInteger(latency) ? latency : undefined,
+    cache_key: isObject(cache) && cache.stored === true && isText(cache.key) ? cache.key : undefined,
+    asserted_by: isText(asserted) ? asserted : undefined,
+  };
+}
+
+const NEEDED = ["seq", "model", "provider", "input_tokens", "cached_input_tokens", "output_tokens", "usage_source", "cost_usd"];
+// Absent and null say the same.
+const OPTIONAL = ["latency_ms", "cache_key", "asserted_by"];
+
+function differing(row, wanted, ledger) {
+  for (const member of NEEDED) if (row[member] !== wanted[member]) return member;
+  for (const member of OPTIONAL) if ((row[member] ?? undefined) !== wanted[member]) return member;
+  return row.event_hash === ledger.hashes.hex(wanted.seq) ? null : "event_hash";
+}
+
+class UsageRowsRebound {
+  constructor(course) {
+    this.found = course.follow("rows", LedgerRows);
+  }
+
+  finish({ ledger, receipt }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    if (ledger.payloadFault !== null) return skip("the replies in the ledger could not be read");
+    const { rows, fault } = this.found;
+    if (fault !== null) return fail(fault);
+    for (const [index, row] of receipt.rows.slice(0, rows.length).entries()) {
+      const member = differing(row, rows[index], ledger);
+      if (member !== null) {
+        const found = member === "event_hash" ? ledger.hashes.hex(rows[index].seq) : rows[index][member];
+        return fail(`${name(index, row)}: ${member} is ${shown(row[member])}, the ledger gives ${shown(found)}`);
+      }
+    }
+    if (receipt.rows.length !== rows.length) {
+      return fail(`the receipt has ${receipt.rows.length} usage rows, the ledger gives ${rows.length}`);
+    }
+    return pass(`${rows.length} rows equal what the ledger's events say`);
+  }
+}
+
+// Whether an event's hash leads to the root by the steps. Where the sound ledger has that root, the path is compared
+// with the tree's own, which is the same and needs no hashing.
+function leadsToRoot({ ledger, receipt }, seq, eventHash, steps) {
+  const root = receipt.part("ledger", "merkle_root");
+  if (ledger?.sound && seq < ledger.events && ledger.tree.root() === root) {
+    if (ledger.hashes.hex(seq) === eventHash && ledger.tree.isPath(seq, steps)) return true;
+  }
+  return rootFromPath(eventHash, steps) === root;
+}
+
+class UsageInclusionProofs {
+  finish(given) {
+    const { receipt } = given;
+    if (receipt.rows.length === 0) return pass("no usage row to prove");
+    if (receipt.part("appendix", "proof_included") !== true) return skip("the receipt carries no proofs");
+    for (const [index, row] of receipt.rows.entries()) {
+      if (!leadsToRoot(given, row.seq, row.event_hash, row.merkle_path ?? [])) {
+        return fail(`${name(index, row)}: its path does not lead to ledger.merkle_root`);
+      }
+    }
+    return pass(`${receipt.rows.length} rows lead to the root`);
+  }
+}
+
+class CostRecomputation {
+  finish({ receipt }) {
+    const families = familiesOf(receipt);
+    if (isText(families)) return fail(families);
+    for (const [index, row] of receipt.rows.entries()) {
+      const micros = families.cost(row.model, row);
+      if (micros === null) return fail(`${name(index, row)}: no family of the table prices ${shown(row.model)}`);
+      const cost = spelledUsd(micros);
+      if (cost !== row.cost_usd) return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${cost}`);
+    }
+    return pass(`${receipt.rows.length} rows priced from the embedded table`);
+  }
+}
+return { LedgerRows, UsageRowsRebound, leadsToRoot, UsageInclusionProofs, CostRecomputation };
+})();
+
+// member_shapes.mjs
+const $member_shapes = (() => {
+// Shapes of the larger members of a receipt of docket's own (spec/receipt.md, Members in full).
+
+const { isObject } = $canonical;
+const {
+  amount, anything, array, constant, count, digest, each, flag, mapping, nullable, record, text,
+} = $shapes;
+
+const counts = mapping(count);
+const texts = array(text);
+const tokens = each(["input_tokens", "cached_input_tokens", "output_tokens"], count);
+
+const PATH = { path: text, path_b64: text };
+const PASS = {
+  roots: texts,
+  ...each(["files", "directories", "symlinks", "omissions", "bytes_watched"], count),
+  tree_sha256: digest,
+};
+
+const pass = record(PASS, { unread: count });
+
+const snapshot = record({ taken: flag }, {
+  ...PASS,
+  ...each(["bytes_stored", "bytes_shared", "needed", "allowed"], count),
+  ...each(["format", "store", "reason", "detail"], text),
+  manifest_sha256: digest,
+  not_covered: array(record({ reason: text }, PATH)),
+  not_covered_count: nullable(count),
+});
+
+const rollback = record({ applied: flag, trigger: text }, {
+  ...each(["restored", "already", "refused", "kept", "not_covered"], count),
+  ...each(["reason", "detail", "record"], text),
+  plan_sha256: digest,
+  refusals: array(record({ reason: text }, { ...PATH, detail: text })),
+});
+
+const breaker = record({
+  state: text,
+  ...each(["consecutive_failures", "total_failures", "total_successes", "openings", "cooldown_ms"], count),
+});
+
+const limiter = record({
+  per_minute: nullable(count),
+  per_second: nullable(text),
+  ...each(["allowed", "refused", "waited", "waited_ms", "longest_wait_ms"], count),
+});
+
+const ops = record({
+  circuit_breaker: mapping(breaker),
+  rate_limiter: nullable(limiter),
+  snapshot: nullable(snapshot),
+  rollback: nullable(rollback),
+}, {
+  chaos_run: constant(true),
+  fault_injection: record({ seed: count, spec: texts, injections: count, upstream_asked: count, by_kind: counts }),
+});
+
+const group = record({
+  ...each(["key", "model", "usage_source"], text),
+  ...each(["origin_seq", "hits", "first_seq", "last_seq"], count),
+  ...each(["origin_hash", "event_hash"], digest),
+  usage: counts,
+  ...each(["avoided_usd_per_hit", "avoided_usd_total"], amount),
+  merkle_path: array(anything),
+});
+const HITS = { hits: count, saved_usd: amount, avoided_tokens: count, by_origin: array(group) };
+
+const cache = record(
+  { enabled: flag, policy: mapping(anything), ...HITS, hits_ceiling_reached: flag, note: text },
+  { component_hits: record(HITS) },
+);
+
+const pools = array(record({
+  pool: text,
+  ...each(["daily_usd", "weekly_usd", "total_usd", "spent_usd", "unknown_usd", "overshoot_usd", "bound_usd"], nullable(amount)),
+}));
+
+const NOT_TRANSACTIONAL = ["network-calls", "database-writes", "processes-started", "paths-outside-the-declared-surface"];
+
+function notTransactional(value, where) {
+  const held = Array.isArray(value) && value.length === NOT_TRANSACTIONAL.length && NOT_TRANSACTIONAL.every((one, at) => value[at] === one);
+  return held ? null : `${where} is not the list of what no transaction covers`;
+}
+
+const workspace = record({
+  committed: flag,
+  outcome: text,
+  reason: nullable(text),
+  detail: nullable(text),
+  not_transactional: notTransactional,
+}, {
+  ...each(["transaction", "backend", "view", "settle", "store", "approval"], text),
+  ...each(["base_sha256", "result_sha256", "diff_sha256"], digest),
+  surface: record(each(["excluded", "shared", "protected"], count)),
+  staged: record(each(["files", "directories", "symlinks", "bytes", "not_preserved"], count)),
+  changes: record(each(["added", "modified", "removed", "retyped"], count)),
+  decision: record({ is: text, reason: nullable(text), detail: nullable(text) }),
+  approved: flag,
+  plan_sha256: nullable(digest),
+  ...each(["applied", "already", "refused"], nullable(count)),
+  protected_changes: count,
+  base_moved: flag,
+  digests_cover: constant("changes"),
+  unread: count,
+  refusals: array(record({ reason: text }, { ...PATH, detail: text, transaction: text })),
+  not_preserved: array(record({ reason: text }, { ...PATH, detail: text })),
+  excluded_writes: array(record({}, PATH)),
+  excluded_write_count: count,
+});
+
+const window = record({
+  window_id: text,
+  id: nullable(text),
+  name: text,
+  asked_by: nullable(record({ ...each(["call", "seq", "tools"], count), share_usd: amount, derived: constant(true) })),
+  before: nullable(record({ seq: count }, each(["group_id", "tree", "hashes", "head", "reason"], text))),
+  after: nullable(record({ seq: count, ok: flag })),
+  delta: nullable(record({
+    ...each(["seq", "members", "files"], count),
+    ...each(["scope", "status"], text),
+    ...each(["delta_sha256", "event_hash"], digest),
+    merkle_path: array(anything),
+  }, each(["group_id", "reason", "tree_before", "tree_after"], text))),
+}, each(["repository", "provider", "session_id", "turn_id", "mode"], text));
+
+const windows = record({
+  ...each(["count", "complete", "partial", "open", "groups", "files"], count),
+  ...each(["partial_by_reason", "hooks_lost"], counts),
+  tools: array(window),
+  note: text,
+});
+
+const proof = record({
+  origin: text,
+  project: text,
+  run: count,
+  previous: nullable(record({ session: text, events: count, head: digest, receipt_sha256: digest })),
+  signature: nullable(record({ alg: constant("ed25519"), public_key: text })),
+  seal: nullable(record({ alg: constant("hmac-sha256"), key_id: text })),
+});
+
+const MAX_PATH_STEPS = 64;
+
+// A Merkle path of at most 64 steps.
+function merklePath(value, where) {
+  if (!Array.isArray(value)) return `${where} is not an array`;
+  if (value.length > MAX_PATH_STEPS) return `${where} has more than ${MAX_PATH_STEPS} steps`;
+  for (const [index, step] of value.entries()) {
+    const held = isObject(step) && Object.keys(step).length === 2 && (step.side === "left" || step.side === "right") && digest(step.hash, "") === null;
+    if (!held) return `${where}[${index}] is not a side, left or right, and a hash`;
+  }
+  return null;
+}
+return { counts, texts, tokens, pass, ops, cache, pools, workspace, windows, proof, merklePath };
+})();
+
+// latency.mjs
+const $latency = (() => {
+// The summary of latencies by nearest rank (spec/receipt.md, Latency).
+
+const { plain } = $canonical;
+
+const LATENCY_METHOD = "nearest-rank";
+
+// The object over the measured latencies, or null where none was measured.
+function latencySummary(measured, totalRows) {
+  if (measured.length === 0) return null;
+  const sorted = Float64Array.from(measured).sort();
+  const rank = (percent) => sorted[Math.max(Math.ceil((percent * sorted.length) / 100), 1) - 1];
+  return plain({
+    method: LATENCY_METHOD,
+    measured_calls: sorted.length,
+    total_rows: totalRows,
+    total_ms: sorted.reduce((sum, one) => sum + one, 0),
+    max_ms: sorted.at(-1),
+    p50_ms: rank(50),
+    p95_ms: rank(95),
+    p99_ms: rank(99),
+  });
+}
+return { LATENCY_METHOD, latencySummary };
+})();
+
+// receipt_shape.mjs
+const $receipt_shape = (() => {
+// The two shapes of a receipt (spec/receipt.md, Members): docket's own, closed in every member, and v1 as other writers
+// fill it, with at least its members.
+
+const members = $member_shapes;
+const { LEDGER_FORMAT } = $ledger;
+const { LATENCY_METHOD } = $latency;
+const {
+  amount, anything, array, constant, count, digest, each, flag, instant, integer, mapping, nullable, object, oneOf, record, text,
+} = $shapes;
+
+const FORMAT = "docket/receipt/v1";
+const { counts, texts, tokens } = members;
+const OPEN = { closed: false };
+
+const TOTALS = {
+  calls: count,
+  ...tokens,
+  total_tokens: count,
+  cost_usd: amount,
+  cost_basis: text,
+  ...each(["usage_reported_calls", "usage_estimated_calls", "asserted_calls"], count),
+  assumed_price_models: texts,
+  by_model: array(record({ model: text, calls: count, ...tokens, cost_usd: amount })),
+};
+const latency = record({
+  method: constant(LATENCY_METHOD),
+  ...each(["measured_calls", "total_rows", "total_ms", "max_ms", "p50_ms", "p95_ms", "p99_ms"], count),
+});
+const PRICE = each(["pattern", "input", "output"], text);
+const LEDGER = {
+  format: constant(LEDGER_FORMAT),
+  events: count,
+  ...each(["head", "genesis", "merkle_root", "file_sha256"], digest),
+};
+const SESSION = {
+  id: text,
+  argv: texts,
+  exit_code: nullable(integer),
+  ...each(["duration_seconds", "breached"], nullable(text)),
+  interrupted: nullable(flag),
+};
+const POLICY = { name: text, digest, document: object };
+const CALLS = { count, by_provider: counts, denied: count, errors: count };
+const FILES = { ...each(["changed", "added", "modified", "removed", "violations"], count), top_paths: texts };
+const NETWORK = each(["tunnels_allowed", "tunnels_denied"], count);
+const EVIDENCE = { ledger_complete: flag, unwritten_events: count };
+const BOTH = {
+  format: constant(FORMAT),
+  docket_number: text,
+  label: nullable(text),
+  tools: record({ calls: count, names: texts, failures: count }),
+  caps: record({ exceeded: count, warnings: count }),
+  event_counts: counts,
+  findings: array(anything),
+  limits_disclosure: mapping(texts),
+  seal: nullable(object),
+  signature: nullable(object),
+};
+const ROW = {
+  seq: count,
+  model: text,
+  provider: text,
+  ...tokens,
+  usage_source: oneOf("reported", "estimated"),
+  cost_usd: amount,
+  event_hash: digest,
+};
+const FULL_USAGE = [
+  "input_tokens", "cached_input_tokens", "output_tokens", "cache_write_tokens", "cache_write_5m_tokens",
+  "cache_write_30m_tokens", "cache_write_1h_tokens", "cache_write_12h_tokens", "reasoning_tokens", "audio_input_tokens",
+  "audio_output_tokens", "web_searches", "file_searches",
+];
+const LATER_USAGE = ["image_input_tokens", "image_output_tokens", "code_sessions", "audio_seconds"];
+const CHAIN = "hash = sha256(canonical {data, prev, seq, ts, type}); prev = hash of the event before";
+const PROOF_NOTE =
+  "Each row names its ledger event by number and hash and leads to ledger.merkle_root by its path. Its cost is " +
+  "recomputed from its tokens and the embedded price table alone.";
+
+const ours = record({
+  ...BOTH,
+  created_at: instant,
+  tool: record({ name: text, version: text, format: constant(FORMAT), fold: text }),
+  session: record({
+    ...SESSION,
+    cwd: text,
+    agent: text,
+    started_at: instant,
+    exit_source: nullable(text),
+    agent_exit: nullable(object),
+    host: object,
+  }, { argv_b64: texts, cwd_b64: text }),
+  policy: nullable(record({ ...POLICY, source: nullable(text) })),
+  boundary: record({ admission: text, listener: object, upstream_overrides: object }),
+  totals: record(TOTALS),
+  model_calls: record({
+    ...CALLS,
+    admitted: count,
+    unsettled: integer,
+    ...each(["outcomes", "denied_by_reason", "errors_by_reason"], counts),
+    ...each(["estimated", "altered", "other_exchanges"], count),
+    usage: record(each(FULL_USAGE, count), each(LATER_USAGE, count)),
+  }),
+  budget: nullable(object),
+  files: record({
+    ...FILES,
+    retyped: count,
+    violations_by_rule: counts,
+    passes: record({ before: nullable(members.pass), after: nullable(members.pass) }),
+  }),
+  network: record({ ...NETWORK, turned_away: count }),
+  notes: counts,
+  ledger: record({ ...LEDGER, chain: constant(CHAIN) }),
+  price_table: record({
+    schema: constant("docket/prices/v1"),
+    as_of: nullable(text),
+    digest,
+    document: record({ _meta: object, families: array(record({ ...PRICE, source: text }, { cached_input: text })) }),
+  }),
+  appendix: record({
+    usage: array(record({ ...ROW, merkle_path: members.merklePath }, { latency_ms: count, cache_key: text })),
+    proof_included: constant(true),
+    note: constant(PROOF_NOTE),
+  }),
+  evidence: record({ ...EVIDENCE, ended: flag, first_failing_seq: nullable(count), write_failures: count, note: text }),
+  ops: members.ops,
+  isolation: nullable(record({ launcher: texts })),
+}, {
+  latency,
+  pools: members.pools,
+  asserted: record({ calls: count, ...tokens, notes: counts }),
+  cache: members.cache,
+  responses: record(each(["kept", "kept_bytes", "truncated", "not_kept"], count)),
+  workspace: members.workspace,
+  windows: members.windows,
+  proof: members.proof,
+});
+
+const OPTIONAL_ROW = {
+  merkle_path: members.merklePath,
+  latency_ms: nullable(count),
+  cache_key: nullable(text),
+  asserted_by: nullable(text),
+};
+
+const v1 = record({
+  ...BOTH,
+  created_at: text,
+  tool: record({ name: text, version: text }, { format: constant(FORMAT) }, OPEN),
+  session: record({ ...SESSION, cwd: nullable(text) }, {}, OPEN),
+  policy: nullable(record(POLICY, {}, OPEN)),
+  totals: record(TOTALS, {}, OPEN),
+  model_calls: record(CALLS, {}, OPEN),
+  tools: record({ calls: count, names: texts, failures: count }, {}, OPEN),
+  files: record(FILES, {}, OPEN),
+  network: record(NETWORK, {}, OPEN),
+  caps: record({ exceeded: count, warnings: count }, {}, OPEN),
+  ledger: record(LEDGER, {}, OPEN),
+  price_table: record({ digest, document: record({ families: array(record(PRICE, {}, OPEN)) }, {}, OPEN) }, {}, OPEN),
+  appendix: record({ usage: array(record(ROW, OPTIONAL_ROW, OPEN)), proof_included: flag }, {}, OPEN),
+  evidence: record(EVIDENCE, {}, OPEN),
+}, { latency, cache: object }, OPEN);
+
+// Null, or a sentence that names the first member which has not its form.
+const checkReceipt = (document, isOurs) => (isOurs ? ours : v1)(document, "receipt");
+return { FORMAT, checkReceipt };
+})();
+
+// statements.mjs
+const $statements = (() => {
+// Checks of what a receipt says of itself: its format, the digests of what it embeds, its completeness.
+
+const { fail, pass, skip } = $case;
+const { encode, utf8 } = $canonical;
+const { FOLD } = $ledger;
+const { FORMAT } = $receipt_shape;
+const { shown } = $refused;
+const { sha256Hex } = $sha256;
+
+class Format {
+  finish({ ledger, receipt }) {
+    const named = [["the receipt", receipt.part("tool", "fold")], ["the ledger", ledger?.fold]];
+    for (const [name, fold] of named) {
+      if (fold !== undefined && fold !== null && fold !== FOLD) {
+        return fail(`${name} derives by ${shown(fold)}, which this version does not know`);
+      }
+    }
+    return pass(FORMAT);
+  }
+}
+
+function digest(document, stated, where) {
+  const found = sha256Hex(utf8(encode(document)));
+  if (found !== stated) return fail(`${where}.digest is ${shown(stated)}, the embedded document has ${found}`);
+  return pass(`${where}.digest is that of the embedded document`);
+}
+
+class PolicyDigest {
+  finish({ receipt }) {
+    const policy = receipt.part("policy");
+    if (policy === null) return skip("the record ends before a policy was applied");
+    return digest(policy.document, policy.digest, "policy");
+  }
+}
+
+class PriceTableDigest {
+  finish({ receipt }) {
+    const table = receipt.part("price_table");
+    return digest(table.document, table.digest, "price_table");
+  }
+}
+
+class EvidenceCompleteness {
+  finish({ ledger, receipt }) {
+    const complete = receipt.part("evidence", "ledger_complete");
+    if (ledger?.sound && complete && !ledger.ended) {
+      return fail("evidence says the ledger is complete, the ledger has no session.end");
+    }
+    if (receipt.part("session", "exit_code") === null) {
+      return fail("the record has no end: what happened after its last event is unknown");
+    }
+    const unwritten = receipt.part("evidence", "unwritten_events");
+    if (!complete || unwritten !== 0) {
+      return fail(`the record itself says that it is incomplete: ${unwritten} events could not be written`);
+    }
+    return pass("every event reached the ledger, which has its end");
+  }
+}
+
+// Whether the receipt itself says that its record is not whole.
+const declaresIncomplete = (receipt) => receipt.part("evidence", "ledger_complete") === false;
+return { Format, PolicyDigest, PriceTableDigest, EvidenceCompleteness, declaresIncomplete };
+})();
+
+// sums.mjs
+const $sums = (() => {
+// Checks of the receipt's sums against its own rows.
+
+const { fail, pass, skip } = $case;
+const { compareTexts, isInteger, isText } = $canonical;
+const { latencySummary } = $latency;
+const { microsOf, spelledUsd } = $money;
+const { familiesOf } = $families;
+const { shown } = $refused;
+
+const sum = (rows, member) => rows.reduce((total, row) => total + row[member], 0);
+const cost = (rows) => spelledUsd(rows.reduce((total, row) => total + microsOf(row.cost_usd), 0n));
+
+function compare(receipt, wanted) {
+  for (const [member, value] of Object.entries(wanted)) {
+    const stated = receipt.part("totals", member);
+    if (stated !== value) return fail(`totals.${member} is ${shown(stated)}, the rows give ${shown(value)}`);
+  }
+  return pass(Object.entries(wanted).map(([member, value]) => `${member} ${shown(value)}`).join(", "));
+}
+
+class Totals {
+  finish({ receipt }) {
+    return compare(receipt, { calls: receipt.rows.length, cost_usd: cost(receipt.rows) });
+  }
+}
+
+class TokenTotals {
+  finish({ receipt }) {
+    const input = sum(receipt.rows, "input_tokens");
+    const output = sum(receipt.rows, "output_tokens");
+    return compare(receipt, { input_tokens: input, output_tokens: output, total_tokens: input + output });
+  }
+}
+
+class CachedTotals {
+  finish({ receipt }) {
+    return compare(receipt, { cached_input_tokens: sum(receipt.rows, "cached_input_tokens") });
+  }
+}
+
+class AssumedPrices {
+  finish({ receipt, ours }) {
+    const families = familiesOf(receipt);
+    if (isText(families)) return fail(families);
+    const models = new Set(receipt.rows.map((row) => row.model));
+    const fallback = [...models].filter((model) => families.isAssumed(model)).sort(compareTexts);
+    const stated = receipt.part("totals", "assumed_price_models");
+    const named = new Set(stated);
+    const allowed = ours ? models : new Set(fallback);
+    const held = named.size === stated.length && fallback.every((model) => named.has(model)) && stated.every((model) => allowed.has(model));
+    if (!held) return fail(`totals.assumed_price_models is ${shown(stated)}, the table's fallback prices ${shown(fallback)}`);
+    return pass(`${stated.length} models have an assumed price`);
+  }
+}
+
+const SUMS = ["input_tokens", "cached_input_tokens", "output_tokens"];
+
+class ByModelTotals {
+  finish({ receipt }) {
+    const left = new Map();
+    for (const row of receipt.rows) {
+      if (!left.has(row.model)) left.set(row.model, []);
+      left.get(row.model).push(row);
+    }
+    for (const [index, entry] of receipt.part("totals", "by_model").entries()) {
+      const rows = left.get(entry.model);
+      if (rows === undefined) return fail(`totals.by_model[${index}]: no row is left for ${shown(entry.model)}`);
+      left.delete(entry.model);
+      const held = entry.calls === rows.length && entry.cost_usd === cost(rows) && SUMS.every((member) => entry[member] === sum(rows, member));
+      if (!held) return fail(`totals.by_model[${index}] of ${shown(entry.model)} differs from the sum of its rows`);
+    }
+    if (left.size > 0) return fail(`totals.by_model has no entry for ${shown([...left.keys()].sort(compareTexts)[0])}`);
+    return pass("every model's sum equals its rows");
+  }
+}
+
+function sources(rows) {
+  const estimated = rows.filter((row) => row.usage_source === "estimated").length;
+  const asserted = rows.filter((row) => row.asserted_by !== undefined && row.asserted_by !== null).length;
+  return { reported: rows.length - estimated, estimated, asserted };
+}
+
+class UsageSourceCounts {
+  finish({ receipt }) {
+    const { reported, estimated, asserted } = sources(receipt.rows);
+    return compare(receipt, { usage_reported_calls: reported, usage_estimated_calls: estimated, asserted_calls: asserted });
+  }
+}
+
+class CostBasis {
+  finish({ receipt }) {
+    const { reported, estimated, asserted } = sources(receipt.rows);
+    const word = estimated === 0 ? "reported" : reported > 0 ? "mixed" : "estimated";
+    const stated = receipt.part("totals", "cost_basis");
+    if (stated.split(":", 1)[0] !== word) return fail(`totals.cost_basis is ${shown(stated)}, the rows are ${word}`);
+    if (stated.includes("asserted") !== asserted > 0) {
+      return fail(`totals.cost_basis is ${shown(stated)}, ${asserted} rows were asserted by the agent`);
+    }
+    return pass(`the rows are ${word}`);
+  }
+}
+
+class LatencySummary {
+  finish({ receipt }) {
+    const stated = receipt.part("latency") ?? null;
+    const measured = receipt.rows.map((row) => row.latency_ms).filter(isInteger);
+    const found = latencySummary(measured, receipt.rows.length);
+    if (stated === null && found === null) return skip("no latency was measured");
+    const held = stated !== null && found !== null && Object.keys(found).every((member) => found[member] === stated[member]);
+    if (!held) return fail(`latency is ${shown(stated)}, the rows give ${shown(found)}`);
+    return pass(`${measured.length} rows measured`);
+  }
+}
+return { Totals, TokenTotals, CachedTotals, AssumedPrices, ByModelTotals, UsageSourceCounts, CostBasis, LatencySummary };
+})();
+
+// registry.mjs
+const $registry = (() => {
+// All checks after receipt-format and receipt-shape, by their registered names and in their order
+// (spec/receipt.md, Checks). A class is made anew for each verification and is given its Course.
+
+const course = $course_checks;
+const keys = $keys;
+const ledger = $chain;
+const rebuild = $rebuild_checks;
+const rows = $rows;
+const statements = $statements;
+const sums = $sums;
+
+const CHECKS = [
+  ["format", statements.Format],
+  ["ledger-chain", ledger.LedgerChain],
+  ["retained-responses", course.RetainedResponses],
+  ["head", ledger.Head],
+  ["event-count", ledger.EventCount],
+  ["merkle-root", ledger.MerkleRoot],
+  ["ledger-file-digest", ledger.LedgerFileDigest],
+  ["usage-inclusion-proofs", rows.UsageInclusionProofs],
+  ["usage-rows-rebound", rows.UsageRowsRebound],
+  ["cost-recomputation", rows.CostRecomputation],
+  ["totals", sums.Totals],
+  ["token-totals", sums.TokenTotals],
+  ["cached-totals", sums.CachedTotals],
+  ["assumed-prices", sums.AssumedPrices],
+  ["by-model-totals", sums.ByModelTotals],
+  ["usage-source-counts", sums.UsageSourceCounts],
+  ["cost-basis", sums.CostBasis],
+  ["latency-summary", sums.LatencySummary],
+  ["cache-savings", course.CacheSavings],
+  ["cache-hit-origins", course.CacheHitOrigins],
+  ["cache-hit-proofs", course.CacheHitProofs],
+  ["seal", keys.Seal],
+  ["signature", keys.Signature],
+  ["limits-disclosure", rebuild.LimitsDisclosure],
+  ["evidence-completeness", statements.EvidenceCompleteness],
+  ["ledger-payloads", course.LedgerPayloads],
+  ["session-shape", course.SessionShape],
+  ["event-order", course.EventOrder],
+  ["components", course.Components],
+  ["cap-limits", course.CapLimits],
+  ["policy-digest", statements.PolicyDigest],
+  ["price-table-digest", statements.PriceTableDigest],
+  ["receipt-rebuild", rebuild.ReceiptRebuild],
+  ["tool-windows", course.ToolWindows],
+  ["tool-deltas", course.ToolDeltas],
+  ["proof-facts", keys.ProofFacts],
+];
+return { CHECKS };
+})();
+
+// verdict.mjs
+const $verdict = (() => {
+// One word for a document, from the statuses of its checks (spec/receipt.md, Verdicts).
+
+const { declaresIncomplete } = $statements;
+
+class Verdict {
+  constructor({ word, required, docketNumber = null, checks = [], detail = "" }) {
+    this.verdict = word;
+    this.docket_number = docketNumber;
+    this.checks = checks;
+    this.detail = detail;
+    this.ok = (required === "verified" ? ["verified"] : ["verified", "consistent"]).includes(word);
+    this.failures = checks.filter(({ status }) => status === "fail").map(({ name, detail: why }) => `${name}: ${why}`);
+  }
+
+  // What `--json` prints.
+  toJSON() {
+    const { ok, verdict, docket_number, checks, failures } = this;
+    return { ok, verdict, docket_number, checks, failures };
+  }
+}
+
+// `vouched`: a key that the caller named vouches for the receipt.
+function wordOf(given, checks, vouched) {
+  const failed = checks.filter(({ status }) => status === "fail");
+  if (failed.length === 0) return vouched && given.ledger?.sound && given.ledger.ended ? "verified" : "consistent";
+  if (failed.length === 1 && failed[0].name === "evidence-completeness" && declaresIncomplete(given.receipt)) return "incomplete";
+  return "failed";
+}
+return { Verdict, wordOf };
+})();
+
+// verify.mjs
+const $verify = (() => {
+// Verifies a receipt, with its ledger where one is given: `verify` gives the verdict and never throws for what the
+// bytes hold.
+
+const { Case, Course, Receipt } = $case;
+const { decodeDocument, isObject, isText } = $canonical;
+const { readPayload } = $course_checks;
+const { FOLD, LedgerReader } = $ledger;
+const { Refused, shown } = $refused;
+const { CHECKS } = $registry;
+const { FORMAT, checkReceipt } = $receipt_shape;
+const { Verdict, wordOf } = $verdict;
+
+const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;
+const MAX_RECEIPT_VALUES = 6_000_000;
+
+const NO_RECEIPT = "the document has not the form of a receipt";
+
+// The receipt as an object, its form unchecked; Refused where it is none.
+function decodeReceipt(bytes) {
+  if (bytes.length > MAX_RECEIPT_BYTES) throw new Refused("too-large", `the receipt has more than ${MAX_RECEIPT_BYTES} bytes`);
+  let marks = 0;
+  for (let at = 0; at < bytes.length; at += 1) marks += bytes[at] === 0x2c || bytes[at] === 0x5b || bytes[at] === 0x7b ? 1 : 0;
+  if (marks > MAX_RECEIPT_VALUES) throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
+  const document = decodeDocument(bytes);
+  if (!isObject(document)) throw new Refused("wrong-type", "the receipt is not a JSON object");
+  return document;
+}
+
+// Reads the ledger and shows its events to the course.
+function readLedger(bytes, course) {
+  const found = { ours: false, fold: undefined, payloadFault: null, last: "", keptPaths: new Set() };
+  const reader = new LedgerReader((event) => {
+    if (event.seq === 0 && event.type === "session.start") found.fold = event.data.fold;
+    if (event.seq === 0) found.ours = found.fold === FOLD;
+    found.last = event.type;
+    if (event.type === "model.response" && event.data.response_retained === true) found.keptPaths.add(event.data.response_path);
+    const fault = found.ours ? readPayload(event) : null;
+    if (fault === null) course.show(event, found.ours);
+    else found.payloadFault ??= fault;
+  });
+  reader.read(bytes);
+  const { events, hashes, head, tree, fileSha256, damage, torn, sound } = reader;
+  const ended = found.last === "session.end";
+  return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
+}
+
+// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, either, required}, all but
+// `receipt` optional: bytes; `responses` a Map from path to bytes or a function that gives one for the paths that the
+// ledger names, `deltas` a Map from digest to bytes, each null where the folder is not there; the keys arrays of
+// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for.
+async function verify(options) {
+  const required = options.required ?? "consistent";
+  let document;
+  try {
+    document = decodeReceipt(options.receipt);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return new Verdict({ word: "unreadable", required, detail: error.message });
+  }
+  return judge(document, options, required);
+}
+
+async function judge(document, options, required) {
+  const docketNumber = isText(document.docket_number) ? document.docket_number : null;
+  const ended = (word, checks) => new Verdict({ word, required, docketNumber, checks });
+  if (document.format !== FORMAT) {
+    const detail = `format is ${shown(document.format)}, not ${FORMAT}`;
+    return ended("failed", [named("receipt-format", "fail", detail), named("receipt-shape", "skip", NO_RECEIPT), ...notRun()]);
+  }
+  const first = named("receipt-format", "pass", FORMAT);
+  const course = new Course();
+  course.checks = CHECKS.map(([, Type]) => new Type(course));
+  const ledger = options.ledger ? readLedger(options.ledger, course) : null;
+  const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
+  const fault = checkReceipt(document, ours);
+  if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);
+  const keys = { publicKeys: options.publicKeys ?? [], sealKeys: options.sealKeys ?? [], either: options.either ?? false };
+  const { deltas, checkpoints, responses } = options;
+  const bodies = ledger !== null && typeof responses === "function" ? responses([...ledger.keptPaths].filter(isText)) : responses;
+  const receipt = new Receipt(document, ours);
+  const given = new Case({ receipt, ledger, course, bodies, deltas, checkpoints, keys });
+  const shape = ours ? "docket/fold/v1, exactly its members" : "another writer's, with the members of v1";
+  const checks = [first, named("receipt-shape", "pass", shape)];
+  let vouched = false;
+  for (const [at, check] of course.checks.entries()) {
+    const { status, detail, vouches } = await check.finish(given);
+    vouched ||= vouches === true;
+    checks.push(named(CHECKS[at][0], status, detail));
+  }
+  return ended(wordOf(given, checks, vouched), checks);
+}
+
+const named = (name, status, detail) => ({ name, status, detail });
+const notRun = () => CHECKS.map(([name]) => named(name, "skip", NO_RECEIPT));
+return { MAX_RECEIPT_BYTES, MAX_RECEIPT_VALUES, decodeReceipt, verify };
+})();
+
+// key_texts.mjs
+const $key_texts = (() => {
+// How keys are written (spec/receipt.md, Keys and Trusted keys): each form has one spelling, and what does not read back
+// to itself is refused.
+
+const { decodeDocument, isObject, isText, utf8 } = $canonical;
+const { keyFault } = $ed25519;
+const { Refused } = $refused;
+const { fromHex, sha256, toHex } = $sha256;
+const { array, constant, record, text: textShape } = $shapes;
+
+const SPKI = fromHex("302a300506032b6570032100", 12);
+const NOTE_KEY = 1;
+const VKEY = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/;
+const PEM = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([^-]*)-----END \1-----$/;
+const TRUST = "docket/trust/v1";
+
+const unusable = (detail) => new Refused("key-unusable", detail);
+
+const startsWith = (bytes, prefix) => prefix.every((byte, at) => bytes[at] === byte);
+
+// The bytes of padded base64 in its only spelling.
+function fromBase64(coded) {
+  let made;
+  try {
+    made = Uint8Array.from(atob(coded), (character) => character.charCodeAt(0));
+  } catch {
+    throw unusable("its base64 cannot be read");
+  }
+  if (btoa(String.fromCharCode(...made)) !== coded) throw unusable("its base64 does not re-encode to itself");
+  return made;
+}
+
+function ofPem(bare) {
+  const match = PEM.exec(bare);
+  if (match === null) throw unusable("it is not one block of PEM");
+  if (match[1] !== "PUBLIC KEY") throw unusable(`it is a ${match[1].toLowerCase()}, no public key`);
+  const der = fromBase64(match[2].replace(/\s/g, ""));
+  if (der.length !== SPKI.length + 32 || !startsWith(der, SPKI)) throw unusable("it is not an Ed25519 key in its plain form");
+  return der.subarray(SPKI.length);
+}
+
+// The verifier key of a C2SP signed note: NAME+HASH+BASE64.
+function ofNote([, name, hash, coded]) {
+  const bytes = fromBase64(coded);
+  if (bytes[0] !== NOTE_KEY || bytes.length !== 33) throw unusable("it is not an Ed25519 verifier key");
+  const found = toHex(noteKeyHash(name, bytes.subarray(1)));
+  if (found !== hash) throw unusable("its hash is not that of its name and key");
+  return bytes.subarray(1);
+}
+
+// The four bytes by which a signed note names a key.
+function noteKeyHash(name, publicKey) {
+  return sha256(Uint8Array.of(...utf8(name), 10, NOTE_KEY, ...publicKey)).subarray(0, 4);
+}
+
+// The 32 bytes of a public key in hexadecimal, PEM or as a verifier key.
+function readPublicKey(text) {
+  const bare = text.trim();
+  const note = VKEY.exec(bare);
+  let key = fromHex(bare, 32);
+  if (key === null && bare.startsWith("-----BEGIN ")) key = ofPem(bare);
+  if (key === null && note !== null) key = ofNote(note);
+  if (key === null) throw unusable("it is neither 64 lower-case hexadecimal digits nor a public key in PEM nor a verifier key");
+  const fault = keyFault(key);
+  if (fault !== null) throw unusable(fault);
+  return key;
+}
+
+// The 32 bytes of the key of a seal.
+function readSealKey(text) {
+  const key = fromHex(text.trim(), 32);
+  if (key === null) throw unusable("it is not 64 lower-case hexadecimal digits");
+  return key;
+}
+
+const trustShape = record({ format: constant(TRUST) }, {
+  signers: array(record({ name: textShape, public_key: textShape })),
+  seal_keys: array(record({ name: textShape, key_id: textShape, file: textShape })),
+});
+
+const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
+
+// {signers, sealKeys} of a list of trusted keys: [{name, publicKey}] and [{name, keyId, file}].
+function readTrust(bytes) {
+  const value = decodeDocument(bytes);
+  const fault = isObject(value) ? trustShape(value, "trust") : "it is not an object";
+  if (fault !== null) throw unusable(fault);
+  const { signers = [], seal_keys: seals = [] } = value;
+  if (signers.length + seals.length === 0) throw unusable("it names no key");
+  if (![...signers, ...seals].every(({ name }) => isName(name))) throw unusable("a name is no name on one line");
+  return {
+    signers: signers.map(({ name, public_key: key }) => ({ name, publicKey: readPublicKey(key) })),
+    sealKeys: seals.map(({ name, key_id: keyId, file }) => ({ name, keyId, file })),
+  };
+}
+return { noteKeyHash, readPublicKey, readSealKey, readTrust };
+})();
+
+// index.mjs
+const $index = (() => {
+// What the module offers.
+return { decodeReceipt: $verify.decodeReceipt, verify: $verify.verify, fingerprint: $ed25519.fingerprint, readPublicKey: $key_texts.readPublicKey, readSealKey: $key_texts.readSealKey, readTrust: $key_texts.readTrust, Refused: $refused.Refused, sha256Hex: $sha256.sha256Hex };
+})();
+
+export const { Refused, decodeReceipt, fingerprint, readPublicKey, readSealKey, readTrust, sha256Hex, verify } = $index;

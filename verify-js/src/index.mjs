@@ -1,0 +1,7 @@
+// What the module offers.
+
+export { decodeReceipt, verify } from "./verify.mjs";
+export { fingerprint } from "./ed25519.mjs";
+export { readPublicKey, readSealKey, readTrust } from "./key_texts.mjs";
+export { Refused } from "./refused.mjs";
+export { sha256Hex } from "./sha256.mjs";

@@ -1,10 +1,11 @@
-"""Writing git's loose objects into an object folder of docket's own, from bytes as they are: no filter, no program.
+"""git's loose objects, written into an object folder of docket's own and read from any: no filter, no program.
 
 Rules:
 1. An object appears under its name whole or not at all: a temporary beside it, then a rename.
 2. One that stands there already, with any content, is not written again; if it is older than FRESH_SECONDS it gets a
    new time, as with git, so that what is in use is never taken for old.
 3. A file is read through its descriptor, once, to the size it was seen with; if it changed, there is no object.
+4. What is read has the digest that its name says; anything else is not there.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 from docket.formats.windows.names import Hashes
 from docket.host.disk_errors import reported
+from docket.host.regular_file import open_regular_file
 from docket.host.tree import Status, file_key
 
 FRESH_SECONDS = 6 * 3600
@@ -26,6 +28,7 @@ _LEVEL = 1
 _WHOLE_BYTES = 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_HEAD_BYTES = 64
 _TEMPORARY_PREFIX = "tmp_obj_"  # git's own, which its prune clears away
 
 
@@ -53,6 +56,17 @@ class LooseObjects:
             with suppress(OSError):
                 os.utime(path, follow_symlinks=False)
         return status.st_size > 0
+
+    def read(self, name: str, most: int) -> bytes | None:
+        """Return a blob that stands in this folder, loose, whole, and is no larger than `most` bytes, else None."""
+        with suppress(OSError, zlib.error), open_regular_file(self._path(name)) as file:
+            packed = zlib.decompressobj()
+            head, _, data = packed.decompress(file.read(_CHUNK_BYTES), _HEAD_BYTES).partition(b"\0")
+            kind, _, size = head.partition(b" ")
+            if kind == b"blob" and size.isdigit() and int(size) <= most:
+                data += packed.decompress(packed.unconsumed_tail + file.read(most + _CHUNK_BYTES), int(size) + 1)
+                return data if self.name_of(data) == name else None
+        return None
 
     def put(self, data: bytes) -> str:
         """Keep a blob and return its name; UnavailableError where it cannot be written."""

@@ -3,8 +3,8 @@
 Rules (spec/windows.md, Nomination):
 1. git works on a copy of the index, in a folder of its own: its times are those of the original, so that what git
    takes for unchanged is what it would take for unchanged there. No lock of the person's repository is taken.
-2. Nominated is what differs from the index by status or bytes (no line ends, no filters), what is staged, what is
-   neither tracked nor ignored, and what is known of the index (`index_notes`).
+2. Nominated is what differs from the index by status or bytes (no line ends, no filters), what is neither tracked nor
+   ignored, and what is known of the index (`index_notes`): what is staged, what differs where no status tells it.
 3. The ignore patterns are the tree's own, those of the repository and the person's. They nominate and decide nothing
    else.
 """
@@ -27,7 +27,7 @@ from docket.host.git_place import GitPlace, global_excludes
 from docket.host.git_program import Deadline, GitWorkplace, run_together
 from docket.host.regular_file import open_regular_file
 from docket.stores.windows.git_store import GitStore, quoted_path
-from docket.stores.windows.index_notes import index_notes
+from docket.stores.windows.index_notes import IndexState, known_notes, noted
 
 MAX_INDEX_BYTES = 1024**3
 _EMPTY_TREES = {
@@ -81,15 +81,19 @@ def nominate(store: GitStore, bench: Workbench, head: str | None, deadline: Dead
     raw = ("--raw", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
     base = head or _EMPTY_TREES[store.hashes]
     ignored = [f"--exclude-from={path}" for path in exclude_files(store.place)]
+    of_index = IndexState(sha256=bench.index_sha256, head=head)
+    notes = known_notes(store, of_index)
     commands = [
         ("diff-files", *raw),
-        ("diff-index", "--cached", *raw, base),
         ("ls-files", "-z", "--others", "--exclude-per-directory=.gitignore", *ignored),
     ]
-    changed, staged, others = run_together(bench.workplace, commands, deadline)
-    notes = index_notes(store, bench.workplace, bench.index_sha256, deadline)
+    if notes is None:
+        commands += [("ls-files", "-z", "-s", "-v"), ("diff-index", "--cached", *raw, base)]
+    changed, others, *told = run_together(bench.workplace, commands, deadline)
+    if notes is None:
+        notes = noted(store, bench.workplace, of_index, (told[0], _names(told[1])), deadline)
     paths = notes.unwatched.union(
-        notes.filtered, notes.repositories, _names(changed), _names(staged), others.split(b"\0")[:-1]
+        notes.filtered, notes.repositories, notes.staged, _names(changed), others.split(b"\0")[:-1]
     )
     return Nominated(paths=paths, unseen=notes.unseen, repositories=notes.repositories)
 

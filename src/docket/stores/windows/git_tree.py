@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
@@ -38,6 +38,7 @@ from docket.host.git_program import Deadline, GitTimeoutError, run_git
 from docket.host.tree import Status, file_key, local_clock_ns
 from docket.host.tree_files import TreeFiles
 from docket.stores.statcache import StatCache, is_settled, marked_entry
+from docket.stores.windows.git_contents import GitContents
 from docket.stores.windows.git_nominate import Nominated, Workbench, exclude_digest, nominate, workbench
 from docket.stores.windows.git_reading import (
     LAST_TREE,
@@ -72,6 +73,7 @@ class GitTree:
         """Begin; `evidence` are paths of docket's own, which are never looked at."""
         self._store, self._cache, self._limits = store, cache, limits or LookLimits()
         self._last = cache.parent / LAST_TREE
+        self._compared: tuple[str, str, list[tuple[bytes, ...]]] | None = None
         self._own = tuple(path.raw + b"/" for path in evidence)
         self.repository = repository_of(store.place)
 
@@ -121,28 +123,8 @@ class GitTree:
     @contextmanager
     def contents(self) -> Iterator[Callable[[str, int], bytes | None]]:
         """Open what reads contents."""
-        from docket.host.git_batch import GitBatch  # noqa: PLC0415 - no look needs it, and it is not light
-
-        store, unkept = self._store, list[frozenset[str]]()
-        with told_as_partial(), GitBatch(store.folder / "objects", is_sha256=store.hashes is Hashes.SHA256) as batch:
-
-            def load(name: str, most: int) -> bytes | None:
-                size = batch.begin(name)
-                if size is None:
-                    if not unkept:
-                        unkept.append(store.unkept())
-                    if name in unkept[0]:
-                        return None
-                    detail = f"the content {name} is not in the repository any more"
-                    raise PartialEvidenceError(PartialReason.ALTERNATE_OBJECT_MISSING, detail)
-                if size > most:
-                    return None
-                pieces = []
-                while piece := batch.read(size):
-                    pieces.append(piece)
-                return b"".join(pieces)
-
-            yield load
+        with told_as_partial(), closing(GitContents(self._store)) as contents:
+            yield contents.load
 
     def _look(self, head: str | None, deadline: Deadline, before: Baseline | None) -> Looked:
         place = self._store.place
@@ -156,12 +138,15 @@ class GitTree:
             reading = Reading(self._limits, clock_ns, StatCache(self._cache))
             rows = self._rows(files, found, reading, deadline)
             known = tree_key(bench.index_sha256, rows)
-            last = None if before is not None else last_tree(self._last, known)
+            last = last_tree(self._last, known)
             tree = last or self._written(bench, rows, deadline)
-            if before is not None and tree != before.tree:
-                tree = self._without_phantoms(bench, files, reading, (before, tree), deadline)
-            elif last is None:
+            if last is None:
                 note_tree(self._last, known, tree)
+            phantoms = [] if before is None else self._phantoms(files, reading, (before, tree), deadline)
+            if phantoms:
+                if last is not None:  # then they have not been laid over the index yet
+                    self._update(bench, rows, deadline)
+                tree = self._written(bench, phantoms, deadline)
             reading.remember()
             if reading.met_unkept:
                 self._store.use_unkept()
@@ -287,6 +272,14 @@ class GitTree:
             os.close(descriptor)
 
     def _compare(self, before: str, after: str, deadline: Deadline) -> list[tuple[bytes, ...]]:
+        """Return what differs between two trees; what was compared last is not compared again, for no tree changes."""
+        if before == after:
+            return []
+        if self._compared is None or self._compared[:2] != (before, after):
+            self._compared = (before, after, self._differing(before, after, deadline))
+        return self._compared[2]
+
+    def _differing(self, before: str, after: str, deadline: Deadline) -> list[tuple[bytes, ...]]:
         arguments = ("diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-ext-diff", before, after)
         try:
             raw = run_git(self._store.git(), arguments, deadline)
@@ -299,10 +292,10 @@ class GitTree:
             raise PartialEvidenceError(PartialReason.MALFORMED_STATUS, "git's list of changes cannot be read")
         return found
 
-    def _without_phantoms(
-        self, bench: Workbench, files: TreeFiles, reading: Reading, trees: tuple[Baseline, str], deadline: Deadline
-    ) -> str:
-        """Return the tree in which what rules hid or showed is as it is on the disk."""
+    def _phantoms(
+        self, files: TreeFiles, reading: Reading, trees: tuple[Baseline, str], deadline: Deadline
+    ) -> list[bytes | None]:
+        """Return the lines that make what rules hid or showed in a tree as it is on the disk."""
         before, tree = trees
         rows: list[bytes | None] = []
         for old_mode, new_mode, _, name, raw in self._compare(before.tree, tree, deadline):
@@ -312,9 +305,7 @@ class GitTree:
                     rows.append(self._row(files, raw, reading, deadline))
             elif old_mode == ABSENT_MODE.encode() and self._is_older(files, raw, before):
                 rows.append(_REMOVE % (b"0" * len(name), raw))
-        if not rows:
-            return tree
-        return self._written(bench, rows, deadline)
+        return rows
 
     def _is_older(self, files: TreeFiles, raw: bytes, before: Baseline) -> bool:
         """Whether a path stood here, as it is, before the first look: only a rename brings in what has an old ctime.

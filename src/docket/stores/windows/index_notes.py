@@ -1,4 +1,4 @@
-"""What an index says of its paths that does not change while the index stays: kept beside the store, by its digest.
+"""What an index says of its paths that does not change while it and HEAD stay: kept beside the store, by its digest.
 
 Rules (spec/windows.md, Nomination):
 1. *Unwatched* are paths that git was told not to compare (assume-unchanged, skip-worktree); *unseen* those among them
@@ -7,7 +7,8 @@ Rules (spec/windows.md, Nomination):
    of large files. They are known by their size, where the repository can have such files at all. What is compared
    after a tool is what stood on the disk before it, so they are looked at before it.
 3. *Repositories* are submodules: they are looked into, for an index says only their commit.
-4. It is a convenience: lost or damaged it costs time.
+4. *Staged* is what the commit that is checked out has in another way.
+5. It is a convenience: lost or damaged it costs time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from docket.host.regular_file import open_regular_file
 from docket.stores.windows.git_store import GitStore
 
 NOTES = "index.notes"
-_LISTS = ("unwatched", "unseen", "filtered", "repositories")
+_LISTS = ("unwatched", "unseen", "filtered", "repositories", "staged")
 MAX_NOTES_BYTES = 256 * 1024 * 1024
 _MAX_CONFIG_BYTES = 1024 * 1024
 # A letter (of another case or S for what is not compared), a mode, an object, a stage, a path.
@@ -43,32 +44,55 @@ _CONVERTING = re.compile(rb"autocrlf|attributesfile|\[\s*include", re.IGNORECASE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class IndexState:
+    """An index by the digest of its bytes, and the commit that is checked out beside it."""
+
+    sha256: str
+    head: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexNotes:
-    """What is known of one index."""
+    """What is known of one index beside one commit."""
 
     unwatched: frozenset[bytes] = frozenset()
     unseen: frozenset[bytes] = frozenset()
     filtered: frozenset[bytes] = frozenset()
     repositories: frozenset[bytes] = frozenset()
+    staged: frozenset[bytes] = frozenset()
 
 
-def index_notes(store: GitStore, workplace: GitWorkplace, index_sha256: str, deadline: Deadline) -> IndexNotes:
-    """Return what is known of the index of that digest, found out where it is not known yet."""
-    git_dir = hashlib.sha256(os.fsencode(store.place.git_dir)).hexdigest()[:16]
-    path = store.work.parent / f"{NOTES}-{git_dir}"
-    known = _load(path, index_sha256)
-    if known is not None:
-        return known
-    told = run_git(workplace, ("ls-files", "-z", "-s", "-v"), deadline)
+def known_notes(store: GitStore, state: IndexState) -> IndexNotes | None:
+    """Return what is known of an index, None where it is not known yet."""
+    try:
+        with open_regular_file(_path(store)) as file:
+            value = json.loads(file.read(MAX_NOTES_BYTES))
+        if (value["index"], value["head"]) != (state.sha256, state.head):
+            return None
+        return IndexNotes(**{name: frozenset(map(base64.b64decode, value[name])) for name in _LISTS})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def noted(
+    store: GitStore,
+    workplace: GitWorkplace,
+    state: IndexState,
+    said: tuple[bytes, list[bytes]],
+    deadline: Deadline,
+) -> IndexNotes:
+    """Return, and keep, what is found out of an index from what git lists of it (`-s -v`), and what is staged."""
+    told, staged = said
     filtered = _filtered(store, workplace, told, deadline) if _may_convert(store, told) else frozenset[bytes]()
     notes = IndexNotes(
         unwatched=frozenset(_UNWATCHED.findall(told)),
         unseen=frozenset(_UNSEEN.findall(told)),
         filtered=filtered,
         repositories=frozenset(_REPOSITORY.findall(told)),
+        staged=frozenset(staged),
     )
     with suppress(DocketError):
-        _store(store, path, index_sha256, notes)
+        _store(store, state, notes)
     return notes
 
 
@@ -112,19 +136,14 @@ def _size(root: int, path: bytes) -> int | None:
     return None
 
 
-def _load(path: Path, index_sha256: str) -> IndexNotes | None:
-    try:
-        with open_regular_file(path) as file:
-            value = json.loads(file.read(MAX_NOTES_BYTES))
-        if value["index"] != index_sha256:
-            return None
-        return IndexNotes(**{name: frozenset(map(base64.b64decode, value[name])) for name in _LISTS})
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+def _path(store: GitStore) -> Path:
+    git_dir = hashlib.sha256(os.fsencode(store.place.git_dir)).hexdigest()[:16]
+    return store.work.parent / f"{NOTES}-{git_dir}"
 
 
-def _store(store: GitStore, path: Path, index_sha256: str, notes: IndexNotes) -> None:
-    value = {"index": index_sha256, **{name: _coded(getattr(notes, name)) for name in _LISTS}}
+def _store(store: GitStore, state: IndexState, notes: IndexNotes) -> None:
+    path = _path(store)
+    value = {"index": state.sha256, "head": state.head, **{name: _coded(getattr(notes, name)) for name in _LISTS}}
     with store.disk.folder(path.parent) as folder:
         temporary = temporary_name(path.name)
         with folder.create(temporary) as file:

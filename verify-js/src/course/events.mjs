@@ -28,6 +28,13 @@ export const EVENTS = {
   "origin": {
    "required": {"seq": "integer", "hash": "digest"}
   },
+  "previous_run": {
+   "required": {"session": "text", "events": "integer", "head": "digest", "receipt_sha256": "digest"}
+  },
+  "proof_facts": {
+   "required": {"origin": "text", "project": "text", "run": "integer"},
+   "optional": {"previous": "@previous_run", "signature": "@signing_key", "seal": "@sealing_key"}
+  },
   "refused_change": {
    "required": {"path": "path", "reason": "text"},
    "optional": {"detail": "text", "transaction": "text"}
@@ -38,6 +45,12 @@ export const EVENTS = {
     "bound_usd": "amount"
    },
    "optional": {"cap_usd": "amount", "cap_tokens": "integer", "cap_calls": "integer"}
+  },
+  "sealing_key": {
+   "required": {"alg": ["hmac-sha256"], "key_id": "text"}
+  },
+  "signing_key": {
+   "required": {"alg": ["ed25519"], "public_key": "text"}
   },
   "usage": {
    "required": {"input_tokens": "count", "cached_input_tokens": "count", "output_tokens": "count"},
@@ -72,7 +85,7 @@ export const EVENTS = {
     "version": "text", "fold": "text", "agent": "text", "admission": "text", "boundary": "object",
     "upstream_overrides": "object", "host": "object", "prices": "object"
    },
-   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text"}
+   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text", "proof": "@proof_facts"}
   },
   "policy.applied": {
    "required": {"name": "text", "digest": "digest", "document": "object"},

@@ -54,6 +54,8 @@ class Arithmetic:
 
     def _prices(self, payload: ModelResponse) -> str | None:
         for index, part in enumerate(payload.components):
+            if min(_tokens(part)) < 0:
+                return f"components[{index}] counts less than nothing"
             cost = self.families.cost(part.model, _tokens(part))
             if cost is None:
                 return f"components[{index}]: no family of the table prices {shown(part.model)}"

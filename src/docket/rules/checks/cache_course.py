@@ -12,8 +12,9 @@ Rules:
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from docket.formats.canonical import JsonObject, object_at
 from docket.formats.digest import Digest
@@ -25,6 +26,7 @@ from docket.formats.ledger.session_events import Note, PolicyApplied
 from docket.formats.shown import shown
 
 _OK = 200
+_SECONDS = re.compile(r"(0|[1-9][0-9]{0,9})(\.[0-9]{1,6})?")
 # What a hit repeats of its reply, member for member.
 _REPEATED = (
     "provider", "status", "streaming", "usage", "usage_source", "response_bytes", "response_sha256",
@@ -62,11 +64,10 @@ class HitOrigins:
     def _policy(self, section: JsonObject) -> None:
         self.enabled = section.get("enabled") is True
         most = section.get("max_hits")
-        self.max_hits = most if isinstance(most, int) else 0
-        try:
-            self.ttl_ms = Decimal(str(section.get("ttl_seconds", "0"))) * 1000
-        except InvalidOperation:
-            self.ttl_ms = Decimal(0)
+        self.max_hits = most if type(most) is int else 0
+        seconds = section.get("ttl_seconds")
+        is_number = type(seconds) is int or (isinstance(seconds, str) and _SECONDS.fullmatch(seconds) is not None)
+        self.ttl_ms = Decimal(str(seconds)) * 1000 if is_number else Decimal(0)
 
     def _reply(self, event: Event, payload: ModelResponse) -> str | None:
         mark = payload.cache

@@ -39,6 +39,7 @@ from docket.formats.shown import shown
 from docket.rules.spending.scope import MAIN_AGENT
 
 _LIMIT_OF_USE = {"max_usd": "cap_usd", "max_tokens": "cap_tokens", "max_model_calls": "cap_calls"}
+_LIMIT_OF_POOL = {f"pool_{name}": name for name in ("daily_usd", "weekly_usd", "total_usd")}
 _SUB_BUDGETS = ("model", "agent")
 _WILD = frozenset("*?[")
 
@@ -107,7 +108,7 @@ class CapLimits:
         if payload.scope in _SUB_BUDGETS:
             self.named.add((payload.scope, payload.scope_name or ""))
         limit = self._limit_of(payload.scope, payload.scope_name or "", payload.cap)
-        if limit is not None and str(limit) == payload.limit:
+        if isinstance(limit, (str, int, Usd)) and not isinstance(limit, bool) and str(limit) == payload.limit:
             return None
         of = "" if payload.scope is None else f" of {payload.scope} {shown(payload.scope_name)}"
         return f"the policy has no cap {shown(payload.cap)}{of} of {shown(payload.limit)}"
@@ -117,8 +118,9 @@ class CapLimits:
             return None if name else self.caps.get(cap)
         if scope == "pool":
             entered = self.pools.get(name)
-            member = cap.removeprefix("pool_")
-            return getattr(entered, member, None) if entered is not None and member.endswith("_usd") else None
+            return getattr(entered, _LIMIT_OF_POOL[cap]) if entered is not None and cap in _LIMIT_OF_POOL else None
+        if cap not in _LIMIT_OF_USE:
+            return None
         budgets = list[SubBudget]()
         if scope == "model":
             budgets = [one for one in self._budgets("per_model") if one.pattern == name]

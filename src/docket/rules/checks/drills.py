@@ -105,7 +105,7 @@ class DrillOrder:
 
     def _limit(self, name: str) -> int | None:
         value = self.limits.get(name)
-        return value if isinstance(value, int) else None
+        return value if type(value) is int else None
 
 
 _BREAKER_KEYS = ("breaker_threshold", "breaker_cooldown_seconds", "breaker_max_cooldown_seconds")

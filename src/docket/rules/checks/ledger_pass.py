@@ -119,9 +119,6 @@ class LedgerPass:
             self.named_fold = item.data.get("fold") if item.type == "session.start" else None
             self.ours = self.named_fold == FOLD
         self.hashes.append(item.hash)
-        body = kept_body(item)
-        if body is not None:
-            self.kept.append(body)
         self.last_type = item.type
         if self.ours:
             self._take_ours(item)
@@ -135,16 +132,23 @@ class LedgerPass:
         except InvalidDocumentError as error:
             self.faults.setdefault("ledger-payloads", error.detail)
             return
+        self._keep(event)
         for name, watch in self.watches.items():
             fault = watch.take(event, payload)
             if fault is not None:
                 self.faults.setdefault(name, f"event {event.seq} ({event.type}): {fault}")
 
     def _take_public(self, event: Event) -> None:
+        self._keep(event)
         try:
             self.public.take(event)
         except InvalidDocumentError as error:
             self.faults.setdefault("public-rows", error.detail)
+
+    def _keep(self, event: Event) -> None:
+        body = kept_body(event)
+        if body is not None:
+            self.kept.append(body)
 
     def finish(self, *, file_sha256: Digest, damage: str | None) -> LedgerReading:
         """Return the reading; `damage` is why the events ended early, if they did."""

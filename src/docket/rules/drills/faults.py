@@ -13,9 +13,10 @@ Rules:
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
@@ -26,6 +27,7 @@ MAX_SECONDS = 3600
 MAX_BYTES = 2**40
 MAX_SEED = 2**53 - 1
 _MILLION = 1_000_000
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{0,12})?|\.[0-9]{1,12}")
 _FLAG = "--faults: "
 
 
@@ -241,11 +243,8 @@ def _share(text: str) -> int:
 
 
 def _number(name: str, text: str, most: int) -> Decimal:
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal(-1)
-    if not (number.is_finite() and 0 <= number <= most):
+    number = Decimal(text) if _DECIMAL.fullmatch(text) else Decimal(-1)
+    if not 0 <= number <= most:
         raise _wrong(f"{name} must be a number from 0 to {most}, not {text[:40]!r}")
     return number
 
@@ -261,7 +260,7 @@ def _calls(text: str) -> tuple[range, ...]:
     found = []
     for part in text.split("+"):
         first, dash, last = part.strip().partition("-")
-        if first.startswith("*/"):
+        if first.startswith("*/") and not dash:
             step = _whole("calls", first[2:], 1, MAX_SEED)
             found.append(range(step, MAX_SEED, step))
         else:

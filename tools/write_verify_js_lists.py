@@ -1,26 +1,31 @@
-"""Writes `verify-js/src/rebuild/lists.mjs`: the closed lists of `spec/*.json`, as the JavaScript verifier embeds them.
+"""Write verify-js/src/rebuild/lists.mjs: closed lists of spec/ as a module, so that one file holds all of the verifier.
 
-Run it after a change of such a list: `python tools/write_verify_js_lists.py`.
+`--check` writes nothing and fails where the module is not that of spec/disclosure.json and spec/sentences.json.
 """
 
 from __future__ import annotations
 
-import json
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TARGET = ROOT / "verify-js" / "src" / "rebuild" / "lists.mjs"
 LISTS = {"DISCLOSURE": "disclosure.json", "SENTENCES": "sentences.json"}
+TARGET = ROOT / "verify-js/src/rebuild/lists.mjs"
+HEAD = "// Written by tools/write_verify_js_lists.py from spec/disclosure.json and spec/sentences.json: change those.\n"
 
 
 def module() -> str:
-    """The module's text."""
-    parts = ["// Written by tools/write_verify_js_lists.py from spec/disclosure.json and spec/sentences.json.\n"]
-    for name, file in LISTS.items():
-        document = json.loads((ROOT / "spec" / file).read_text(encoding="utf-8"))
-        parts.append(f"\nexport const {name} = {json.dumps(document, ensure_ascii=False, indent=2)};\n")
-    return "".join(parts)
+    """Return the module's text."""
+    texts = {name: (ROOT / "spec" / file).read_text("utf-8").rstrip() for name, file in LISTS.items()}
+    return HEAD + "".join(f"\nexport const {name} = {text};\n" for name, text in texts.items())
+
+
+def main() -> int:
+    if "--check" not in sys.argv[1:]:
+        TARGET.write_text(module(), "utf-8")
+        return 0
+    return 0 if TARGET.is_file() and TARGET.read_text("utf-8") == module() else 1
 
 
 if __name__ == "__main__":
-    TARGET.write_text(module(), encoding="utf-8")
+    sys.exit(main())

@@ -1,6 +1,7 @@
-// The fold over model calls: usage rows, totals, the counts of calls, latency (spec/receipt.md, Component rows).
+// The fold over model calls: totals, the counts of calls, latency. The usage rows are `LedgerRows`.
 
 import { compareTexts } from "../canonical.mjs";
+import { latencySummary } from "../latency.mjs";
 import { microsOf, spelledUsd } from "../money.mjs";
 import { SENTENCES } from "./lists.mjs";
 import { Tally, plus, sumOf } from "./tally.mjs";
@@ -22,8 +23,8 @@ const USAGE = [
 const USAGE_WHERE_SOME = ["image_input_tokens", "image_output_tokens", "code_sessions", "audio_seconds"];
 
 export class CallsFold {
-  constructor() {
-    this.rows = [];
+  constructor(rows) {
+    this.rows = rows;
     this.requests = 0;
     this.altered = 0;
     this.responses = 0;
@@ -38,7 +39,7 @@ export class CallsFold {
     if (data.altered?.length > 0) this.altered += 1;
   }
 
-  response({ seq, hash, data }) {
+  response(data) {
     this.responses += 1;
     this.providers.add(data.provider);
     this.outcomes.add(data.outcome);
@@ -46,7 +47,6 @@ export class CallsFold {
     for (const name of Object.keys(data.usage)) this.usage.add(name, data.usage[name]);
     const base = data.components.at(-1);
     if (data.assumed_price && base !== undefined) this.assumed.add(base.model);
-    for (const part of data.components) this.rows.push(rowOf(part, part === base, seq, hash, data));
   }
 
   denied(data) {
@@ -114,42 +114,11 @@ export class CallsFold {
     };
   }
 
-  // Nearest rank; null where no row was measured.
+  // Null where no row was measured.
   latency() {
     const measured = this.rows.map((row) => row.latency_ms).filter((ms) => ms !== undefined);
-    if (measured.length === 0) return null;
-    measured.sort((a, b) => a - b);
-    const rank = (percent) => measured[Math.floor((percent * measured.length + 99) / 100) - 1];
-    return {
-      method: "nearest-rank",
-      measured_calls: measured.length,
-      total_rows: this.rows.length,
-      total_ms: sumOf(measured),
-      max_ms: measured.at(-1),
-      p50_ms: rank(50),
-      p95_ms: rank(95),
-      p99_ms: rank(99),
-    };
+    return latencySummary(measured, this.rows.length);
   }
-}
-
-// A row without its path. The base, which stands last, alone has the latency and the key of a stored reply.
-function rowOf(part, isBase, seq, hash, data) {
-  const row = {
-    seq,
-    model: part.model,
-    provider: data.provider,
-    input_tokens: part.input_tokens,
-    cached_input_tokens: part.cached_input_tokens,
-    output_tokens: part.output_tokens,
-    usage_source: data.usage_source,
-    cost_usd: part.cost_usd,
-    event_hash: hash,
-  };
-  if (!isBase) return row;
-  row.latency_ms = data.latency_ms;
-  if (data.cache?.stored === true && data.cache.key !== undefined) row.cache_key = data.cache.key;
-  return row;
 }
 
 const tokensOf = (rows) => Object.fromEntries(TOKENS.map((name) => [name, sumOf(rows.map((row) => row[name]))]));

@@ -2,6 +2,9 @@
 
 const MAX_SHOWN = 72;
 
+// Members whose names are values: another one beside them is a difference.
+const WHOLE = new Set(["document", "by_provider", "event_counts"]);
+
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
 // Null where both are the same, types included. The order of members decides nothing.
@@ -11,11 +14,11 @@ export function difference(stated, wanted, where) {
   return stated === wanted ? null : `${where} is ${told(stated)}, the ledger gives ${told(wanted)}`;
 }
 
-// As `difference`, where `wanted` holds only some of the members of an object. Of the policy the document is whole.
+// As `difference`, where `wanted` holds only some of the members of an object.
 export function differenceOfSome(stated, wanted, where) {
   for (const name of Object.keys(wanted)) {
     const [one, other] = [stated[name] === undefined ? null : stated[name], wanted[name]];
-    const some = isObject(one) && isObject(other) && name !== "document";
+    const some = isObject(one) && isObject(other) && !WHOLE.has(name);
     const found = some ? differenceOfSome(one, other, `${where}.${name}`) : difference(one, other, `${where}.${name}`);
     if (found !== null) return found;
   }

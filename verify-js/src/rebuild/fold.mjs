@@ -3,8 +3,10 @@
 // Events are taken one by one; what is kept grows with the usage rows alone. An event of an unknown type is counted.
 
 import { Families } from "../families.mjs";
+import { LedgerRows } from "../rows.mjs";
 import { CallsFold } from "./calls.mjs";
 import { AssertedFold, CourseFold, orNull } from "./course.mjs";
+import { difference } from "./compare.mjs";
 import { applying, disclosureOf, factsOf } from "./disclosure.mjs";
 import { SENTENCES } from "./lists.mjs";
 import { OperationsFold } from "./operations.mjs";
@@ -16,15 +18,17 @@ import { WindowsFold } from "./windows.mjs";
 import { WorkspaceFold } from "./workspace.mjs";
 
 const FORMAT = "docket/receipt/v1";
+const USAGE = "receipt.appendix.usage";
 // What a receipt's proof has even where session.start says nothing of it.
 const NO_PROOF = { previous: null, signature: null, seal: null };
 
 export class LedgerFold {
-  constructor() {
+  constructor(course) {
+    this.rows = course.follow("rows", LedgerRows).rows;
     this.counts = new Tally();
     this.lastAt = "";
     this.families = [];
-    this.calls = new CallsFold();
+    this.calls = new CallsFold(this.rows);
     this.course = new CourseFold();
     this.asserted = new AssertedFold();
     this.tree = new TreeFold();
@@ -41,7 +45,7 @@ export class LedgerFold {
     if (Object.hasOwn(TAKERS, event.type)) TAKERS[event.type](this, event);
   }
 
-  // The receipt without seal and signature; null where the ledger has no session.start. `tree` is that of the ledger.
+  // The receipt without its usage rows, seal and signature; null where the ledger has no session.start.
   receipt({ events, head, genesis, tree, fileSha256 }) {
     const { course } = this;
     if (course.start === null) return null;
@@ -58,12 +62,23 @@ export class LedgerFold {
       file_sha256: fileSha256,
       chain: SENTENCES.chain,
     };
-    receipt.appendix = {
-      usage: this.calls.rows.map((row) => ({ ...row, merkle_path: pathOf(row.seq) })),
-      proof_included: true,
-      note: SENTENCES.appendix,
-    };
+    receipt.appendix = { proof_included: true, note: SENTENCES.appendix };
     return receipt;
+  }
+
+  // The first row of the receipt that is not the ledger's, in words, or null. `hashes` and `tree` are the ledger's.
+  differenceOfRows(stated, { hashes, tree }) {
+    if (!Array.isArray(stated)) return difference(stated, [], USAGE);
+    for (const [at, row] of stated.slice(0, this.rows.length).entries()) {
+      const { asserted_by: _, ...wanted } = this.rows[at];
+      for (const name of ["latency_ms", "cache_key"]) if (wanted[name] === undefined) delete wanted[name];
+      wanted.event_hash = hashes.hex(wanted.seq);
+      wanted.merkle_path = tree.path(wanted.seq);
+      const found = difference(row, wanted, `${USAGE}[${at}]`);
+      if (found !== null) return found;
+    }
+    if (stated.length === this.rows.length) return null;
+    return `${USAGE} has ${stated.length} items, the ledger gives ${this.rows.length}`;
   }
 
   derived(families) {
@@ -167,7 +182,7 @@ const TAKERS = {
   "x-docket.hook-lost": ({ windows }, { data }) => windows.hookLost(data),
   "model.request": ({ calls }, { data }) => calls.request(data),
   "model.response": ({ calls, operations, responses, windows }, event) => {
-    calls.response(event);
+    calls.response(event.data);
     operations.response(event.data);
     responses.response(event.data);
     windows.response(event);

@@ -51,7 +51,7 @@ class _Window:
     def to_json(self, window_id: str, asked: AskedTools) -> dict[str, JsonValue]:
         begun = None if self.begun is None else to_members(self.begun)
         key = {} if begun is None else {name: begun[name] for name in _KEY}
-        by = asked.by_id.get(self.id or "")
+        by = None if self.id is None else asked.by_id.get(self.id)
         return {
             "window_id": window_id,
             "id": self.id,

@@ -1,0 +1,44 @@
+// Asks verify-js for its receipt-rebuild alone. Each line of the standard input is {receipt, ledger, changes}: two texts in
+// base64, and a list of [path, other]. Each line of the output is {fault, rebuild, changed}: the first payload that was
+// refused, how the check ended, and how it ended for the receipt with each change made.
+import { createInterface } from "node:readline";
+
+import { Course, Receipt } from "../../verify-js/src/case.mjs";
+import { decodeDocument } from "../../verify-js/src/canonical.mjs";
+import { readPayload } from "../../verify-js/src/course/checks.mjs";
+import { FOLD, LedgerReader } from "../../verify-js/src/ledger.mjs";
+import { ReceiptRebuild } from "../../verify-js/src/rebuild/checks.mjs";
+
+const bytes = (text) => new Uint8Array(Buffer.from(text, "base64"));
+
+function readingOf(raw) {
+  const course = new Course();
+  const check = new ReceiptRebuild(course);
+  const found = { ours: false, payloadFault: null };
+  const reader = new LedgerReader((event) => {
+    if (event.seq === 0) found.ours = event.type === "session.start" && event.data.fold === FOLD;
+    const fault = found.ours ? readPayload(event) : null;
+    if (fault === null) course.show(event, found.ours);
+    else found.payloadFault ??= fault;
+  }).read(raw);
+  const { damage, events, fileSha256, hashes, head, sound, tree } = reader;
+  return { check, ledger: { damage, events, fileSha256, hashes, head, sound, tree, ...found } };
+}
+
+// The document with `other` at the path, as a reader gives it; what is beside the path is shared.
+function replaced(value, [key, ...rest], other) {
+  if (key === undefined) return decodeDocument(Buffer.from(JSON.stringify(other)));
+  const changed = Array.isArray(value) ? [...value] : Object.assign(Object.create(Object.getPrototypeOf(value)), value);
+  changed[key] = replaced(value[key], rest, other);
+  return changed;
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const given = JSON.parse(line);
+  const { check, ledger } = readingOf(bytes(given.ledger));
+  const document = decodeDocument(bytes(given.receipt));
+  const ours = document.tool?.fold === FOLD;
+  const answer = (changed) => check.finish({ ledger, ours, receipt: new Receipt(changed, ours) });
+  const changed = given.changes.map(([path, other]) => answer(replaced(document, path, other)).status);
+  process.stdout.write(`${JSON.stringify({ fault: ledger.payloadFault, rebuild: answer(document), changed })}\n`);
+}

@@ -1,0 +1,59 @@
+"""The closed lists under spec/ are those that docket writes by, and verify-js embeds them as they stand.
+
+That `when` says which limits apply is shown by ledgers drawn at random, in test_rebuild.py.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from docket.formats.disclosure import SENTENCES, Group
+from docket.formats.run.receipt import CHAIN, PROOF_NOTE
+from docket.rules.receipt.cache import CACHE_NOTE
+from docket.rules.receipt.calls import BASIS_ESTIMATED, BASIS_MIXED, BASIS_REPORTED
+from docket.rules.receipt.windows import WINDOWS_NOTE
+from golden_ledgers import samples
+from golden_ledgers.judging import receipt_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def spec(name: str) -> Any:
+    """A document of the specification."""
+    return json.loads((ROOT / "spec" / name).read_text(encoding="utf-8"))
+
+
+def test_codes_groups_and_sentences_of_the_disclosure() -> None:
+    written = spec("disclosure.json")
+
+    assert written["groups"] == [str(group) for group in Group]
+    assert [(item["code"], item["group"], item["sentence"]) for item in written["limits"]] == [
+        (str(limit), str(group), sentence) for limit, (group, sentence) in SENTENCES.items()
+    ]
+    assert {fact.removeprefix("!") for item in written["limits"] for fact in item["when"]} == set(written["facts"])
+
+
+def test_sentences_that_stand_in_every_receipt() -> None:
+    made = {name: receipt_of(samples.ALL[name]().data()) for name in ("zero", "no_end", "gap")}
+    evidence = {name: receipt["evidence"]["note"] for name, receipt in made.items()}
+
+    assert spec("sentences.json") == {
+        "format": "docket/sentences/v1",
+        "cost_basis": {"reported": BASIS_REPORTED, "estimated": BASIS_ESTIMATED, "mixed": BASIS_MIXED},
+        "evidence": {"whole": evidence["zero"], "no_end": evidence["no_end"], "gap": evidence["gap"]},
+        "chain": CHAIN,
+        "appendix": PROOF_NOTE,
+        "price_table": made["zero"]["price_table"]["document"]["_meta"]["note"],
+        "cache": CACHE_NOTE,
+        "windows": WINDOWS_NOTE,
+    }
+
+
+def test_verify_js_embeds_them() -> None:
+    tool = ROOT / "tools" / "write_verify_js_lists.py"
+
+    assert subprocess.run([sys.executable, str(tool), "--check"], timeout=60, check=False).returncode == 0

@@ -2,8 +2,9 @@
 
 Rules (spec/workspace.md, Change sets):
 1. What was not staged (masked, shared, omitted in the base) is not compared: its absence from the stage says nothing.
-2. What stands in the stage at a masked path is an excluded write: reported, never landed. A path that was staged and
-   is masked by what it became (a directory where a file was) counts as removed.
+2. What stands in the stage at a masked path is an excluded write: reported, never landed. So is what appears at a
+   shared path of which the base has nothing to show. A path that was staged and is masked or shared by what it became
+   (a directory where a file was) counts as removed.
 3. A special file that is new is not preserved; one that took the place of something, and anything else that cannot
    be read, blocks the commit: what cannot be told cannot land.
 
@@ -13,13 +14,14 @@ The comparison itself is `rules.tree.diff`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from docket.formats.ledger.tree_events import Change
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.changes import Difference
 from docket.formats.tree.listing import Kind, Listing, Omission, Record, listing_of
+from docket.formats.tree.plain import without_omissions
 from docket.formats.workspace.change_set import ChangeSet, change_set_of
 from docket.formats.workspace.state import SurfaceRules
 from docket.rules.tree.diff import diff
@@ -40,8 +42,12 @@ def staged_part(base: Listing) -> Listing:
     """Return the listing of what is staged of a base: its entries."""
     if not base.omissions:
         return base
-    staged = listing_of(base.entries)
-    staged.root = base.root
+    staged = Listing(
+        without_omissions(base.document),
+        counts=replace(base.counts, omissions=0),
+        mtimes=base.mtimes,
+        root=base.root,
+    )
     staged.details = base.details
     return staged
 
@@ -53,10 +59,12 @@ def find_changes(base: Listing, stage: Listing, classes: Classes) -> Found:
     excluded: list[RelPath] = []
     lost: list[Omission] = []
     blocking: list[Omission] = []
+    own = frozenset(classes.outermost(base)[1])
     seen = frozenset(omission.path for omission in base.omissions if omission.reason is Reason.SPECIAL_FILE)
     for omission in stage.omissions:
         if omission.reason is Reason.EXCLUDED:
-            if classes.of_path(omission.path, is_directory=omission.kind == "directory") is PathClass.MASKED:
+            found = classes.of_path(omission.path, is_directory=omission.kind == "directory")
+            if found is PathClass.MASKED or omission.path not in own:
                 excluded.append(omission.path)
         elif omission.reason is Reason.SPECIAL_FILE and omission.path.raw not in stood:
             lost.append(omission)

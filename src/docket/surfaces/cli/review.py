@@ -73,7 +73,7 @@ class Review:
         state = self._closed.state
         console.result(console.plain(f"transaction {state.id} of {os.fsdecode(state.base.path)}"))
         for path in self._closed.found.excluded_writes:
-            console.result(console.plain(f"not landed  {path} (it was excluded)"))
+            console.result(console.plain(f"not landed  {path} (it is excluded, or shared and not in the tree yet)"))
         self._list()
         commands = {"y": self._take, "n": self._leave, "d": self._diff, "p": self._choose, "l": self._list_again}
         while True:

@@ -102,8 +102,22 @@ def test_what_stands_at_a_masked_path_is_reported_and_does_not_land() -> None:
     )
     rules = Classes.of(SurfaceRules(exclude=("out/",), share=("cache2/",)))
     found = find_changes(BASE, stage, rules)
-    assert found.excluded_writes == (RelPath(b"out"),)
+    assert found.excluded_writes == (RelPath(b"cache2"), RelPath(b"out"))
     assert not found.change_set.changes
+
+
+def test_a_shared_folder_that_the_tree_does_not_have_is_told_and_not_lost_in_silence() -> None:
+    stage = listing(*BASE.entries, gap(b"target", Reason.EXCLUDED, Kind.DIRECTORY))
+    found = find_changes(BASE, stage, Classes.of(SurfaceRules(share=("target/",))))
+    assert found.excluded_writes == (RelPath(b"target"),)
+    assert not found.change_set.changes
+
+
+def test_what_is_shared_of_the_tree_is_no_excluded_write() -> None:
+    shared = gap(b"target", Reason.EXCLUDED, Kind.DIRECTORY)
+    base = listing(*BASE.entries, shared)
+    found = find_changes(base, listing(*BASE.entries, shared), Classes.of(SurfaceRules(share=("target/",))))
+    assert found.excluded_writes == ()
 
 
 def test_a_file_that_became_a_masked_directory_is_removed() -> None:

@@ -111,7 +111,7 @@ def _lines(
     for path in protected_hits(part.taken, closed.opened.base, closed.state.surface.protect):
         yield console.plain(f"protected  {path}")
     for path in closed.found.excluded_writes:
-        yield console.plain(f"not landed  {path} (it was excluded)")
+        yield console.plain(f"not landed  {path} (it is excluded, or shared and not in the tree yet)")
     yield render.counts(part.taken.counts)
     yield f"diff {part.taken.digest}"
 

@@ -2307,6 +2307,13 @@ const EVENTS = {
   "origin": {
    "required": {"seq": "integer", "hash": "digest"}
   },
+  "previous_run": {
+   "required": {"session": "text", "events": "integer", "head": "digest", "receipt_sha256": "digest"}
+  },
+  "proof_facts": {
+   "required": {"origin": "text", "project": "text", "run": "integer"},
+   "optional": {"previous": "@previous_run", "signature": "@signing_key", "seal": "@sealing_key"}
+  },
   "refused_change": {
    "required": {"path": "path", "reason": "text"},
    "optional": {"detail": "text", "transaction": "text"}
@@ -2317,6 +2324,12 @@ const EVENTS = {
     "bound_usd": "amount"
    },
    "optional": {"cap_usd": "amount", "cap_tokens": "integer", "cap_calls": "integer"}
+  },
+  "sealing_key": {
+   "required": {"alg": ["hmac-sha256"], "key_id": "text"}
+  },
+  "signing_key": {
+   "required": {"alg": ["ed25519"], "public_key": "text"}
   },
   "usage": {
    "required": {"input_tokens": "count", "cached_input_tokens": "count", "output_tokens": "count"},
@@ -2351,7 +2364,7 @@ const EVENTS = {
     "version": "text", "fold": "text", "agent": "text", "admission": "text", "boundary": "object",
     "upstream_overrides": "object", "host": "object", "prices": "object"
    },
-   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text"}
+   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text", "proof": "@proof_facts"}
   },
   "policy.applied": {
    "required": {"name": "text", "digest": "digest", "document": "object"},
@@ -3648,362 +3661,97 @@ return { difference, differenceOfSome };
 
 // rebuild/lists.mjs
 const $rebuild_lists = (() => {
-// Written by tools/write_verify_js_lists.py from spec/disclosure.json and spec/sentences.json.
+// Written by tools/write_verify_js_lists.py from spec/disclosure.json and spec/sentences.json: change those.
 
 const DISCLOSURE = {
-  "format": "docket/disclosure/v1",
-  "groups": [
-    "enforced_before_send",
-    "recorded_not_enforced",
-    "not_observed",
-    "failure_behaviour",
-    "trust_assumptions"
-  ],
-  "facts": {
-    "quota": "budget.mode of the policy is quota",
-    "usd_cap": "caps.max_usd of the policy is set",
-    "strict": "the admission of session.start is strict",
-    "ceiling": "the admission of session.start is ceiling",
-    "sub_budgets": "caps.per_model or caps.per_agent of the policy is filled",
-    "pools": "budget.pools of the policy is filled",
-    "token_cap": "caps.max_tokens of the policy is set",
-    "call_cap": "caps.max_model_calls of the policy is set",
-    "wall_clock_cap": "caps.max_wall_seconds of the policy is set",
-    "model_rules": "models.allow or models.deny of the policy is filled",
-    "tunnels": "boundary.http_proxy of session.start is true, or egress.mode of the policy is tunnel",
-    "passed_endpoints": "budget.pass_endpoints of the policy is filled, or its budget.unknown_endpoints is there and not refuse",
-    "deny_write": "files.deny_write of the policy is filled",
-    "both_passes": "there is an fs.snapshot of the phase before and one of the phase after",
-    "omissions": "an fs.snapshot has omissions above 0",
-    "gap": "there is an x-docket.evidence-gap",
-    "ended": "there is a session.end",
-    "subreaper": "isolation of proc.spawn has subreaper",
-    "calls": "there is a model.response",
-    "estimates": "a model.response has the usage_source estimated",
-    "assumed_prices": "a model.response with components has assumed_price true",
-    "upstream_overrides": "upstream_overrides of session.start is filled",
-    "asserted": "there is an x-docket.asserted-call, or a note, tool.call or tool.result with reported_by",
-    "signed": "proof of session.start is there and its signature is not null",
-    "sealed": "proof of session.start is there and its seal is not null"
-  },
-  "limits": [
-    {
-      "code": "usd-cap-metered",
-      "group": "enforced_before_send",
-      "when": [
-        "!quota",
-        "usd_cap",
-        "!strict",
-        "!ceiling"
-      ],
-      "sentence": "The cap in dollars, by spend, holds and estimates: a reply that would cross it was cut, within a bound."
-    },
-    {
-      "code": "usd-cap-strict",
-      "group": "enforced_before_send",
-      "when": [
-        "!quota",
-        "usd_cap",
-        "strict"
-      ],
-      "sentence": "The cap in dollars: the worst case of each call was reserved before it was sent."
-    },
-    {
-      "code": "usd-cap-ceiling",
-      "group": "enforced_before_send",
-      "when": [
-        "!quota",
-        "usd_cap",
-        "ceiling"
-      ],
-      "sentence": "The cap in dollars, once it was reached: each call in flight by then could carry the run across it."
-    },
-    {
-      "code": "sub-budgets",
-      "group": "enforced_before_send",
-      "when": [
-        "sub_budgets"
-      ],
-      "sentence": "The budgets of single models and agents, by the same admission; an agent's name is what its calls say it is."
-    },
-    {
-      "code": "pools",
-      "group": "enforced_before_send",
-      "when": [
-        "pools"
-      ],
-      "sentence": "The limits of pools: calls took what the pool had granted the run; what other runs took is not on record."
-    },
-    {
-      "code": "token-cap",
-      "group": "enforced_before_send",
-      "when": [
-        "token_cap"
-      ],
-      "sentence": "The cap on tokens, by the same admission as dollars."
-    },
-    {
-      "code": "call-cap",
-      "group": "enforced_before_send",
-      "when": [
-        "call_cap"
-      ],
-      "sentence": "The cap on model calls: calls in flight count."
-    },
-    {
-      "code": "wall-clock-cap",
-      "group": "enforced_before_send",
-      "when": [
-        "wall_clock_cap"
-      ],
-      "sentence": "The cap on wall-clock time: at its end calls are refused and the processes of the run are stopped."
-    },
-    {
-      "code": "model-rules",
-      "group": "enforced_before_send",
-      "when": [
-        "model_rules"
-      ],
-      "sentence": "The policy's rules on which models may be called."
-    },
-    {
-      "code": "record-before-send",
-      "group": "enforced_before_send",
-      "when": [],
-      "sentence": "A call is written to the ledger before it is sent."
-    },
-    {
-      "code": "no-usd-cap",
-      "group": "recorded_not_enforced",
-      "when": [
-        "!quota",
-        "!usd_cap"
-      ],
-      "sentence": "Spend: it was metered, and no cap in dollars was set."
-    },
-    {
-      "code": "quota",
-      "group": "recorded_not_enforced",
-      "when": [
-        "quota"
-      ],
-      "sentence": "Spend in dollars: tokens and calls were counted, and no price was put on them."
-    },
-    {
-      "code": "file-changes",
-      "group": "recorded_not_enforced",
-      "when": [
-        "both_passes"
-      ],
-      "sentence": "Changes to files under the watched paths, found by comparing a pass before with a pass after."
-    },
-    {
-      "code": "deny-write",
-      "group": "recorded_not_enforced",
-      "when": [
-        "deny_write"
-      ],
-      "sentence": "Writes to paths the policy forbids to write: found afterwards and recorded as violations, not prevented."
-    },
-    {
-      "code": "processes",
-      "group": "recorded_not_enforced",
-      "when": [],
-      "sentence": "The start and the end of the agent's process; what its own child processes did is not recorded."
-    },
-    {
-      "code": "direct-traffic",
-      "group": "not_observed",
-      "when": [],
-      "sentence": "Traffic that did not pass through the boundary, such as a call to a provider's own address."
-    },
-    {
-      "code": "tunnels",
-      "group": "not_observed",
-      "when": [
-        "tunnels"
-      ],
-      "sentence": "What went through the tunnels that the egress policy allowed."
-    },
-    {
-      "code": "passed-endpoints",
-      "group": "not_observed",
-      "when": [
-        "passed_endpoints"
-      ],
-      "sentence": "What an endpoint that docket does not know, and that the policy lets pass, may bill without saying so."
-    },
-    {
-      "code": "bodies",
-      "group": "not_observed",
-      "when": [],
-      "sentence": "Prompts and replies: their sizes and digests are kept, not their text."
-    },
-    {
-      "code": "outside-the-tree",
-      "group": "not_observed",
-      "when": [],
-      "sentence": "Changes outside the watched paths."
-    },
-    {
-      "code": "omitted-paths",
-      "group": "not_observed",
-      "when": [
-        "omissions"
-      ],
-      "sentence": "Paths that a pass could not or would not read; the ledger names them with the reason."
-    },
-    {
-      "code": "between-passes",
-      "group": "not_observed",
-      "when": [
-        "both_passes"
-      ],
-      "sentence": "A change that was undone before the pass after, and who made a change: the passes see states, not writers."
-    },
-    {
-      "code": "unpaired-passes",
-      "group": "not_observed",
-      "when": [
-        "!both_passes"
-      ],
-      "sentence": "Changes to files: the passes before and after are not both on record."
-    },
-    {
-      "code": "upstream-failure",
-      "group": "failure_behaviour",
-      "when": [],
-      "sentence": "An error or a broken stream of a provider is passed on as it came and recorded."
-    },
-    {
-      "code": "ledger-failure",
-      "group": "failure_behaviour",
-      "when": [],
-      "sentence": "When the ledger cannot be written, no further call is sent, and the gap is declared."
-    },
-    {
-      "code": "evidence-gap",
-      "group": "failure_behaviour",
-      "when": [
-        "gap"
-      ],
-      "sentence": "Some events of this run could not be written to the ledger."
-    },
-    {
-      "code": "no-end",
-      "group": "failure_behaviour",
-      "when": [
-        "!ended"
-      ],
-      "sentence": "This run's ledger has no end: what happened after its last event is unknown."
-    },
-    {
-      "code": "orphans-ended",
-      "group": "failure_behaviour",
-      "when": [
-        "subreaper"
-      ],
-      "sentence": "When docket itself is killed, the launcher ends every process of the run."
-    },
-    {
-      "code": "orphans-possible",
-      "group": "failure_behaviour",
-      "when": [
-        "!subreaper"
-      ],
-      "sentence": "The launcher could not be made the parent of orphaned processes: some may outlive the run."
-    },
-    {
-      "code": "operator",
-      "group": "trust_assumptions",
-      "when": [],
-      "sentence": "Whoever ran docket ran it unaltered: the chain shows that no part was changed, not that the whole is true."
-    },
-    {
-      "code": "provider-counts",
-      "group": "trust_assumptions",
-      "when": [
-        "calls"
-      ],
-      "sentence": "Reported token counts are the provider's own."
-    },
-    {
-      "code": "estimates",
-      "group": "trust_assumptions",
-      "when": [
-        "estimates"
-      ],
-      "sentence": "Some token counts were estimated from sizes, because the provider's were missing or unreadable."
-    },
-    {
-      "code": "list-prices",
-      "group": "trust_assumptions",
-      "when": [
-        "calls",
-        "!quota"
-      ],
-      "sentence": "Costs are computed from published list prices; what is billed may differ."
-    },
-    {
-      "code": "assumed-prices",
-      "group": "trust_assumptions",
-      "when": [
-        "assumed_prices"
-      ],
-      "sentence": "Some models have no known price and were priced at an assumed one."
-    },
-    {
-      "code": "upstream-overrides",
-      "group": "trust_assumptions",
-      "when": [
-        "upstream_overrides"
-      ],
-      "sentence": "Calls could go to the addresses named in boundary.upstream_overrides, whoever answers there."
-    },
-    {
-      "code": "agent-asserted",
-      "group": "trust_assumptions",
-      "when": [
-        "asserted"
-      ],
-      "sentence": "Tool uses, remarks and calls that events carry as reported by the agent are its own word: docket saw none."
-    },
-    {
-      "code": "signing-key",
-      "group": "trust_assumptions",
-      "when": [
-        "signed"
-      ],
-      "sentence": "Nobody but docket signed with the run's key: other programs cannot read docket's memory, but root can, and whoever may read the key where it is kept has it."
-    },
-    {
-      "code": "sealing-key",
-      "group": "trust_assumptions",
-      "when": [
-        "sealed"
-      ],
-      "sentence": "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt."
-    }
-  ]
+ "format": "docket/disclosure/v1",
+ "groups": ["enforced_before_send", "recorded_not_enforced", "not_observed", "failure_behaviour", "trust_assumptions"],
+ "facts": {
+  "quota": "budget.mode of the policy is quota",
+  "usd_cap": "caps.max_usd of the policy is set",
+  "strict": "the admission of session.start is strict",
+  "ceiling": "the admission of session.start is ceiling",
+  "sub_budgets": "caps.per_model or caps.per_agent of the policy is filled",
+  "pools": "budget.pools of the policy is filled",
+  "token_cap": "caps.max_tokens of the policy is set",
+  "call_cap": "caps.max_model_calls of the policy is set",
+  "wall_clock_cap": "caps.max_wall_seconds of the policy is set",
+  "model_rules": "models.allow or models.deny of the policy is filled",
+  "tunnels": "boundary.http_proxy of session.start is true, or egress.mode of the policy is tunnel",
+  "passed_endpoints": "budget.pass_endpoints of the policy is filled, or its budget.unknown_endpoints is there and not refuse",
+  "deny_write": "files.deny_write of the policy is filled",
+  "both_passes": "there is an fs.snapshot of the phase before and one of the phase after",
+  "omissions": "an fs.snapshot has omissions above 0",
+  "gap": "there is an x-docket.evidence-gap",
+  "ended": "there is a session.end",
+  "subreaper": "isolation of proc.spawn has subreaper",
+  "calls": "there is a model.response",
+  "estimates": "a model.response has the usage_source estimated",
+  "assumed_prices": "a model.response with components has assumed_price true",
+  "upstream_overrides": "upstream_overrides of session.start is filled",
+  "asserted": "there is an x-docket.asserted-call, or a note, tool.call or tool.result with reported_by",
+  "signed": "proof of session.start is there and its signature is not null",
+  "sealed": "proof of session.start is there and its seal is not null"
+ },
+ "limits": [
+  {"code": "usd-cap-metered", "group": "enforced_before_send", "when": ["!quota", "usd_cap", "!strict", "!ceiling"], "sentence": "The cap in dollars, by spend, holds and estimates: a reply that would cross it was cut, within a bound."},
+  {"code": "usd-cap-strict", "group": "enforced_before_send", "when": ["!quota", "usd_cap", "strict"], "sentence": "The cap in dollars: the worst case of each call was reserved before it was sent."},
+  {"code": "usd-cap-ceiling", "group": "enforced_before_send", "when": ["!quota", "usd_cap", "ceiling"], "sentence": "The cap in dollars, once it was reached: each call in flight by then could carry the run across it."},
+  {"code": "sub-budgets", "group": "enforced_before_send", "when": ["sub_budgets"], "sentence": "The budgets of single models and agents, by the same admission; an agent's name is what its calls say it is."},
+  {"code": "pools", "group": "enforced_before_send", "when": ["pools"], "sentence": "The limits of pools: calls took what the pool had granted the run; what other runs took is not on record."},
+  {"code": "token-cap", "group": "enforced_before_send", "when": ["token_cap"], "sentence": "The cap on tokens, by the same admission as dollars."},
+  {"code": "call-cap", "group": "enforced_before_send", "when": ["call_cap"], "sentence": "The cap on model calls: calls in flight count."},
+  {"code": "wall-clock-cap", "group": "enforced_before_send", "when": ["wall_clock_cap"], "sentence": "The cap on wall-clock time: at its end calls are refused and the processes of the run are stopped."},
+  {"code": "model-rules", "group": "enforced_before_send", "when": ["model_rules"], "sentence": "The policy's rules on which models may be called."},
+  {"code": "record-before-send", "group": "enforced_before_send", "when": [], "sentence": "A call is written to the ledger before it is sent."},
+  {"code": "no-usd-cap", "group": "recorded_not_enforced", "when": ["!quota", "!usd_cap"], "sentence": "Spend: it was metered, and no cap in dollars was set."},
+  {"code": "quota", "group": "recorded_not_enforced", "when": ["quota"], "sentence": "Spend in dollars: tokens and calls were counted, and no price was put on them."},
+  {"code": "file-changes", "group": "recorded_not_enforced", "when": ["both_passes"], "sentence": "Changes to files under the watched paths, found by comparing a pass before with a pass after."},
+  {"code": "deny-write", "group": "recorded_not_enforced", "when": ["deny_write"], "sentence": "Writes to paths the policy forbids to write: found afterwards and recorded as violations, not prevented."},
+  {"code": "processes", "group": "recorded_not_enforced", "when": [], "sentence": "The start and the end of the agent's process; what its own child processes did is not recorded."},
+  {"code": "direct-traffic", "group": "not_observed", "when": [], "sentence": "Traffic that did not pass through the boundary, such as a call to a provider's own address."},
+  {"code": "tunnels", "group": "not_observed", "when": ["tunnels"], "sentence": "What went through the tunnels that the egress policy allowed."},
+  {"code": "passed-endpoints", "group": "not_observed", "when": ["passed_endpoints"], "sentence": "What an endpoint that docket does not know, and that the policy lets pass, may bill without saying so."},
+  {"code": "bodies", "group": "not_observed", "when": [], "sentence": "Prompts and replies: their sizes and digests are kept, not their text."},
+  {"code": "outside-the-tree", "group": "not_observed", "when": [], "sentence": "Changes outside the watched paths."},
+  {"code": "omitted-paths", "group": "not_observed", "when": ["omissions"], "sentence": "Paths that a pass could not or would not read; the ledger names them with the reason."},
+  {"code": "between-passes", "group": "not_observed", "when": ["both_passes"], "sentence": "A change that was undone before the pass after, and who made a change: the passes see states, not writers."},
+  {"code": "unpaired-passes", "group": "not_observed", "when": ["!both_passes"], "sentence": "Changes to files: the passes before and after are not both on record."},
+  {"code": "upstream-failure", "group": "failure_behaviour", "when": [], "sentence": "An error or a broken stream of a provider is passed on as it came and recorded."},
+  {"code": "ledger-failure", "group": "failure_behaviour", "when": [], "sentence": "When the ledger cannot be written, no further call is sent, and the gap is declared."},
+  {"code": "evidence-gap", "group": "failure_behaviour", "when": ["gap"], "sentence": "Some events of this run could not be written to the ledger."},
+  {"code": "no-end", "group": "failure_behaviour", "when": ["!ended"], "sentence": "This run's ledger has no end: what happened after its last event is unknown."},
+  {"code": "orphans-ended", "group": "failure_behaviour", "when": ["subreaper"], "sentence": "When docket itself is killed, the launcher ends every process of the run."},
+  {"code": "orphans-possible", "group": "failure_behaviour", "when": ["!subreaper"], "sentence": "The launcher could not be made the parent of orphaned processes: some may outlive the run."},
+  {"code": "operator", "group": "trust_assumptions", "when": [], "sentence": "Whoever ran docket ran it unaltered: the chain shows that no part was changed, not that the whole is true."},
+  {"code": "provider-counts", "group": "trust_assumptions", "when": ["calls"], "sentence": "Reported token counts are the provider's own."},
+  {"code": "estimates", "group": "trust_assumptions", "when": ["estimates"], "sentence": "Some token counts were estimated from sizes, because the provider's were missing or unreadable."},
+  {"code": "list-prices", "group": "trust_assumptions", "when": ["calls", "!quota"], "sentence": "Costs are computed from published list prices; what is billed may differ."},
+  {"code": "assumed-prices", "group": "trust_assumptions", "when": ["assumed_prices"], "sentence": "Some models have no known price and were priced at an assumed one."},
+  {"code": "upstream-overrides", "group": "trust_assumptions", "when": ["upstream_overrides"], "sentence": "Calls could go to the addresses named in boundary.upstream_overrides, whoever answers there."},
+  {"code": "agent-asserted", "group": "trust_assumptions", "when": ["asserted"], "sentence": "Tool uses, remarks and calls that events carry as reported by the agent are its own word: docket saw none."},
+  {"code": "signing-key", "group": "trust_assumptions", "when": ["signed"], "sentence": "Nobody but docket signed with the run's key: root can read it, and so can who may read where it is kept."},
+  {"code": "sealing-key", "group": "trust_assumptions", "when": ["sealed"], "sentence": "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt."}
+ ]
 };
 
 const SENTENCES = {
-  "format": "docket/sentences/v1",
-  "cost_basis": {
-    "reported": "reported: the providers' own counts",
-    "estimated": "estimated: the providers gave no count that could be read",
-    "mixed": "mixed: some counts are the providers', some are estimates"
-  },
-  "evidence": {
-    "whole": "Every event reached the ledger file.",
-    "no_end": "The ledger has no end: what happened after its last event is unknown.",
-    "gap": "Some events could not be written to the ledger."
-  },
-  "chain": "hash = sha256(canonical {data, prev, seq, ts, type}); prev = hash of the event before",
-  "appendix": "Each row names its ledger event by number and hash and leads to ledger.merkle_root by its path. Its cost is recomputed from its tokens and the embedded price table alone.",
-  "price_table": "The families this run was priced by; `from` is the table they were taken from.",
-  "cache": "Each group names the call whose reply was given again and pins the first of its hits to ledger.merkle_root. What was saved stands beside what was spent and in no total.",
-  "windows": "Which tool was used, and when, is the agent's word. What stood before and after is docket's own observation, and each delta's digest is proven to ledger.merkle_root. Windows that overlapped share one delta."
+ "format": "docket/sentences/v1",
+ "cost_basis": {
+  "reported": "reported: the providers' own counts",
+  "estimated": "estimated: the providers gave no count that could be read",
+  "mixed": "mixed: some counts are the providers', some are estimates"
+ },
+ "evidence": {
+  "whole": "Every event reached the ledger file.",
+  "no_end": "The ledger has no end: what happened after its last event is unknown.",
+  "gap": "Some events could not be written to the ledger."
+ },
+ "chain": "hash = sha256(canonical {data, prev, seq, ts, type}); prev = hash of the event before",
+ "appendix": "Each row names its ledger event by number and hash and leads to ledger.merkle_root by its path. Its cost is recomputed from its tokens and the embedded price table alone.",
+ "price_table": "The families this run was priced by; `from` is the table they were taken from.",
+ "cache": "Each group names the call whose reply was given again and pins the first of its hits to ledger.merkle_root. What was saved stands beside what was spent and in no total.",
+ "windows": "Which tool was used, and when, is the agent's word. What stood before and after is docket's own observation, and each delta's digest is proven to ledger.merkle_root. Windows that overlapped share one delta."
 };
 return { DISCLOSURE, SENTENCES };
 })();
@@ -4277,11 +4025,206 @@ function isFilled(value) {
 return { disclosureOf, KNOWN_CODES, applying, factsOf };
 })();
 
+// rows.mjs
+const $rows = (() => {
+// Checks of the usage rows: their proofs, the events they cite, their cost (spec/receipt.md, Component rows).
+
+const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
+const { isInteger, isObject, isText } = $canonical;
+const { rootFromPath } = $merkle;
+const { microsOf, spelledUsd } = $money;
+const { familiesOf } = $families;
+const { shown } = $refused;
+
+const name = (index, row) => `appendix.usage[${index}] (event ${row.seq})`;
+const SOURCES = ["reported", "estimated"];
+
+// The rows that the replies of a ledger give, and the first reply of another writer that gives none.
+class LedgerRows {
+  constructor() {
+    this.rows = [];
+    this.fault = null;
+    this.texts = new Map();
+  }
+
+  // One text for all equal ones, so that a row does not keep the text of its line.
+  one(text) {
+    if (!this.texts.has(text)) this.texts.set(text, text);
+    return this.texts.get(text);
+  }
+
+  observe(event) {
+    if (event.type !== "model.response" || !event.known) return;
+    const { data } = event;
+    const last = data.components.length - 1;
+    const cacheKey = data.cache?.stored === true ? data.cache.key : undefined;
+    data.components.forEach((component, index) => {
+      this.rows.push({
+        seq: event.seq,
+        model: this.one(component.model),
+        provider: this.one(data.provider),
+        input_tokens: component.input_tokens,
+        cached_input_tokens: component.cached_input_tokens,
+        output_tokens: component.output_tokens,
+        usage_source: this.one(data.usage_source),
+        cost_usd: component.cost_usd,
+        latency_ms: index === last ? data.latency_ms : undefined,
+        cache_key: index === last ? cacheKey : undefined,
+        asserted_by: undefined,
+      });
+    });
+  }
+
+  observePublic(event) {
+    if (event.type === "model.response") this.takeReply(event);
+    else if (event.type === "model.cache_hit") {
+      const { origin } = event.data;
+      const named = isObject(origin) && isInteger(origin.seq) && isText(origin.hash);
+      if (!named) this.fault ??= `event ${event.seq}: origin does not name an event`;
+    }
+  }
+
+  takeReply({ seq, data }) {
+    const row = publicRow(seq, data);
+    if (isText(row)) this.fault ??= `event ${seq}: ${row}`;
+    else this.rows.push(row);
+  }
+}
+
+// The row of another writer's reply, or what of it cannot be read.
+function publicRow(seq, data) {
+  const { usage, cache, latency_ms: latency, reported_by: asserted } = data;
+  if (!isObject(usage)) return "usage is not an object";
+  if (!SOURCES.includes(data.usage_source)) return "usage_source is not a known one";
+  for (const member of ["model", "provider"]) if (!isText(data[member])) return `${member} is not a text`;
+  const tokens = {};
+  for (const member of ["input_tokens", "cached_input_tokens", "output_tokens"]) {
+    tokens[member] = usage[member] === undefined ? 0 : usage[member];
+    if (!isInteger(tokens[member]) || tokens[member] < 0) return `usage.${member} is not a count`;
+  }
+  const micros = microsOf(data.cost_usd);
+  if (micros === null) return "cost_usd is not an amount";
+  return {
+    seq,
+    model: data.model,
+    provider: data.provider,
+    ...tokens,
+    usage_source: data.usage_source,
+    cost_usd: spelledUsd(micros),
+    latency_ms: isInteger(latency) ? latency : undefined,
+    cache_key: isObject(cache) && cache.stored === true && isText(cache.key) ? cache.key : undefined,
+    asserted_by: isText(asserted) ? asserted : undefined,
+  };
+}
+
+const NEEDED = ["seq", "model", "provider", "input_tokens", "cached_input_tokens", "output_tokens", "usage_source", "cost_usd"];
+// Absent and null say the same.
+const OPTIONAL = ["latency_ms", "cache_key", "asserted_by"];
+
+function differing(row, wanted, ledger) {
+  for (const member of NEEDED) if (row[member] !== wanted[member]) return member;
+  for (const member of OPTIONAL) if ((row[member] ?? undefined) !== wanted[member]) return member;
+  return row.event_hash === ledger.hashes.hex(wanted.seq) ? null : "event_hash";
+}
+
+class UsageRowsRebound {
+  constructor(course) {
+    this.found = course.follow("rows", LedgerRows);
+  }
+
+  finish({ ledger, receipt }) {
+    if (ledger === null) return skip(NO_LEDGER);
+    if (!ledger.sound) return skip(DAMAGED);
+    if (ledger.payloadFault !== null) return skip("the replies in the ledger could not be read");
+    const { rows, fault } = this.found;
+    if (fault !== null) return fail(fault);
+    for (const [index, row] of receipt.rows.slice(0, rows.length).entries()) {
+      const member = differing(row, rows[index], ledger);
+      if (member !== null) {
+        const found = member === "event_hash" ? ledger.hashes.hex(rows[index].seq) : rows[index][member];
+        return fail(`${name(index, row)}: ${member} is ${shown(row[member])}, the ledger gives ${shown(found)}`);
+      }
+    }
+    if (receipt.rows.length !== rows.length) {
+      return fail(`the receipt has ${receipt.rows.length} usage rows, the ledger gives ${rows.length}`);
+    }
+    return pass(`${rows.length} rows equal what the ledger's events say`);
+  }
+}
+
+// Whether an event's hash leads to the root by the steps. Where the sound ledger has that root, the path is compared
+// with the tree's own, which is the same and needs no hashing.
+function leadsToRoot({ ledger, receipt }, seq, eventHash, steps) {
+  const root = receipt.part("ledger", "merkle_root");
+  if (ledger?.sound && seq < ledger.events && ledger.tree.root() === root) {
+    if (ledger.hashes.hex(seq) === eventHash && ledger.tree.isPath(seq, steps)) return true;
+  }
+  return rootFromPath(eventHash, steps) === root;
+}
+
+class UsageInclusionProofs {
+  finish(given) {
+    const { receipt } = given;
+    if (receipt.rows.length === 0) return pass("no usage row to prove");
+    if (receipt.part("appendix", "proof_included") !== true) return skip("the receipt carries no proofs");
+    for (const [index, row] of receipt.rows.entries()) {
+      if (!leadsToRoot(given, row.seq, row.event_hash, row.merkle_path ?? [])) {
+        return fail(`${name(index, row)}: its path does not lead to ledger.merkle_root`);
+      }
+    }
+    return pass(`${receipt.rows.length} rows lead to the root`);
+  }
+}
+
+class CostRecomputation {
+  finish({ receipt }) {
+    const families = familiesOf(receipt);
+    if (isText(families)) return fail(families);
+    for (const [index, row] of receipt.rows.entries()) {
+      const micros = families.cost(row.model, row);
+      if (micros === null) return fail(`${name(index, row)}: no family of the table prices ${shown(row.model)}`);
+      const cost = spelledUsd(micros);
+      if (cost !== row.cost_usd) return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${cost}`);
+    }
+    return pass(`${receipt.rows.length} rows priced from the embedded table`);
+  }
+}
+return { LedgerRows, UsageRowsRebound, leadsToRoot, UsageInclusionProofs, CostRecomputation };
+})();
+
+// latency.mjs
+const $latency = (() => {
+// The summary of latencies by nearest rank (spec/receipt.md, Latency).
+
+const { plain } = $canonical;
+
+const LATENCY_METHOD = "nearest-rank";
+
+// The object over the measured latencies, or null where none was measured.
+function latencySummary(measured, totalRows) {
+  if (measured.length === 0) return null;
+  const sorted = Float64Array.from(measured).sort();
+  const rank = (percent) => sorted[Math.max(Math.ceil((percent * sorted.length) / 100), 1) - 1];
+  return plain({
+    method: LATENCY_METHOD,
+    measured_calls: sorted.length,
+    total_rows: totalRows,
+    total_ms: sorted.reduce((sum, one) => sum + one, 0),
+    max_ms: sorted.at(-1),
+    p50_ms: rank(50),
+    p95_ms: rank(95),
+    p99_ms: rank(99),
+  });
+}
+return { LATENCY_METHOD, latencySummary };
+})();
+
 // rebuild/calls.mjs
 const $rebuild_calls = (() => {
-// The fold over model calls: usage rows, totals, the counts of calls, latency (spec/receipt.md, Component rows).
+// The fold over model calls: totals, the counts of calls, latency. The usage rows are `LedgerRows`.
 
 const { compareTexts } = $canonical;
+const { latencySummary } = $latency;
 const { microsOf, spelledUsd } = $money;
 const { SENTENCES } = $rebuild_lists;
 const { Tally, plus, sumOf } = $rebuild_tally;
@@ -4303,8 +4246,8 @@ const USAGE = [
 const USAGE_WHERE_SOME = ["image_input_tokens", "image_output_tokens", "code_sessions", "audio_seconds"];
 
 class CallsFold {
-  constructor() {
-    this.rows = [];
+  constructor(rows) {
+    this.rows = rows;
     this.requests = 0;
     this.altered = 0;
     this.responses = 0;
@@ -4319,7 +4262,7 @@ class CallsFold {
     if (data.altered?.length > 0) this.altered += 1;
   }
 
-  response({ seq, hash, data }) {
+  response(data) {
     this.responses += 1;
     this.providers.add(data.provider);
     this.outcomes.add(data.outcome);
@@ -4327,7 +4270,6 @@ class CallsFold {
     for (const name of Object.keys(data.usage)) this.usage.add(name, data.usage[name]);
     const base = data.components.at(-1);
     if (data.assumed_price && base !== undefined) this.assumed.add(base.model);
-    for (const part of data.components) this.rows.push(rowOf(part, part === base, seq, hash, data));
   }
 
   denied(data) {
@@ -4395,42 +4337,11 @@ class CallsFold {
     };
   }
 
-  // Nearest rank; null where no row was measured.
+  // Null where no row was measured.
   latency() {
     const measured = this.rows.map((row) => row.latency_ms).filter((ms) => ms !== undefined);
-    if (measured.length === 0) return null;
-    measured.sort((a, b) => a - b);
-    const rank = (percent) => measured[Math.floor((percent * measured.length + 99) / 100) - 1];
-    return {
-      method: "nearest-rank",
-      measured_calls: measured.length,
-      total_rows: this.rows.length,
-      total_ms: sumOf(measured),
-      max_ms: measured.at(-1),
-      p50_ms: rank(50),
-      p95_ms: rank(95),
-      p99_ms: rank(99),
-    };
+    return latencySummary(measured, this.rows.length);
   }
-}
-
-// A row without its path. The base, which stands last, alone has the latency and the key of a stored reply.
-function rowOf(part, isBase, seq, hash, data) {
-  const row = {
-    seq,
-    model: part.model,
-    provider: data.provider,
-    input_tokens: part.input_tokens,
-    cached_input_tokens: part.cached_input_tokens,
-    output_tokens: part.output_tokens,
-    usage_source: data.usage_source,
-    cost_usd: part.cost_usd,
-    event_hash: hash,
-  };
-  if (!isBase) return row;
-  row.latency_ms = data.latency_ms;
-  if (data.cache?.stored === true && data.cache.key !== undefined) row.cache_key = data.cache.key;
-  return row;
 }
 
 const tokensOf = (rows) => Object.fromEntries(TOKENS.map((name) => [name, sumOf(rows.map((row) => row[name]))]));
@@ -4948,8 +4859,10 @@ const $rebuild_fold = (() => {
 // Events are taken one by one; what is kept grows with the usage rows alone. An event of an unknown type is counted.
 
 const { Families } = $families;
+const { LedgerRows } = $rows;
 const { CallsFold } = $rebuild_calls;
 const { AssertedFold, CourseFold, orNull } = $rebuild_course;
+const { difference } = $rebuild_compare;
 const { applying, disclosureOf, factsOf } = $rebuild_disclosure;
 const { SENTENCES } = $rebuild_lists;
 const { OperationsFold } = $rebuild_operations;
@@ -4961,15 +4874,17 @@ const { WindowsFold } = $rebuild_windows;
 const { WorkspaceFold } = $rebuild_workspace;
 
 const FORMAT = "docket/receipt/v1";
+const USAGE = "receipt.appendix.usage";
 // What a receipt's proof has even where session.start says nothing of it.
 const NO_PROOF = { previous: null, signature: null, seal: null };
 
 class LedgerFold {
-  constructor() {
+  constructor(course) {
+    this.rows = course.follow("rows", LedgerRows).rows;
     this.counts = new Tally();
     this.lastAt = "";
     this.families = [];
-    this.calls = new CallsFold();
+    this.calls = new CallsFold(this.rows);
     this.course = new CourseFold();
     this.asserted = new AssertedFold();
     this.tree = new TreeFold();
@@ -4986,7 +4901,7 @@ class LedgerFold {
     if (Object.hasOwn(TAKERS, event.type)) TAKERS[event.type](this, event);
   }
 
-  // The receipt without seal and signature; null where the ledger has no session.start. `tree` is that of the ledger.
+  // The receipt without its usage rows, seal and signature; null where the ledger has no session.start.
   receipt({ events, head, genesis, tree, fileSha256 }) {
     const { course } = this;
     if (course.start === null) return null;
@@ -5003,12 +4918,23 @@ class LedgerFold {
       file_sha256: fileSha256,
       chain: SENTENCES.chain,
     };
-    receipt.appendix = {
-      usage: this.calls.rows.map((row) => ({ ...row, merkle_path: pathOf(row.seq) })),
-      proof_included: true,
-      note: SENTENCES.appendix,
-    };
+    receipt.appendix = { proof_included: true, note: SENTENCES.appendix };
     return receipt;
+  }
+
+  // The first row of the receipt that is not the ledger's, in words, or null. `hashes` and `tree` are the ledger's.
+  differenceOfRows(stated, { hashes, tree }) {
+    if (!Array.isArray(stated)) return difference(stated, [], USAGE);
+    for (const [at, row] of stated.slice(0, this.rows.length).entries()) {
+      const { asserted_by: _, ...wanted } = this.rows[at];
+      for (const name of ["latency_ms", "cache_key"]) if (wanted[name] === undefined) delete wanted[name];
+      wanted.event_hash = hashes.hex(wanted.seq);
+      wanted.merkle_path = tree.path(wanted.seq);
+      const found = difference(row, wanted, `${USAGE}[${at}]`);
+      if (found !== null) return found;
+    }
+    if (stated.length === this.rows.length) return null;
+    return `${USAGE} has ${stated.length} items, the ledger gives ${this.rows.length}`;
   }
 
   derived(families) {
@@ -5112,7 +5038,7 @@ const TAKERS = {
   "x-docket.hook-lost": ({ windows }, { data }) => windows.hookLost(data),
   "model.request": ({ calls }, { data }) => calls.request(data),
   "model.response": ({ calls, operations, responses, windows }, event) => {
-    calls.response(event);
+    calls.response(event.data);
     operations.response(event.data);
     responses.response(event.data);
     windows.response(event);
@@ -5298,180 +5224,14 @@ class ReceiptRebuild {
     }
     const wanted = ledger.payloadFault === null ? this.fold.receipt({ ...figures(ledger), genesis: GENESIS }) : null;
     if (wanted === null) return skip("an event's payload was refused");
-    const found = difference(stated, wanted, "receipt");
+    const { usage, ...appendix } = Object(stated.appendix);
+    const found = difference({ ...stated, appendix }, wanted, "receipt") ?? this.fold.differenceOfRows(usage, ledger);
     return found === null ? pass("every member equals what the ledger gives") : fail(found);
   }
 }
 
 const figures = ({ events, fileSha256, head, tree }) => ({ events, fileSha256, head, tree });
 return { LimitsDisclosure, ReceiptRebuild };
-})();
-
-// rows.mjs
-const $rows = (() => {
-// Checks of the usage rows: their proofs, the events they cite, their cost (spec/receipt.md, Component rows).
-
-const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
-const { isInteger, isObject, isText } = $canonical;
-const { rootFromPath } = $merkle;
-const { microsOf, spelledUsd } = $money;
-const { familiesOf } = $families;
-const { shown } = $refused;
-
-const name = (index, row) => `appendix.usage[${index}] (event ${row.seq})`;
-const SOURCES = ["reported", "estimated"];
-
-// The rows that the replies of a ledger give, and the first reply of another writer that gives none.
-class LedgerRows {
-  constructor() {
-    this.rows = [];
-    this.fault = null;
-    this.texts = new Map();
-  }
-
-  // One text for all equal ones, so that a row does not keep the text of its line.
-  one(text) {
-    if (!this.texts.has(text)) this.texts.set(text, text);
-    return this.texts.get(text);
-  }
-
-  observe(event) {
-    if (event.type !== "model.response" || !event.known) return;
-    const { data } = event;
-    const last = data.components.length - 1;
-    const cacheKey = data.cache?.stored === true ? data.cache.key : undefined;
-    data.components.forEach((component, index) => {
-      this.rows.push({
-        seq: event.seq,
-        model: this.one(component.model),
-        provider: this.one(data.provider),
-        input_tokens: component.input_tokens,
-        cached_input_tokens: component.cached_input_tokens,
-        output_tokens: component.output_tokens,
-        usage_source: this.one(data.usage_source),
-        cost_usd: component.cost_usd,
-        latency_ms: index === last ? data.latency_ms : undefined,
-        cache_key: index === last ? cacheKey : undefined,
-        asserted_by: undefined,
-      });
-    });
-  }
-
-  observePublic(event) {
-    if (event.type === "model.response") this.takeReply(event);
-    else if (event.type === "model.cache_hit") {
-      const { origin } = event.data;
-      const named = isObject(origin) && isInteger(origin.seq) && isText(origin.hash);
-      if (!named) this.fault ??= `event ${event.seq}: origin does not name an event`;
-    }
-  }
-
-  takeReply({ seq, data }) {
-    const row = publicRow(seq, data);
-    if (isText(row)) this.fault ??= `event ${seq}: ${row}`;
-    else this.rows.push(row);
-  }
-}
-
-// The row of another writer's reply, or what of it cannot be read.
-function publicRow(seq, data) {
-  const { usage, cache, latency_ms: latency, reported_by: asserted } = data;
-  if (!isObject(usage)) return "usage is not an object";
-  if (!SOURCES.includes(data.usage_source)) return "usage_source is not a known one";
-  for (const member of ["model", "provider"]) if (!isText(data[member])) return `${member} is not a text`;
-  const tokens = {};
-  for (const member of ["input_tokens", "cached_input_tokens", "output_tokens"]) {
-    tokens[member] = usage[member] === undefined ? 0 : usage[member];
-    if (!isInteger(tokens[member]) || tokens[member] < 0) return `usage.${member} is not a count`;
-  }
-  const micros = microsOf(data.cost_usd);
-  if (micros === null) return "cost_usd is not an amount";
-  return {
-    seq,
-    model: data.model,
-    provider: data.provider,
-    ...tokens,
-    usage_source: data.usage_source,
-    cost_usd: spelledUsd(micros),
-    latency_ms: isInteger(latency) ? latency : undefined,
-    cache_key: isObject(cache) && cache.stored === true && isText(cache.key) ? cache.key : undefined,
-    asserted_by: isText(asserted) ? asserted : undefined,
-  };
-}
-
-const NEEDED = ["seq", "model", "provider", "input_tokens", "cached_input_tokens", "output_tokens", "usage_source", "cost_usd"];
-// Absent and null say the same.
-const OPTIONAL = ["latency_ms", "cache_key", "asserted_by"];
-
-function differing(row, wanted, ledger) {
-  for (const member of NEEDED) if (row[member] !== wanted[member]) return member;
-  for (const member of OPTIONAL) if ((row[member] ?? undefined) !== wanted[member]) return member;
-  return row.event_hash === ledger.hashes.hex(wanted.seq) ? null : "event_hash";
-}
-
-class UsageRowsRebound {
-  constructor(course) {
-    this.found = course.follow("rows", LedgerRows);
-  }
-
-  finish({ ledger, receipt }) {
-    if (ledger === null) return skip(NO_LEDGER);
-    if (!ledger.sound) return skip(DAMAGED);
-    if (ledger.payloadFault !== null) return skip("the replies in the ledger could not be read");
-    const { rows, fault } = this.found;
-    if (fault !== null) return fail(fault);
-    for (const [index, row] of receipt.rows.slice(0, rows.length).entries()) {
-      const member = differing(row, rows[index], ledger);
-      if (member !== null) {
-        const found = member === "event_hash" ? ledger.hashes.hex(rows[index].seq) : rows[index][member];
-        return fail(`${name(index, row)}: ${member} is ${shown(row[member])}, the ledger gives ${shown(found)}`);
-      }
-    }
-    if (receipt.rows.length !== rows.length) {
-      return fail(`the receipt has ${receipt.rows.length} usage rows, the ledger gives ${rows.length}`);
-    }
-    return pass(`${rows.length} rows equal what the ledger's events say`);
-  }
-}
-
-// Whether an event's hash leads to the root by the steps. Where the sound ledger has that root, the path is compared
-// with the tree's own, which is the same and needs no hashing.
-function leadsToRoot({ ledger, receipt }, seq, eventHash, steps) {
-  const root = receipt.part("ledger", "merkle_root");
-  if (ledger?.sound && seq < ledger.events && ledger.tree.root() === root) {
-    if (ledger.hashes.hex(seq) === eventHash && ledger.tree.isPath(seq, steps)) return true;
-  }
-  return rootFromPath(eventHash, steps) === root;
-}
-
-class UsageInclusionProofs {
-  finish(given) {
-    const { receipt } = given;
-    if (receipt.rows.length === 0) return pass("no usage row to prove");
-    if (receipt.part("appendix", "proof_included") !== true) return skip("the receipt carries no proofs");
-    for (const [index, row] of receipt.rows.entries()) {
-      if (!leadsToRoot(given, row.seq, row.event_hash, row.merkle_path ?? [])) {
-        return fail(`${name(index, row)}: its path does not lead to ledger.merkle_root`);
-      }
-    }
-    return pass(`${receipt.rows.length} rows lead to the root`);
-  }
-}
-
-class CostRecomputation {
-  finish({ receipt }) {
-    const families = familiesOf(receipt);
-    if (isText(families)) return fail(families);
-    for (const [index, row] of receipt.rows.entries()) {
-      const micros = families.cost(row.model, row);
-      if (micros === null) return fail(`${name(index, row)}: no family of the table prices ${shown(row.model)}`);
-      const cost = spelledUsd(micros);
-      if (cost !== row.cost_usd) return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${cost}`);
-    }
-    return pass(`${receipt.rows.length} rows priced from the embedded table`);
-  }
-}
-return { LedgerRows, UsageRowsRebound, leadsToRoot, UsageInclusionProofs, CostRecomputation };
 })();
 
 // member_shapes.mjs
@@ -5630,33 +5390,6 @@ function merklePath(value, where) {
   return null;
 }
 return { counts, texts, tokens, pass, ops, cache, pools, workspace, windows, proof, merklePath };
-})();
-
-// latency.mjs
-const $latency = (() => {
-// The summary of latencies by nearest rank (spec/receipt.md, Latency).
-
-const { plain } = $canonical;
-
-const LATENCY_METHOD = "nearest-rank";
-
-// The object over the measured latencies, or null where none was measured.
-function latencySummary(measured, totalRows) {
-  if (measured.length === 0) return null;
-  const sorted = Float64Array.from(measured).sort();
-  const rank = (percent) => sorted[Math.max(Math.ceil((percent * sorted.length) / 100), 1) - 1];
-  return plain({
-    method: LATENCY_METHOD,
-    measured_calls: sorted.length,
-    total_rows: totalRows,
-    total_ms: sorted.reduce((sum, one) => sum + one, 0),
-    max_ms: sorted.at(-1),
-    p50_ms: rank(50),
-    p95_ms: rank(95),
-    p99_ms: rank(99),
-  });
-}
-return { LATENCY_METHOD, latencySummary };
 })();
 
 // receipt_shape.mjs

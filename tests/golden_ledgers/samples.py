@@ -36,6 +36,7 @@ from golden_ledgers.build import (
 from golden_ledgers.contents import contents, contents_refused, rollback_refused, rolled_back
 from golden_ledgers.kept import cached
 from golden_ledgers.pooled import pooled
+from golden_ledgers.proven import numbered
 from golden_ledgers.staged import (
     commit_interrupted,
     commit_refused,
@@ -527,5 +528,6 @@ ALL = {
         not_staged,
         windowed,
         on_a_stage,
+        numbered,
     )
 }

@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from docket.formats.canonical import encode
-from golden_ledgers import elsewhere, samples
+from golden_ledgers import elsewhere, samples, vouched
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.judging import Body, bodies, chained, lines_of, receipt_of, rederived
 
@@ -57,13 +57,16 @@ def _told(texts: dict[str, str], name: str, text: str) -> dict[str, Any]:
     return {"of": best["of"]} if not best["cut"] and not best["put"] else best
 
 
-def vector(name: str, receipt: Any, ledger: bytes | None, verdict: str, first_failure: str | None = None) -> Vector:
+def vector(
+    name: str, receipt: Any, ledger: bytes | None, verdict: str, first_failure: str | None = None, **keys: list[str]
+) -> Vector:
     return {
         "name": name,
         "verdict": verdict,
         "first_failure": first_failure,
         "receipt": receipt if isinstance(receipt, str) else encode(receipt).decode(),
         "ledger": None if ledger is None else ledger.decode(),
+        **keys,
     }
 
 
@@ -83,6 +86,7 @@ def accepted() -> Iterator[Vector]:
         ("cached", "replies given again, of one row and of two components, to the ceiling of hits"),
         ("busy", "refusals, errors, tools, tunnels, a cap, an event of an unknown type"),
         ("windowed", "tools with their windows: alone, two at once, one that never ended; hooks that told nothing"),
+        ("numbered", "a run with its number, its project and the run before it, and no key"),
     ):
         raw = samples.ALL[name]().data()
         yield vector(about, receipt_of(raw), raw, "consistent")
@@ -92,6 +96,7 @@ def accepted() -> Iterator[Vector]:
     yield vector("a record without an end", receipt_of(raw), raw, "incomplete", "evidence-completeness")
     raw = samples.gap().data()
     yield vector("a record with a declared gap", receipt_of(raw), raw, "incomplete", "evidence-completeness")
+    yield from vouched.accepted(vector)
     built = elsewhere.ledger()
     yield vector("another writer's, with a cache", elsewhere.receipt(built), built.data(), "consistent")
 
@@ -119,6 +124,7 @@ def refused() -> Iterator[Vector]:
     yield from _receipts()
     yield from _files()
     yield from _chained()
+    yield from vouched.refused(vector)
 
 
 def _receipts() -> Iterator[Vector]:

@@ -1,7 +1,7 @@
 """Every leaf, member and item of good receipts, changed one at a time: the verdict is always `failed`.
 
-The members that may be anything without the verdict changing are none but a seal and a signature that are well
-formed and that nobody named a key for.
+The one member that may be anything without the verdict changing is the value of a well-formed seal that nobody named
+a key for.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ SEEN_BY: dict[str, set[str]] = {
     "findings": {"receipt-rebuild"},
     "limits_disclosure": {"limits-disclosure", "receipt-rebuild"},
     "latency": {"latency-summary"},
+    "proof": {"seal", "signature", "proof-facts", "receipt-rebuild"},
     "seal": {"seal"},
     "signature": {"signature"},
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from docket.engines.verify import VerifyRequest, verify_receipt
+from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from golden_ledgers.judging import first_failure
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "spec" / "vectors"
@@ -41,6 +42,10 @@ def test_each_vector_gets_its_verdict_and_its_first_failing_check(vector: dict[s
         ledger = tmp_path / "run.jsonl"
         ledger.write_bytes(vector["ledger"].encode())
     receipt = vector["receipt"].encode("utf-8")
-    verdict = verify_receipt(VerifyRequest(receipt=receipt, ledger_path=ledger))
+    pins = Pins(
+        signers=tuple(PinnedKey(public_key=bytes.fromhex(key)) for key in vector.get("public_keys", ())),
+        seals=tuple(PinnedSeal(key=bytes.fromhex(key)) for key in vector.get("seal_keys", ())),
+    )
+    verdict = verify_receipt(VerifyRequest(receipt=receipt, ledger_path=ledger, pins=pins))
 
     assert (str(verdict.word), first_failure(verdict) or None) == (vector["verdict"], vector["first_failure"])

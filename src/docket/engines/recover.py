@@ -27,10 +27,12 @@ from docket.host.clock import Clock
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import FileLock, is_held
 from docket.rules.receipt.assemble import receipt_from_ledger
+from docket.rules.receipt.proof import previous_of
 from docket.stores.layout import RECEIPTS, Layout, receipt_name
 from docket.stores.ledger_reader import AcquireLock, Lock, cut_torn_tail, read_chunks
 from docket.stores.live import live_path, remove_live_folder
 from docket.stores.receipts import Publication, ReceiptReserve, latest_number, publish
+from docket.stores.run_numbers import put_previous
 from docket.stores.unfinished import (
     Head,
     IsHeld,
@@ -296,6 +298,7 @@ class _Case:
         return self._number is not None and stands(self._receipt_path(), self.world.disk)
 
     def _publish(self, receipt: JsonObject) -> Path:
+        is_latest = self._is_latest(receipt)
         published = publish(
             self._layout,
             Publication(
@@ -304,11 +307,14 @@ class _Case:
                 receipt=encode_document(receipt),
                 ledger_path=self._ledger,
                 reserve=self._reserve(),
-                is_latest=self._is_latest(receipt),
+                is_latest=is_latest,
             ),
             disk=self.world.disk,
         )
         self.problems += (problem.detail for problem in published.problems)
+        if is_latest:
+            with suppress(DocketError):  # a chain of runs that lacks a link is no reason to lose a receipt
+                put_previous(self._layout, previous_of(receipt), disk=self.world.disk)
         return published.receipt_path
 
     def _reserve(self) -> ReceiptReserve | None:

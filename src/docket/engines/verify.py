@@ -18,11 +18,12 @@ from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document
 from docket.formats.digest import Digest
 from docket.formats.ledger.lines import follow
+from docket.formats.proof.pins import NO_PINS, Pins
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
 from docket.host.regular_file import read_regular_file, regular_file_chunks
 from docket.rules.checks.ledger_pass import LedgerPass, LedgerReading
-from docket.rules.checks.registry import judge
+from docket.rules.checks.registry import Beside, judge
 from docket.rules.checks.retained import FoundBodies
 
 MAX_RECEIPT_BYTES = 256 * 1024 * 1024
@@ -32,11 +33,12 @@ RESPONSES = "responses"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """`receipt` is what `read_receipt` gives; `required` the word that exit code 0 asks for."""
+    """`receipt` is what `read_receipt` gives; `required` the word that exit code 0 asks for, `pins` the keys named."""
 
     receipt: bytes
     ledger_path: Path | None = None
     required: Word = Word.CONSISTENT
+    pins: Pins = NO_PINS
 
 
 def verify_receipt(request: VerifyRequest) -> Verdict:
@@ -50,7 +52,8 @@ def verify_receipt(request: VerifyRequest) -> Verdict:
             deltas = deltas_beside(request.ledger_path, document) if "windows" in document else None
     except InvalidDocumentError as error:
         return Verdict(word=Word.UNREADABLE, required=request.required, detail=error.detail)
-    return judge(document, ledger, request.required, bodies, deltas)
+    beside = Beside(bodies=bodies, deltas=deltas, pins=request.pins)
+    return judge(document, ledger, request.required, beside)
 
 
 def read_receipt(path: Path) -> bytes:

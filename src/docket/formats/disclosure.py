@@ -65,6 +65,8 @@ class Limit(StrEnum):
     ASSUMED_PRICES = "assumed-prices"
     UPSTREAM_OVERRIDES = "upstream-overrides"
     AGENT_ASSERTED = "agent-asserted"
+    SIGNING_KEY = "signing-key"
+    SEALING_KEY = "sealing-key"
 
 
 SENTENCES: dict[Limit, tuple[Group, str]] = {
@@ -184,6 +186,14 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
     Limit.AGENT_ASSERTED: (
         Group.TRUST_ASSUMPTIONS,
         "Tool uses, remarks and calls that events carry as reported by the agent are its own word: docket saw none.",
+    ),
+    Limit.SIGNING_KEY: (
+        Group.TRUST_ASSUMPTIONS,
+        "Nobody but docket signed with the run's key: root can read it, and so can who may read where it is kept.",
+    ),
+    Limit.SEALING_KEY: (
+        Group.TRUST_ASSUMPTIONS,
+        "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt.",
     ),
 }
 

@@ -59,6 +59,10 @@ class Reason(StrEnum):
     IN_USE = "in-use"
     REGISTRY_CORRUPT = "registry-corrupt"
 
+    # keys
+    KEY_UNUSABLE = "key-unusable"
+    KEY_EXPOSED = "key-exposed"
+
     # omissions of a scan
     SPECIAL_FILE = "special-file"
     UNREADABLE = "unreadable"

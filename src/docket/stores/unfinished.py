@@ -14,10 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.canonical import JsonObject, object_at
 from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk
@@ -34,12 +35,16 @@ _TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What a ledger's first event says: when the run began and what it is called; None where it does not say."""
+    """What a ledger's first event says: when the run began and what it is called; None where it does not say.
+
+    `proof` is what it says of what vouches for it, as it stands, empty where it says nothing.
+    """
 
     began_at: str
     session_id: str | None
     docket_number: str | None
     is_ours: bool
+    proof: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +114,7 @@ def read_head(path: Path, *, disk: Disk = SYSTEM_DISK) -> Head | None:
         session_id=session if isinstance(session, str) else None,
         docket_number=number if isinstance(number, str) and DOCKET_NUMBER.fullmatch(number) else None,
         is_ours=first.type == "session.start" and "fold" in data,
+        proof=object_at(data, "proof"),
     )
 
 

@@ -21,9 +21,11 @@ from docket.formats.run import exit_code as codes
 from docket.host.disk import SYSTEM_DISK
 from docket.host.process import AgentExit
 from docket.rules.receipt.assemble import receipt_from_ledger
+from docket.rules.receipt.proof import previous_of
 from docket.stores.layout import RUNS, open_docket_dir
 from docket.stores.ledger_reader import read_chunks
 from docket.stores.receipts import Problem, Publication, publish
+from docket.stores.run_numbers import put_previous
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +143,8 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
     request, session = run.request, run.session
     problems: list[Problem] = []
     receipt, ledger_path = _derive(run, problems)
+    if receipt is not None:
+        receipt = request.voucher.vouched(receipt)
     session.ledger.close()
     if session.responses is not None:
         session.responses.close()
@@ -152,6 +156,7 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
         try:
             published = publish(request.layout, _publication(session, receipt, ledger_path))
             problems += published.problems
+            _make_previous(run, receipt, problems)
             path, ledger_path = published.receipt_path, published.ledger_path
         except DocketError as error:
             problems.append(Problem(Reason(error.reason), error.detail))
@@ -167,6 +172,14 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
         ledger_path=ledger_path,
         problems=tuple(problems),
     )
+
+
+def _make_previous(run: OpenRun, receipt: JsonObject, problems: list[Problem]) -> None:
+    """Let the next run of the project name this one; a chain that lacks a link is told, and no reason to fail."""
+    try:
+        put_previous(run.request.layout, previous_of(receipt))
+    except DocketError as error:
+        problems.append(Problem(Reason(error.reason), f"the next run will not name this one: {error.detail}"))
 
 
 def _derive(run: OpenRun, problems: list[Problem]) -> tuple[JsonObject | None, Path]:

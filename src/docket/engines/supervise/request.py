@@ -21,6 +21,7 @@ from docket.host.clock import Clock
 from docket.host.ids import Ids
 from docket.host.process import Agent, SpawnRequest
 from docket.rules.agents.interface import Recipe
+from docket.rules.proof.vouching import NO_VOUCHER, Voucher
 from docket.rules.spending.price_book import PriceBook
 from docket.stores.layout import Layout
 from docket.stores.receipts import Problem
@@ -73,7 +74,8 @@ class RunRequest:
     `http_proxy`: the boundary is the agent's proxy for other hosts. `snapshot`: keep the tree's contents before the
     agent starts, up to these limits; `rollback_on_breach`: put it back from them when a cap ended the run.
     `transaction`: the agent works on a stage of the tree, which lands only on success. `hook_command` are the words
-    that start docket for a hook of the agent's, empty where it is given none.
+    that start docket for a hook of the agent's, empty where it is given none. `voucher` holds the keys that the receipt
+    is sealed and signed with, tried before.
     """
 
     argv: tuple[str, ...]
@@ -96,6 +98,7 @@ class RunRequest:
     rollback_on_breach: bool = False
     transaction: TransactionAsked | None = None
     hook_command: tuple[str, ...] = ()
+    voucher: Voucher = NO_VOUCHER
 
 
 class Signals(Protocol):

@@ -13,14 +13,17 @@ from typing import TYPE_CHECKING
 from docket import __version__
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.formats.canonical import JsonValue
+from docket.formats.ledger.proof_facts import ProofFacts
 from docket.formats.ledger.resilience_events import FaultPlanned
 from docket.formats.ledger.session_events import FOLD, Note, PolicyApplied, SessionStart
+from docket.formats.proof.origin import origin_of
 from docket.formats.visible import base64_text, shown_and_coded, visible
 from docket.host.locks import FileLock
 from docket.stores.layout import prepare_state
 from docket.stores.ledger import LedgerOptions, LedgerWriter
 from docket.stores.receipts import ReceiptReserve
 from docket.stores.responses import ResponseFolder, ResponseLimits
+from docket.stores.run_numbers import RunNumber, take_number
 
 if TYPE_CHECKING:
     from docket.engines.transaction.world import OpenTransaction
@@ -65,6 +68,7 @@ class Session:
     ledger: LedgerWriter
     lock: RunLock
     reserve: ReceiptReserve | None
+    number: RunNumber
     responses: ResponseFolder | None = None
 
 
@@ -81,6 +85,7 @@ class OpenRun:
 def open_session(request: RunRequest, world: RunWorld) -> Session:
     """Create the ledger and set space aside; UnavailableError if the evidence cannot be kept."""
     prepare_state(request.layout)
+    number = take_number(request.layout)
     session_id = world.ids.session_id()
     docket_number = world.ids.docket_number(world.clock.now())
     resilience = request.policy.resilience
@@ -109,6 +114,7 @@ def open_session(request: RunRequest, world: RunWorld) -> Session:
         ledger=ledger,
         lock=lock,
         reserve=reserve,
+        number=number,
         responses=_responses(request, session_id),
     )
 
@@ -135,6 +141,8 @@ def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:
     if request.faults is not None:
         plan = FaultPlanned(seed=request.faults.seed, spec=request.faults.spec)
         session.ledger.append(plan, control=True)
+    if session.number.lost:
+        session.ledger.append(Note(code="run-number-lost", message=session.number.lost), control=True)
     for remark in request.remarks:
         session.ledger.append(Note(code="policy-remark", message=remark), control=True)
     session.ledger.flush()
@@ -187,6 +195,20 @@ def _start(request: RunRequest, session: Session, upstreams: Mapping[str, str]) 
         upstream_overrides=overrides,
         host=request.host_facts,
         prices=request.book.session_members(),
+        proof=_proof(request, session),
+    )
+
+
+def _proof(request: RunRequest, session: Session) -> ProofFacts:
+    """Return what will vouch for the run: said before anything happens, so that it cannot be left out later."""
+    number, voucher = session.number, request.voucher
+    return ProofFacts(
+        origin=origin_of(session.session_id, voucher.public_key),
+        project=number.project,
+        run=number.run,
+        previous=number.previous,
+        signature=voucher.signing_key(),
+        seal=voucher.sealing_key(),
     )
 
 

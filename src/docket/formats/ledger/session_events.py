@@ -12,6 +12,7 @@ from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
 from docket.formats.ledger.asserted_events import Reporter
 from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.proof_facts import ProofFacts
 from docket.formats.relpath import RelPath
 
 FOLD = "docket/fold/v1"
@@ -38,6 +39,7 @@ class SessionStart(Payload):
     upstream_overrides: Mapping[str, JsonValue]
     host: Mapping[str, JsonValue]
     prices: Mapping[str, JsonValue]  # {schema, as_of, digest} of the whole table the rows come from
+    proof: ProofFacts | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

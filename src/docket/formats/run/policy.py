@@ -2,8 +2,8 @@
 
 Rules (docs/reference/policy.md):
 1. The effective policy, after the file in the tree and the flags, is what is digested and embedded in the record.
-2. `document` writes every key of every section; `upstreams`, `cache`, `evidence`, `snapshot`, `windows` and `workspace`
-   stand in it only when they differ from their defaults, so that a section added later moves no older digest.
+2. `document` writes every key of every section; `upstreams`, `cache`, `evidence`, `snapshot`, `windows`, `workspace`
+   and `proof` stand in it only when they differ from their defaults: a section added later moves no older digest.
 3. `from_document` accepts exactly what `document` produces.
 
 Files are read by `policy_toml`; which file wins, and what a file in the tree may say, is `rules.policy`.
@@ -29,6 +29,7 @@ from docket.formats.run.policy_modes import (
     WorkspacePolicy,
     WorkspaceSettle,
 )
+from docket.formats.run.policy_proof import ProofPolicy
 from docket.formats.run.policy_reach import EgressMode, EgressPolicy, FilesPolicy, ModelsPolicy, Upstreams
 from docket.formats.run.policy_section import Key, Section
 from docket.formats.run.policy_spending import (
@@ -56,6 +57,7 @@ SECTIONS: tuple[type[Section], ...] = (
     SnapshotPolicy,
     WorkspacePolicy,
     WindowsPolicy,
+    ProofPolicy,
 )
 ALWAYS_WRITTEN = SECTIONS[:6]
 
@@ -85,6 +87,7 @@ class Policy:
     snapshot: SnapshotPolicy = field(default_factory=SnapshotPolicy)
     workspace: WorkspacePolicy = field(default_factory=WorkspacePolicy)
     windows: WindowsPolicy = field(default_factory=WindowsPolicy)
+    proof: ProofPolicy = field(default_factory=ProofPolicy)
     upstreams: Upstreams = field(default_factory=Upstreams)
     stated: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
@@ -198,6 +201,7 @@ __all__ = [
     "ModelsPolicy",
     "OnBreach",
     "Policy",
+    "ProofPolicy",
     "ResiliencePolicy",
     "Section",
     "SnapshotPolicy",

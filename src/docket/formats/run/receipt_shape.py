@@ -9,6 +9,7 @@ from __future__ import annotations
 from docket.formats.canonical import JsonObject
 from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
 from docket.formats.run.price_table import SCHEMA
+from docket.formats.run.proof_shape import PROOF
 from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PROOF_NOTE
 from docket.formats.run.usage import LATER, Usage
 from docket.formats.run.windows_shape import WINDOWS
@@ -285,6 +286,7 @@ _OURS = record(
         "responses": _RESPONSES,
         "workspace": WORKSPACE,
         "windows": WINDOWS,
+        "proof": PROOF,
     },
 )
 

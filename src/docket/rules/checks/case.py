@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from docket.formats.proof.pins import NO_PINS, Pins
 from docket.formats.run.receipt_view import ReceiptView
 from docket.formats.run.verdict import Status
 
@@ -22,21 +23,24 @@ if TYPE_CHECKING:
 class Case:
     """A receipt and, where there was one, the reading of its ledger.
 
-    `bodies` are the kept responses beside that, `deltas` those of its tool windows.
+    `bodies` are the kept responses beside that, `deltas` those of its tool windows; `pins` are the keys that the caller
+    named.
     """
 
     receipt: ReceiptView
     ledger: LedgerReading | None
     bodies: FoundBodies | None = None
     deltas: FoundDeltas | None = None
+    pins: Pins = NO_PINS
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a check ended and why."""
+    """How a check ended and why; `vouches`: a key that the caller named vouches for the receipt."""
 
     status: Status
     detail: str
+    vouches: bool = False
 
 
 def held(detail: str) -> Answer:

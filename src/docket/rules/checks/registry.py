@@ -7,15 +7,17 @@ not the shape of one, the rest is skipped, because nothing they would compute wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.session_events import FOLD
+from docket.formats.proof.pins import NO_PINS, Pins
 from docket.formats.run.receipt import FORMAT
 from docket.formats.run.receipt_view import is_ours, view
 from docket.formats.run.verdict import Check, Status, Verdict, Word
 from docket.formats.shown import shown
-from docket.rules.checks import cache, chain, derived, keys, retained, rows, statements, sums, windows
+from docket.rules.checks import cache, chain, derived, keys, proof_facts, retained, rows, statements, sums, windows
 from docket.rules.checks.case import Answer, Case, broken, held
 from docket.rules.checks.ledger_pass import LedgerReading
 
@@ -70,17 +72,26 @@ CHECKS: tuple[tuple[str, CheckFunction], ...] = (
     ("receipt-rebuild", derived.receipt_rebuild),
     ("tool-windows", windows.tool_windows),
     ("tool-deltas", windows.tool_deltas),
+    ("proof-facts", proof_facts.proof_facts),
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """What stands beside the ledger, and the keys that the caller named."""
+
+    bodies: retained.FoundBodies | None = None
+    deltas: windows.FoundDeltas | None = None
+    pins: Pins = NO_PINS
+
+
+NOTHING_BESIDE = Beside()
+
+
 def judge(
-    document: JsonObject,
-    ledger: LedgerReading | None,
-    required: Word,
-    bodies: retained.FoundBodies | None = None,
-    deltas: windows.FoundDeltas | None = None,
+    document: JsonObject, ledger: LedgerReading | None, required: Word, beside: Beside = NOTHING_BESIDE
 ) -> Verdict:
-    """Run every check on a decoded receipt, the reading of its ledger, and the responses and deltas beside that."""
+    """Run every check on a decoded receipt and the reading of its ledger, with what stands beside that."""
     number = document.get("docket_number")
     named = number if isinstance(number, str) else None
     if document.get("format") != FORMAT:
@@ -93,7 +104,7 @@ def judge(
     except InvalidDocumentError as error:
         checks = (first, Check("receipt-shape", Status.FAIL, error.detail), *_not_run(None, CHECKS))
         return Verdict(word=Word.FAILED, required=required, docket_number=named, checks=checks)
-    case = Case(receipt=receipt, ledger=ledger, bodies=bodies, deltas=deltas)
+    case = Case(receipt=receipt, ledger=ledger, bodies=beside.bodies, deltas=beside.deltas, pins=beside.pins)
     shape = "docket/fold/v1, exactly its members" if receipt.ours else "another writer's, with the members of v1"
     answers = [(name, check(case)) for name, check in CHECKS]
     checks = (
@@ -101,13 +112,15 @@ def judge(
         Check("receipt-shape", Status.PASS, shape),
         *(Check(name, answer.status, answer.detail) for name, answer in answers),
     )
-    return Verdict(word=_word(case, checks), required=required, docket_number=named, checks=checks)
+    vouched = any(answer.vouches for _, answer in answers)
+    return Verdict(word=_word(case, checks, vouched=vouched), required=required, docket_number=named, checks=checks)
 
 
-def _word(case: Case, checks: Sequence[Check]) -> Word:
+def _word(case: Case, checks: Sequence[Check], *, vouched: bool) -> Word:
     failed = [check.name for check in checks if check.status is Status.FAIL]
     if not failed:
-        return Word.CONSISTENT
+        whole = case.ledger is not None and case.ledger.sound and case.ledger.ended
+        return Word.VERIFIED if vouched and whole else Word.CONSISTENT
     if failed == ["evidence-completeness"] and statements.declares_incomplete(case.receipt):
         return Word.INCOMPLETE
     return Word.FAILED

@@ -5,7 +5,7 @@ Rules (docs/reference/policy.md, A policy in the tree):
    value, and one sentence names the key.
 2. Only keys the file wrote count; its defaults say nothing.
 3. Each key has its own direction: a lower cap, a stricter choice, one more denied model, one fewer allowed one, one
-   more protected path. Keys without a safe direction (`files.ignore`, upstreams, pools, what is kept of replies,
+   more protected path. Keys without a safe direction (`files.ignore`, upstreams, pools, keys, what is kept of replies,
    whether the person's tree is rolled back) are never taken from the tree.
 4. Where two lists of allowed models have nothing in common, no model is left.
 """
@@ -221,6 +221,8 @@ RULES: Mapping[str, Rule] = {
     "workspace.exclude": _never,
     "workspace.share": _never,
     "workspace.protect": _more,
+    "proof.sign": _never,
+    "proof.seal": _never,
 }
 
 

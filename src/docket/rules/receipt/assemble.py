@@ -77,7 +77,7 @@ _BEFORE_LEDGER = (
     "session", "policy", "boundary", "totals", "model_calls", "budget", "tools", "files", "network", "caps", "notes",
     "event_counts",
 )  # fmt: skip
-_WHERE_PRESENT = ("latency", "pools", "asserted", "responses", "workspace")
+_WHERE_PRESENT = ("latency", "pools", "asserted", "responses", "workspace", "proof")
 
 
 def receipt_from_ledger(chunks: Iterable[bytes]) -> JsonObject:

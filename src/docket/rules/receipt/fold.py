@@ -58,6 +58,7 @@ from docket.rules.receipt.families import Families
 from docket.rules.receipt.limits import RunFacts, applying
 from docket.rules.receipt.operations import OperationsFold
 from docket.rules.receipt.prices import PricesFold, price_table
+from docket.rules.receipt.proof import proof_member
 from docket.rules.receipt.tree import TreeFold
 from docket.rules.receipt.windows import WindowsFold
 from docket.rules.receipt.workspace import WorkspaceFold
@@ -206,6 +207,7 @@ class LedgerFold:
             "responses": self.responses.member(course.policy_document),
             "workspace": self.workspace.member(),
             "windows": self.windows.member(),
+            "proof": proof_member(start.proof),
         }
 
     def _tool(self, payload: ToolCall | ToolResult | ToolDelta, event: Event) -> None:
@@ -250,4 +252,6 @@ class LedgerFold:
             ended=course.end is not None,
             http_proxy=start.boundary.get("http_proxy") is True,
             asserted=self.asserted.by_agent,
+            signed=start.proof is not None and start.proof.signature is not None,
+            sealed=start.proof is not None and start.proof.seal is not None,
         )

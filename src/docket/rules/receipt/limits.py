@@ -26,6 +26,8 @@ class RunFacts:
     ended: bool
     http_proxy: bool = False
     asserted: bool = False
+    signed: bool = False
+    sealed: bool = False
 
 
 _USD_CAPS = {"strict": Limit.USD_CAP_STRICT, "ceiling": Limit.USD_CAP_CEILING}
@@ -101,6 +103,10 @@ def _trust(facts: RunFacts) -> Iterator[Limit]:
         yield Limit.UPSTREAM_OVERRIDES
     if facts.asserted:
         yield Limit.AGENT_ASSERTED
+    if facts.signed:
+        yield Limit.SIGNING_KEY
+    if facts.sealed:
+        yield Limit.SEALING_KEY
 
 
 def _is_quota(facts: RunFacts) -> bool:

@@ -20,6 +20,7 @@ from docket.surfaces.cli import console, exits
 COMMANDS: dict[str, str] = {
     "run": "Run an agent under a budget, on the record.",
     "verify": "Check a receipt and its ledger offline.",
+    "keygen": "Make a key that signs receipts.",
     "report": "Show what a run did and cost.",
     "runs": "List runs and what they cost in all.",
     "watch": "Watch a run from another terminal.",

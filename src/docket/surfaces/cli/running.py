@@ -20,6 +20,7 @@ from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
 from docket.stores.layout import Layout
 from docket.surfaces.cli import console, wiring
+from docket.surfaces.cli.key_choice import KeysAsked, voucher_for
 from docket.surfaces.cli.policies import decide_policy, snapshot_limits
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
@@ -83,6 +84,9 @@ class RunArguments:
     workspace_tx_approve: bool
     workspace_tx_backend: str | None
     workspace_tx_settle: str | None
+    sign: str | None
+    seal: bool
+    seal_key: Path | None
 
     def flags(self) -> dict[str, object]:
         """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
@@ -107,9 +111,9 @@ class RunArguments:
 
 def carry_out(asked: RunArguments) -> int:
     """Run the agent and return docket's exit code."""
+    protect_supervisor()  # before a key is read
     request = build_request(asked)
     warn_of_unfinished(request.layout)
-    protect_supervisor()
     adopt_orphans()
     progress = RunProgress(headline(request), quiet=asked.quiet)
     if request.faults is not None:
@@ -153,6 +157,7 @@ def build_request(asked: RunArguments) -> RunRequest:
         rollback_on_breach=decided.policy.snapshot.rollback_on_breach,
         transaction=transaction_asked(decided.policy, layout, approved=asked.workspace_tx_approve),
         hook_command=wiring.HOOK_COMMAND if decided.policy.windows.enabled else (),
+        voucher=voucher_for(KeysAsked(sign=asked.sign, seal=asked.seal, seal_key=asked.seal_key), decided.policy, cwd),
     )
 
 

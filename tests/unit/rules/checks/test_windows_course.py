@@ -18,7 +18,7 @@ from docket.formats.run.verdict import Status as CheckStatus
 from docket.formats.windows.key import IN_STAGE
 from docket.formats.windows.names import Scope, Status
 from docket.rules.checks.ledger_pass import LedgerPass
-from docket.rules.checks.registry import judge
+from docket.rules.checks.registry import Beside, judge
 from docket.rules.checks.windows import FoundDelta
 from docket.rules.checks.windows_course import WindowsCourse
 from golden_ledgers import elsewhere, samples
@@ -184,7 +184,7 @@ def found(of: ToolDelta, **changes: Any) -> dict[Digest, FoundDelta]:
 def test_deltas_at_hand_are_compared(changes: dict[str, Any], status: CheckStatus, said: str) -> None:
     raw = samples.windowed().data()
     receipt = receipt_of(raw)
-    verdict = judge(receipt, reading_of(raw), judged(receipt, raw).required, None, found(DELTA, **changes))
+    verdict = judge(receipt, reading_of(raw), judged(receipt, raw).required, Beside(deltas=found(DELTA, **changes)))
     check = named(verdict, "tool-deltas")
     assert check.status is status
     assert said in check.detail
@@ -206,7 +206,7 @@ def test_of_a_ledger_that_cannot_be_read_to_its_end_no_delta_is_compared() -> No
     for item in follow([raw[:-10]]):
         torn.take(item)
     reading = torn.finish(file_sha256=Digest("0" * 64), damage=None)
-    verdict = judge(receipt_of(raw), reading, judged(receipt_of(raw), raw).required, None, found(DELTA))
+    verdict = judge(receipt_of(raw), reading, judged(receipt_of(raw), raw).required, Beside(deltas=found(DELTA)))
     assert named(verdict, "tool-deltas").detail == "the ledger could not be read to its end"
 
 

@@ -129,6 +129,9 @@ DIRECTIONS = [
     ("workspace.exclude", "['a']", "['a']", ["a"], "['a', 'b']"),
     ("workspace.share", "['a']", "['a']", ["a"], "['a', 'b']"),
     ("workspace.protect", "['a']", "['b']", ["a", "b"], "['!a']"),
+    ("proof.sign", "'/a'", "'/a'", "/a", "'/b'"),
+    ("proof.seal", "true", "true", True, "false"),
+    ("proof.seal", "false", "false", False, "true"),
 ]
 
 

@@ -61,6 +61,11 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 @click.option("--cache-ttl", metavar="SECONDS", help="How long a reply may be used; 0 is no limit. Means --cache.")
 @click.option("--cache-max-hits", type=click.IntRange(min=0),
               help="Answers from the cache in the run; 0 is no ceiling. Means --cache.")  # fmt: skip
+@click.option("--sign", metavar="KEY", shell_complete=files_like,
+              help="Sign the receipt with this key (docket keygen): a file, or fd:N for a descriptor.")  # fmt: skip
+@click.option("--seal", is_flag=True, help="Seal the receipt with the key of your state folder, made if need be.")
+@click.option("--seal-key", type=click.Path(path_type=Path), metavar="FILE",
+              help="Seal it with the key of this file instead. Means --seal.")  # fmt: skip
 @click.option("--record-responses", is_flag=True, help="Keep the bodies of replies beside the ledger.")
 @click.option("--snapshot/--no-snapshot", default=None,
               help="Keep the tree's contents before the agent starts, for docket restore.")  # fmt: skip

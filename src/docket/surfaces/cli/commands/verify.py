@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -14,7 +15,8 @@ from docket.formats.reason import Reason
 from docket.formats.run.verdict import Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
 from docket.surfaces.cli import console, exits
-from docket.surfaces.cli.completing import receipts_like
+from docket.surfaces.cli.completing import files_like, receipts_like
+from docket.surfaces.cli.key_choice import pins_of
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 from docket.surfaces.render.verdict import established, lines
 
@@ -26,6 +28,13 @@ from docket.surfaces.render.verdict import established, lines
     type=click.Path(path_type=Path),
     help="The ledger it came from; without it, the one that stands beside the receipt, if any.",
 )
+@click.option("--public-key", "public_keys", multiple=True, metavar="KEY|FILE", shell_complete=files_like,
+              help="Whose signature counts: 64 hex digits, PEM, a verifier key, or a file with one. "
+              "May be repeated.")  # fmt: skip
+@click.option("--seal-key", "seal_keys", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+              help="The key of the seal. May be repeated.")  # fmt: skip
+@click.option("--trust", type=click.Path(path_type=Path), metavar="FILE",
+              help="A list of trusted keys: docket/trust/v1.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @click.option(
     "--require",
@@ -34,25 +43,28 @@ from docket.surfaces.render.verdict import established, lines
     show_default=True,
     help="What exit code 0 asks for.",
 )
-def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require: str) -> int:
+def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require: str, **keys: Any) -> int:  # noqa: ANN401
     """Check a receipt offline.
 
     RECEIPT is a file or a docket number of this project; without it, the newest run of this project.
 
-    Every figure is recomputed. With the ledger, every member of the receipt is made again and compared.
+    Every figure is recomputed. With the ledger, every member of the receipt is made again and compared. A receipt is
+    "verified" only where a key vouches for it that you named: what a file says of itself proves nothing.
 
     \b
     Examples:
       docket verify .docket/latest.receipt.json
       docket verify DKT-20260131-0A1B2C
       docket verify receipt.json --ledger run.jsonl --json
+      docket verify receipt.json --public-key docket.key.pub --require verified
     """
+    pins = pins_of(keys["public_keys"], keys["seal_keys"], keys["trust"])
     receipt = _located(receipt)
     data = read_receipt(receipt)
     if ledger is not None and not os.path.lexists(ledger):
         raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
     chosen = ledger or _ledger_of(receipt, data)
-    verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=chosen, required=Word(require)))
+    verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=chosen, required=Word(require), pins=pins))
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
     if as_json:

@@ -1,0 +1,27 @@
+"""The receipt member `proof`: what the run's first event says will vouch for it; and what the next run says of it."""
+
+from __future__ import annotations
+
+from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.digest import digest_of
+from docket.formats.ledger.payload_codec import from_members, to_members
+from docket.formats.ledger.proof_facts import PreviousRun, ProofFacts
+
+_MAY_BE_NULL = ("previous", "signature", "seal")
+
+
+def proof_member(facts: ProofFacts | None) -> JsonValue:
+    """Return the member, None where the ledger says nothing of it; what is absent there is null here."""
+    return None if facts is None else {**dict.fromkeys(_MAY_BE_NULL), **to_members(facts)}
+
+
+def previous_of(receipt: JsonObject) -> PreviousRun:
+    """Return what the next run of the project says of the one that has this receipt, seal and signature included."""
+    ledger = object_at(receipt, "ledger")
+    members = {
+        "session": object_at(receipt, "session").get("id"),
+        "events": ledger.get("events"),
+        "head": ledger.get("head"),
+        "receipt_sha256": digest_of(receipt),
+    }
+    return from_members(PreviousRun, members, "the receipt")

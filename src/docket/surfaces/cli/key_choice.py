@@ -1,0 +1,136 @@
+"""Which keys a person named: to vouch for a run with, and to verify a receipt by.
+
+Rules:
+1. A key is read and tried before anything is started: what is wrong with it is a refusal then, never a receipt
+   without its signature afterwards.
+2. A secret is read where nothing else of the user's can read this process's memory.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from docket.errors import DocketError, InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
+from docket.formats.canonical import decode_document
+from docket.formats.proof import key_text, trust
+from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
+from docket.formats.reason import Reason
+from docket.formats.run.policy import Policy
+from docket.host.isolation import protect_supervisor
+from docket.host.key_file import read_key_descriptor, read_key_file
+from docket.host.regular_file import read_regular_file
+from docket.rules.proof import ed25519
+from docket.rules.proof.ed25519 import Signer
+from docket.rules.proof.vouching import NO_VOUCHER, Voucher, seal_key_id
+from docket.stores.key_files import own_seal_key
+
+_DESCRIPTOR = re.compile(r"fd:([0-9]{1,6})")
+_NO_LIBRARY = f"{ed25519.MISSING_LIBRARY}: without it nothing can be signed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeysAsked:
+    """What the command line says of keys: a file or `fd:N` that signs, a seal, and the file of the seal's key."""
+
+    sign: str | None = None
+    seal: bool = False
+    seal_key: Path | None = None
+
+
+def voucher_for(asked: KeysAsked, policy: Policy, tree: Path) -> Voucher:
+    """Return the keys that the run vouches with, read and tried; RefusedBeforeStartError says what is wrong."""
+    sign = asked.sign or policy.proof.sign
+    seal = asked.seal or asked.seal_key is not None or policy.proof.seal
+    if sign is None and not seal:
+        return NO_VOUCHER
+    if not protect_supervisor():
+        detail = "this system does not let docket keep other programs from reading its memory"
+        raise RefusedBeforeStartError(Reason.UNSUPPORTED_PLATFORM, f"{detail}: a key would not be safe in it")
+    voucher = Voucher(
+        signer=None if sign is None else _signer(sign, tree), seal_key=_seal_key(asked.seal_key, tree) if seal else None
+    )
+    fault = voucher.fault()
+    if fault is not None:
+        raise RefusedBeforeStartError(Reason.KEY_UNUSABLE, f"the signing key does not do its work: {fault}")
+    return voucher
+
+
+def _signer(named: str, tree: Path) -> Signer:
+    descriptor = _DESCRIPTOR.fullmatch(named)
+    try:
+        if descriptor is not None:
+            data = read_key_descriptor(int(descriptor[1]), key_text.MAX_KEY_FILE_BYTES)
+        else:
+            path = Path(named).expanduser()
+            data = read_key_file(path, key_text.MAX_KEY_FILE_BYTES, outside=tree)
+        return Signer.of_seed(key_text.read_private_key(data))
+    except InvalidDocumentError as error:
+        raise RefusedBeforeStartError(error.reason, f"{named} cannot sign: {error.detail}") from error
+    except DocketError as error:
+        raise RefusedBeforeStartError(error.reason, f"the signing key: {error.detail}", hint=error.hint) from error
+    except ImportError as error:
+        raise RefusedBeforeStartError(Reason.KEY_UNUSABLE, _NO_LIBRARY) from error
+
+
+def _seal_key(named: Path | None, tree: Path) -> bytes:
+    try:
+        path = own_seal_key(os.environ) if named is None else named
+        return key_text.read_seal_key(read_key_file(path, key_text.MAX_KEY_FILE_BYTES, outside=tree))
+    except DocketError as error:
+        raise RefusedBeforeStartError(error.reason, f"the key of the seal: {error.detail}", hint=error.hint) from error
+
+
+def pins_of(public_keys: Sequence[str], seal_keys: Sequence[Path], trusted: Path | None) -> Pins:
+    """Return the keys that a verifier's command line names; UsageError says what is wrong with one."""
+    signers = [PinnedKey(public_key=_public_key(text)) for text in public_keys]
+    seals = [PinnedSeal(key=_pinned_seal("--seal-key", path)) for path in seal_keys]
+    if trusted is None:
+        return Pins(signers=tuple(signers), seals=tuple(seals))
+    listed = _trust(trusted)
+    signers += [_usable("--trust", PinnedKey(public_key=one.public_key, name=one.name)) for one in listed.signers]
+    either = bool(listed.signers and listed.seals) and not public_keys and not seal_keys
+    for one in listed.seals:
+        key = _pinned_seal("--trust", trusted.parent / one.file)
+        if seal_key_id(key) != one.key_id:
+            raise UsageError(Reason.KEY_UNUSABLE, f"--trust: {one.file} holds another key than {one.key_id}")
+        seals.append(PinnedSeal(key=key, name=one.name))
+    return Pins(signers=tuple(signers), seals=tuple(seals), either=either)
+
+
+def _public_key(text: str) -> bytes:
+    try:
+        return _usable("--public-key", PinnedKey(public_key=key_text.read_public_key(text))).public_key
+    except InvalidDocumentError as error:
+        if not os.path.lexists(text):
+            raise UsageError(error.reason, f"--public-key: {error.detail}, and there is no such file") from error
+    try:
+        data = read_regular_file(Path(text), key_text.MAX_KEY_FILE_BYTES)
+        key = key_text.read_public_key(data.decode("utf-8", "replace"))
+    except DocketError as error:
+        raise UsageError(error.reason, f"--public-key: {text}: {error.detail}") from error
+    return _usable("--public-key", PinnedKey(public_key=key)).public_key
+
+
+def _usable(option: str, pin: PinnedKey) -> PinnedKey:
+    fault = ed25519.key_fault(pin.public_key)
+    if fault is not None:
+        raise UsageError(Reason.KEY_UNUSABLE, f"{option}: {fault}")
+    return pin
+
+
+def _pinned_seal(option: str, path: Path) -> bytes:
+    try:
+        return key_text.read_seal_key(read_regular_file(path, key_text.MAX_KEY_FILE_BYTES))
+    except DocketError as error:
+        raise UsageError(error.reason, f"{option}: {path}: {error.detail}") from error
+
+
+def _trust(path: Path) -> trust.Trust:
+    try:
+        return trust.read_trust(decode_document(read_regular_file(path, trust.MAX_TRUST_BYTES)))
+    except (InvalidDocumentError, UnavailableError) as error:
+        raise UsageError(error.reason, f"--trust: {path}: {error.detail}") from error

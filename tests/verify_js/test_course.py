@@ -1,0 +1,87 @@
+"""Doctored records fail at the same checks in verify-js as in docket: their order, caps, caches, windows."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from golden_ledgers import elsewhere, mutate, samples
+from golden_ledgers.build import LedgerBuilder
+from golden_ledgers.judging import bodies, chained, lines_of, receipt_of, rederived
+from golden_ledgers.strange import strange
+from sweeps import some
+from verify_js.in_node import Pair, disagreements, needs_node, pair
+from verify_js.overhearing import judged_pairs, ordered_pairs
+
+TESTS = Path(__file__).parent.parent
+SAMPLES = [*samples.ALL.values(), strange]
+JUDGED = (
+    "hostile/test_doctored_cache.py",
+    "unit/rules/checks/test_ledger_checks.py",
+    "unit/rules/checks/test_other_writers.py",
+    "unit/rules/checks/test_receipt_checks.py",
+)
+ORDERED = ("test_windows_course.py", "test_workspace_course.py", "test_drill_order.py", "test_tunnel_order.py")
+
+pytestmark = needs_node
+
+
+def loaded(path: str) -> ModuleType:
+    """A test module of another folder, without its being collected."""
+    name = f"overheard_{Path(path).stem}"
+    found = importlib.util.spec_from_file_location(name, TESTS / path)
+    assert found is not None
+    assert found.loader is not None
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    found.loader.exec_module(module)
+    return module
+
+
+def test_golden_ledgers() -> None:
+    built = elsewhere.ledger()
+    pairs = [pair("elsewhere", elsewhere.receipt(built), built.data())]
+    pairs += [pair(sample.__name__, receipt_of(raw), raw) for sample in SAMPLES for raw in [sample().data()]]
+    assert disagreements(pairs) == []
+
+
+@pytest.mark.parametrize("path", JUDGED)
+def test_records_that_other_tests_doctor(path: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pairs = judged_pairs(loaded(path), monkeypatch, tmp_path)
+    assert len(pairs) > 10
+    assert disagreements(pairs) == []
+
+
+def test_orders_of_events() -> None:
+    pairs = [one for name in ORDERED for one in ordered_pairs(loaded(f"unit/rules/checks/{name}"))]
+    assert len(pairs) > 60
+    assert disagreements(pairs) == []
+
+
+@some(61)
+def test_small_changes_of_an_event_with_the_chain_made_to_fit(stride: int) -> None:
+    pairs = [one for sample in SAMPLES for one in small_changes(sample, stride)]
+    assert disagreements(pairs) == []
+
+
+def small_changes(sample: Callable[[], LedgerBuilder], stride: int) -> list[Pair]:
+    """Each so-many-th change of a leaf, member or item of an event."""
+    good = sample()
+    receipt, items, found, number = receipt_of(good.data()), bodies(good.events), [], 0
+    for index, (type_, at, data) in enumerate(items):
+        for what, other in mutate.mutations({"ts": at, "data": data}):
+            number += 1
+            if number % stride or not isinstance(other, dict) or set(other) != {"ts", "data"}:
+                continue
+            if not isinstance(other["ts"], str) or not isinstance(other["data"], dict):
+                continue
+            body = (type_, other["ts"], other["data"])
+            events = chained([*items[:index], body, *items[index + 1 :]], good.events)
+            name = f"{sample.__name__}, event {index} ({type_}): {what}"
+            found.append(pair(name, rederived(receipt, events), lines_of(events)))
+    return found

@@ -1,6 +1,9 @@
-// Asks verify-js for its receipt-rebuild alone. Each line of the standard input is {receipt, ledger, changes}: two texts in
-// base64, and a list of [path, other]. Each line of the output is {fault, rebuild, changed}: the first payload that was
-// refused, how the check ended, and how it ended for the receipt with each change made.
+// Asks verify-js whether a receipt is the one that its ledger gives: by receipt-rebuild, and by usage-rows-rebound,
+// which compares the rows for it. What has not the form of a receipt is asked neither.
+//
+// Each line of the standard input is {receipt, ledger, changes}: two texts in base64, and a list of [path, other]. Each
+// line of the output is {fault, rebuild, changed}: the first payload that was refused, how receipt-rebuild ended, and how
+// the first of both that did not pass ended for the receipt with each change made.
 import { createInterface } from "node:readline";
 
 import { Course, Receipt } from "../../verify-js/src/case.mjs";
@@ -8,12 +11,14 @@ import { decodeDocument } from "../../verify-js/src/canonical.mjs";
 import { readPayload } from "../../verify-js/src/course/checks.mjs";
 import { FOLD, LedgerReader } from "../../verify-js/src/ledger.mjs";
 import { ReceiptRebuild } from "../../verify-js/src/rebuild/checks.mjs";
+import { checkReceipt } from "../../verify-js/src/receipt_shape.mjs";
+import { UsageRowsRebound } from "../../verify-js/src/rows.mjs";
 
 const bytes = (text) => new Uint8Array(Buffer.from(text, "base64"));
 
 function readingOf(raw) {
   const course = new Course();
-  const check = new ReceiptRebuild(course);
+  const checks = [new UsageRowsRebound(course), new ReceiptRebuild(course)];
   const found = { ours: false, payloadFault: null };
   const reader = new LedgerReader((event) => {
     if (event.seq === 0) found.ours = event.type === "session.start" && event.data.fold === FOLD;
@@ -22,7 +27,7 @@ function readingOf(raw) {
     else found.payloadFault ??= fault;
   }).read(raw);
   const { damage, events, fileSha256, hashes, head, sound, tree } = reader;
-  return { check, ledger: { damage, events, fileSha256, hashes, head, sound, tree, ...found } };
+  return { checks, ledger: { damage, events, fileSha256, hashes, head, sound, tree, ...found } };
 }
 
 // The document with `other` at the path, as a reader gives it; what is beside the path is shared.
@@ -35,10 +40,14 @@ function replaced(value, [key, ...rest], other) {
 
 for await (const line of createInterface({ input: process.stdin })) {
   const given = JSON.parse(line);
-  const { check, ledger } = readingOf(bytes(given.ledger));
+  const { checks, ledger } = readingOf(bytes(given.ledger));
   const document = decodeDocument(bytes(given.receipt));
   const ours = document.tool?.fold === FOLD;
-  const answer = (changed) => check.finish({ ledger, ours, receipt: new Receipt(changed, ours) });
-  const changed = given.changes.map(([path, other]) => answer(replaced(document, path, other)).status);
+  const answer = (receipt) => {
+    const answers = checks.map((check) => check.finish({ ledger, ours, receipt: new Receipt(receipt, ours) }));
+    return answers.find(({ status }) => status !== "pass") ?? answers.at(-1);
+  };
+  const statusOf = (receipt) => (checkReceipt(receipt, ours || ledger.ours) === null ? answer(receipt).status : "fail");
+  const changed = given.changes.map(([path, other]) => statusOf(replaced(document, path, other)));
   process.stdout.write(`${JSON.stringify({ fault: ledger.payloadFault, rebuild: answer(document), changed })}\n`);
 }

@@ -1,7 +1,8 @@
 """The JavaScript verifier makes every receipt again from its ledger, and sees a change of any leaf of it.
 
-All pairs go to one process. Its `receipt-rebuild` is asked by itself: no other check helps it. That `docket verify`
-fails on each of these changes too is held here for some of them, and by the hostile tests for all.
+All pairs go to one process. Only the form of the receipt, its rows and `receipt-rebuild` are asked: no sum, proof or
+digest helps them. That `docket verify` fails on each of these changes too is held here for some of them, and by the
+hostile tests for all.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from docket.formats.canonical import encode
 from docket.formats.run.verdict import Word
 from docket.rules.checks.registry import judge
 from golden_ledgers import elsewhere, samples
+from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.drawn import Drawn
 from golden_ledgers.judging import reading_of, receipt_of
 from golden_ledgers.mutate import dotted, leaves, replaced
@@ -169,7 +171,9 @@ def test_another_writers_receipt_is_held_to_what_v1_derives() -> None:
 
 
 def test_a_receipt_of_this_fold_with_a_ledger_that_names_none() -> None:
-    pair = Pair(name="", receipt=receipt_of(samples.chat().data()), ledger=elsewhere.ledger().data(), changes=[])
+    theirs = LedgerBuilder()
+    theirs.add_raw("session.start", {"session_id": "s1"})
+    pair = Pair(name="", receipt=receipt_of(samples.zero().data()), ledger=theirs.data(), changes=[])
 
     (answer,) = answers([pair])
 

@@ -3,6 +3,7 @@
 
 import { DAMAGED, NO_LEDGER, fail, pass, skip } from "../case.mjs";
 import { encode, utf8 } from "../canonical.mjs";
+import { merklePath } from "../member_shapes.mjs";
 import { rootFromPath } from "../merkle.mjs";
 import { sha256Hex } from "../sha256.mjs";
 import { readDelta } from "./delta.mjs";
@@ -160,8 +161,14 @@ function sums(windows) {
 }
 
 function proofs(windows, root) {
-  const wrong = deltasOf(windows).find(({ delta }) => rootFromPath(delta.event_hash, delta.merkle_path) !== root);
-  return wrong === undefined ? null : `${wrong.where}: its path does not lead to ledger.merkle_root`;
+  for (const { delta, where } of deltasOf(windows)) {
+    const fault = merklePath(delta.merkle_path, `${where}.merkle_path`);
+    if (fault !== null) return fault;
+    if (rootFromPath(delta.event_hash, delta.merkle_path) !== root) {
+      return `${where}: its path does not lead to ledger.merkle_root`;
+    }
+  }
+  return null;
 }
 
 export class ToolDeltas {

@@ -1,7 +1,7 @@
 // The tree of spec/ledger.md, Merkle tree: RFC 6962 over the event hashes, an odd node passed up as it is.
 
 import { plain } from "./canonical.mjs";
-import { Sha256, fromHex, sha256, toHex } from "./sha256.mjs";
+import { Sha256, fromHex, isHexOf, sha256, toHex } from "./sha256.mjs";
 
 const LEAF = Uint8Array.of(0);
 const NODE = Uint8Array.of(1);
@@ -73,7 +73,7 @@ export class MerkleTree {
       if (32 * sibling < level.length) {
         const step = steps[count];
         if (step === undefined || step.side !== (sibling < place ? "left" : "right")) return false;
-        if (step.hash !== toHex(level, 32 * sibling, 32 * sibling + 32)) return false;
+        if (!isHexOf(step.hash, level, 32 * sibling)) return false;
         count += 1;
       }
       place >>= 1;
@@ -98,14 +98,14 @@ function above(level) {
   return made;
 }
 
-// The root to which a path leads from an event's hash, in hexadecimal; null where a text is no hash.
+// The root to which a path leads from an event's hash, in hexadecimal; null where a step is none.
 export function rootFromPath(eventHash, steps) {
   const hash = fromHex(eventHash, 32);
   if (hash === null) return null;
   const node = hasher.update(LEAF).update(hash).digest();
   for (const step of steps) {
     const sibling = fromHex(step.hash, 32);
-    if (sibling === null) return null;
+    if (sibling === null || (step.side !== "left" && step.side !== "right")) return null;
     const [left, right] = step.side === "left" ? [sibling, node] : [node, sibling];
     hasher.update(NODE).update(left).update(right).into(node);
   }

@@ -163,6 +163,18 @@ export function fromHex(text, length) {
   return made;
 }
 
+const digit = (half) => half + (half < 10 ? 48 : 87);
+
+// Whether the text is the hexadecimal of the 32 bytes at `from`.
+export function isHexOf(text, bytes, from) {
+  if (text.length !== 64) return false;
+  for (let at = 0; at < 32; at += 1) {
+    const byte = bytes[from + at];
+    if (text.charCodeAt(2 * at) !== digit(byte >> 4) || text.charCodeAt(2 * at + 1) !== digit(byte & 15)) return false;
+  }
+  return true;
+}
+
 const SHARED = new Sha256();
 
 export const sha256 = (bytes) => SHARED.reset().update(bytes).digest();

@@ -42,7 +42,7 @@ export class ReceiptRebuild {
     const wanted = ledger.payloadFault === null ? this.fold.receipt({ ...figures(ledger), genesis: GENESIS }) : null;
     if (wanted === null) return skip("an event's payload was refused");
     const { usage, ...appendix } = Object(stated.appendix);
-    const found = difference({ ...stated, appendix }, wanted, "receipt") ?? this.fold.differenceOfRows(usage, ledger);
+    const found = difference({ ...stated, appendix }, wanted, "receipt") ?? this.fold.differenceOfPaths(usage, ledger);
     return found === null ? pass("every member equals what the ledger gives") : fail(found);
   }
 }

@@ -6,7 +6,6 @@ import { Families } from "../families.mjs";
 import { LedgerRows } from "../rows.mjs";
 import { CallsFold } from "./calls.mjs";
 import { AssertedFold, CourseFold, orNull } from "./course.mjs";
-import { difference } from "./compare.mjs";
 import { applying, disclosureOf, factsOf } from "./disclosure.mjs";
 import { SENTENCES } from "./lists.mjs";
 import { OperationsFold } from "./operations.mjs";
@@ -66,19 +65,11 @@ export class LedgerFold {
     return receipt;
   }
 
-  // The first row of the receipt that is not the ledger's, in words, or null. `hashes` and `tree` are the ledger's.
-  differenceOfRows(stated, { hashes, tree }) {
-    if (!Array.isArray(stated)) return difference(stated, [], USAGE);
-    for (const [at, row] of stated.slice(0, this.rows.length).entries()) {
-      const { asserted_by: _, ...wanted } = this.rows[at];
-      for (const name of ["latency_ms", "cache_key"]) if (wanted[name] === undefined) delete wanted[name];
-      wanted.event_hash = hashes.hex(wanted.seq);
-      wanted.merkle_path = tree.path(wanted.seq);
-      const found = difference(row, wanted, `${USAGE}[${at}]`);
-      if (found !== null) return found;
-    }
-    if (stated.length === this.rows.length) return null;
-    return `${USAGE} has ${stated.length} items, the ledger gives ${this.rows.length}`;
+  // The first row of the receipt whose path is not the tree's, in words, or null; all else of the rows is compared one by
+  // one as usage-rows-rebound.
+  differenceOfPaths(stated, { events, tree }) {
+    const at = stated.findIndex((row) => row.seq < events && !tree.isPath(row.seq, row.merkle_path));
+    return at < 0 ? null : `${USAGE}[${at}].merkle_path is not the path of event ${stated[at].seq}`;
   }
 
   derived(families) {

@@ -1068,11 +1068,23 @@ function fromHex(text, length) {
   return made;
 }
 
+const digit = (half) => half + (half < 10 ? 48 : 87);
+
+// Whether the text is the hexadecimal of the 32 bytes at `from`.
+function isHexOf(text, bytes, from) {
+  if (text.length !== 64) return false;
+  for (let at = 0; at < 32; at += 1) {
+    const byte = bytes[from + at];
+    if (text.charCodeAt(2 * at) !== digit(byte >> 4) || text.charCodeAt(2 * at + 1) !== digit(byte & 15)) return false;
+  }
+  return true;
+}
+
 const SHARED = new Sha256();
 
 const sha256 = (bytes) => SHARED.reset().update(bytes).digest();
 const sha256Hex = (bytes) => toHex(sha256(bytes));
-return { Sha256, toHex, fromHex, sha256, sha256Hex };
+return { Sha256, toHex, fromHex, isHexOf, sha256, sha256Hex };
 })();
 
 // merkle.mjs
@@ -1080,7 +1092,7 @@ const $merkle = (() => {
 // The tree of spec/ledger.md, Merkle tree: RFC 6962 over the event hashes, an odd node passed up as it is.
 
 const { plain } = $canonical;
-const { Sha256, fromHex, sha256, toHex } = $sha256;
+const { Sha256, fromHex, isHexOf, sha256, toHex } = $sha256;
 
 const LEAF = Uint8Array.of(0);
 const NODE = Uint8Array.of(1);
@@ -1152,7 +1164,7 @@ class MerkleTree {
       if (32 * sibling < level.length) {
         const step = steps[count];
         if (step === undefined || step.side !== (sibling < place ? "left" : "right")) return false;
-        if (step.hash !== toHex(level, 32 * sibling, 32 * sibling + 32)) return false;
+        if (!isHexOf(step.hash, level, 32 * sibling)) return false;
         count += 1;
       }
       place >>= 1;
@@ -1177,14 +1189,14 @@ function above(level) {
   return made;
 }
 
-// The root to which a path leads from an event's hash, in hexadecimal; null where a text is no hash.
+// The root to which a path leads from an event's hash, in hexadecimal; null where a step is none.
 function rootFromPath(eventHash, steps) {
   const hash = fromHex(eventHash, 32);
   if (hash === null) return null;
   const node = hasher.update(LEAF).update(hash).digest();
   for (const step of steps) {
     const sibling = fromHex(step.hash, 32);
-    if (sibling === null) return null;
+    if (sibling === null || (step.side !== "left" && step.side !== "right")) return null;
     const [left, right] = step.side === "left" ? [sibling, node] : [node, sibling];
     hasher.update(NODE).update(left).update(right).into(node);
   }
@@ -2275,6 +2287,164 @@ class SessionShape {
 return { SessionShape };
 })();
 
+// member_shapes.mjs
+const $member_shapes = (() => {
+// Shapes of the larger members of a receipt of docket's own (spec/receipt.md, Members in full).
+
+const { isObject } = $canonical;
+const {
+  amount, anything, array, constant, count, digest, each, flag, mapping, nullable, record, text,
+} = $shapes;
+
+const counts = mapping(count);
+const texts = array(text);
+const tokens = each(["input_tokens", "cached_input_tokens", "output_tokens"], count);
+
+const PATH = { path: text, path_b64: text };
+const PASS = {
+  roots: texts,
+  ...each(["files", "directories", "symlinks", "omissions", "bytes_watched"], count),
+  tree_sha256: digest,
+};
+
+const pass = record(PASS, { unread: count });
+
+const snapshot = record({ taken: flag }, {
+  ...PASS,
+  ...each(["bytes_stored", "bytes_shared", "needed", "allowed"], count),
+  ...each(["format", "store", "reason", "detail"], text),
+  manifest_sha256: digest,
+  not_covered: array(record({ reason: text }, PATH)),
+  not_covered_count: nullable(count),
+});
+
+const rollback = record({ applied: flag, trigger: text }, {
+  ...each(["restored", "already", "refused", "kept", "not_covered"], count),
+  ...each(["reason", "detail", "record"], text),
+  plan_sha256: digest,
+  refusals: array(record({ reason: text }, { ...PATH, detail: text })),
+});
+
+const breaker = record({
+  state: text,
+  ...each(["consecutive_failures", "total_failures", "total_successes", "openings", "cooldown_ms"], count),
+});
+
+const limiter = record({
+  per_minute: nullable(count),
+  per_second: nullable(text),
+  ...each(["allowed", "refused", "waited", "waited_ms", "longest_wait_ms"], count),
+});
+
+const ops = record({
+  circuit_breaker: mapping(breaker),
+  rate_limiter: nullable(limiter),
+  snapshot: nullable(snapshot),
+  rollback: nullable(rollback),
+}, {
+  chaos_run: constant(true),
+  fault_injection: record({ seed: count, spec: texts, injections: count, upstream_asked: count, by_kind: counts }),
+});
+
+const group = record({
+  ...each(["key", "model", "usage_source"], text),
+  ...each(["origin_seq", "hits", "first_seq", "last_seq"], count),
+  ...each(["origin_hash", "event_hash"], digest),
+  usage: counts,
+  ...each(["avoided_usd_per_hit", "avoided_usd_total"], amount),
+  merkle_path: array(anything),
+});
+const HITS = { hits: count, saved_usd: amount, avoided_tokens: count, by_origin: array(group) };
+
+const cache = record(
+  { enabled: flag, policy: mapping(anything), ...HITS, hits_ceiling_reached: flag, note: text },
+  { component_hits: record(HITS) },
+);
+
+const pools = array(record({
+  pool: text,
+  ...each(["daily_usd", "weekly_usd", "total_usd", "spent_usd", "unknown_usd", "overshoot_usd", "bound_usd"], nullable(amount)),
+}));
+
+const NOT_TRANSACTIONAL = ["network-calls", "database-writes", "processes-started", "paths-outside-the-declared-surface"];
+
+function notTransactional(value, where) {
+  const held = Array.isArray(value) && value.length === NOT_TRANSACTIONAL.length && NOT_TRANSACTIONAL.every((one, at) => value[at] === one);
+  return held ? null : `${where} is not the list of what no transaction covers`;
+}
+
+const workspace = record({
+  committed: flag,
+  outcome: text,
+  reason: nullable(text),
+  detail: nullable(text),
+  not_transactional: notTransactional,
+}, {
+  ...each(["transaction", "backend", "view", "settle", "store", "approval"], text),
+  ...each(["base_sha256", "result_sha256", "diff_sha256"], digest),
+  surface: record(each(["excluded", "shared", "protected"], count)),
+  staged: record(each(["files", "directories", "symlinks", "bytes", "not_preserved"], count)),
+  changes: record(each(["added", "modified", "removed", "retyped"], count)),
+  decision: record({ is: text, reason: nullable(text), detail: nullable(text) }),
+  approved: flag,
+  plan_sha256: nullable(digest),
+  ...each(["applied", "already", "refused"], nullable(count)),
+  protected_changes: count,
+  base_moved: flag,
+  digests_cover: constant("changes"),
+  unread: count,
+  refusals: array(record({ reason: text }, { ...PATH, detail: text, transaction: text })),
+  not_preserved: array(record({ reason: text }, { ...PATH, detail: text })),
+  excluded_writes: array(record({}, PATH)),
+  excluded_write_count: count,
+});
+
+const window = record({
+  window_id: text,
+  id: nullable(text),
+  name: text,
+  asked_by: nullable(record({ ...each(["call", "seq", "tools"], count), share_usd: amount, derived: constant(true) })),
+  before: nullable(record({ seq: count }, each(["group_id", "tree", "hashes", "head", "reason"], text))),
+  after: nullable(record({ seq: count, ok: flag })),
+  delta: nullable(record({
+    ...each(["seq", "members", "files"], count),
+    ...each(["scope", "status"], text),
+    ...each(["delta_sha256", "event_hash"], digest),
+    merkle_path: array(anything),
+  }, each(["group_id", "reason", "tree_before", "tree_after"], text))),
+}, each(["repository", "provider", "session_id", "turn_id", "mode"], text));
+
+const windows = record({
+  ...each(["count", "complete", "partial", "open", "groups", "files"], count),
+  ...each(["partial_by_reason", "hooks_lost"], counts),
+  tools: array(window),
+  note: text,
+});
+
+const proof = record({
+  origin: text,
+  project: text,
+  run: count,
+  previous: nullable(record({ session: text, events: count, head: digest, receipt_sha256: digest })),
+  signature: nullable(record({ alg: constant("ed25519"), public_key: text })),
+  seal: nullable(record({ alg: constant("hmac-sha256"), key_id: text })),
+});
+
+const MAX_PATH_STEPS = 64;
+
+// A Merkle path of at most 64 steps.
+function merklePath(value, where) {
+  if (!Array.isArray(value)) return `${where} is not an array`;
+  if (value.length > MAX_PATH_STEPS) return `${where} has more than ${MAX_PATH_STEPS} steps`;
+  for (const [index, step] of value.entries()) {
+    const held = isObject(step) && Object.keys(step).length === 2 && (step.side === "left" || step.side === "right") && digest(step.hash, "") === null;
+    if (!held) return `${where}[${index}] is not a side, left or right, and a hash`;
+  }
+  return null;
+}
+return { counts, texts, tokens, pass, ops, cache, pools, workspace, windows, proof, merklePath };
+})();
+
 // course/events.mjs
 const $course_events = (() => {
 // Written by tools/write_verify_grammar.py from spec/events.json, which is to be changed instead.
@@ -2959,6 +3129,7 @@ const $course_windows = (() => {
 
 const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
 const { encode, utf8 } = $canonical;
+const { merklePath } = $member_shapes;
 const { rootFromPath } = $merkle;
 const { sha256Hex } = $sha256;
 const { readDelta } = $course_delta;
@@ -3116,8 +3287,14 @@ function sums(windows) {
 }
 
 function proofs(windows, root) {
-  const wrong = deltasOf(windows).find(({ delta }) => rootFromPath(delta.event_hash, delta.merkle_path) !== root);
-  return wrong === undefined ? null : `${wrong.where}: its path does not lead to ledger.merkle_root`;
+  for (const { delta, where } of deltasOf(windows)) {
+    const fault = merklePath(delta.merkle_path, `${where}.merkle_path`);
+    if (fault !== null) return fault;
+    if (rootFromPath(delta.event_hash, delta.merkle_path) !== root) {
+      return `${where}: its path does not lead to ledger.merkle_root`;
+    }
+  }
+  return null;
 }
 
 class ToolDeltas {
@@ -4862,7 +5039,6 @@ const { Families } = $families;
 const { LedgerRows } = $rows;
 const { CallsFold } = $rebuild_calls;
 const { AssertedFold, CourseFold, orNull } = $rebuild_course;
-const { difference } = $rebuild_compare;
 const { applying, disclosureOf, factsOf } = $rebuild_disclosure;
 const { SENTENCES } = $rebuild_lists;
 const { OperationsFold } = $rebuild_operations;
@@ -4922,19 +5098,11 @@ class LedgerFold {
     return receipt;
   }
 
-  // The first row of the receipt that is not the ledger's, in words, or null. `hashes` and `tree` are the ledger's.
-  differenceOfRows(stated, { hashes, tree }) {
-    if (!Array.isArray(stated)) return difference(stated, [], USAGE);
-    for (const [at, row] of stated.slice(0, this.rows.length).entries()) {
-      const { asserted_by: _, ...wanted } = this.rows[at];
-      for (const name of ["latency_ms", "cache_key"]) if (wanted[name] === undefined) delete wanted[name];
-      wanted.event_hash = hashes.hex(wanted.seq);
-      wanted.merkle_path = tree.path(wanted.seq);
-      const found = difference(row, wanted, `${USAGE}[${at}]`);
-      if (found !== null) return found;
-    }
-    if (stated.length === this.rows.length) return null;
-    return `${USAGE} has ${stated.length} items, the ledger gives ${this.rows.length}`;
+  // The first row of the receipt whose path is not the tree's, in words, or null; all else of the rows is compared one by
+  // one as usage-rows-rebound.
+  differenceOfPaths(stated, { events, tree }) {
+    const at = stated.findIndex((row) => row.seq < events && !tree.isPath(row.seq, row.merkle_path));
+    return at < 0 ? null : `${USAGE}[${at}].merkle_path is not the path of event ${stated[at].seq}`;
   }
 
   derived(families) {
@@ -5225,171 +5393,13 @@ class ReceiptRebuild {
     const wanted = ledger.payloadFault === null ? this.fold.receipt({ ...figures(ledger), genesis: GENESIS }) : null;
     if (wanted === null) return skip("an event's payload was refused");
     const { usage, ...appendix } = Object(stated.appendix);
-    const found = difference({ ...stated, appendix }, wanted, "receipt") ?? this.fold.differenceOfRows(usage, ledger);
+    const found = difference({ ...stated, appendix }, wanted, "receipt") ?? this.fold.differenceOfPaths(usage, ledger);
     return found === null ? pass("every member equals what the ledger gives") : fail(found);
   }
 }
 
 const figures = ({ events, fileSha256, head, tree }) => ({ events, fileSha256, head, tree });
 return { LimitsDisclosure, ReceiptRebuild };
-})();
-
-// member_shapes.mjs
-const $member_shapes = (() => {
-// Shapes of the larger members of a receipt of docket's own (spec/receipt.md, Members in full).
-
-const { isObject } = $canonical;
-const {
-  amount, anything, array, constant, count, digest, each, flag, mapping, nullable, record, text,
-} = $shapes;
-
-const counts = mapping(count);
-const texts = array(text);
-const tokens = each(["input_tokens", "cached_input_tokens", "output_tokens"], count);
-
-const PATH = { path: text, path_b64: text };
-const PASS = {
-  roots: texts,
-  ...each(["files", "directories", "symlinks", "omissions", "bytes_watched"], count),
-  tree_sha256: digest,
-};
-
-const pass = record(PASS, { unread: count });
-
-const snapshot = record({ taken: flag }, {
-  ...PASS,
-  ...each(["bytes_stored", "bytes_shared", "needed", "allowed"], count),
-  ...each(["format", "store", "reason", "detail"], text),
-  manifest_sha256: digest,
-  not_covered: array(record({ reason: text }, PATH)),
-  not_covered_count: nullable(count),
-});
-
-const rollback = record({ applied: flag, trigger: text }, {
-  ...each(["restored", "already", "refused", "kept", "not_covered"], count),
-  ...each(["reason", "detail", "record"], text),
-  plan_sha256: digest,
-  refusals: array(record({ reason: text }, { ...PATH, detail: text })),
-});
-
-const breaker = record({
-  state: text,
-  ...each(["consecutive_failures", "total_failures", "total_successes", "openings", "cooldown_ms"], count),
-});
-
-const limiter = record({
-  per_minute: nullable(count),
-  per_second: nullable(text),
-  ...each(["allowed", "refused", "waited", "waited_ms", "longest_wait_ms"], count),
-});
-
-const ops = record({
-  circuit_breaker: mapping(breaker),
-  rate_limiter: nullable(limiter),
-  snapshot: nullable(snapshot),
-  rollback: nullable(rollback),
-}, {
-  chaos_run: constant(true),
-  fault_injection: record({ seed: count, spec: texts, injections: count, upstream_asked: count, by_kind: counts }),
-});
-
-const group = record({
-  ...each(["key", "model", "usage_source"], text),
-  ...each(["origin_seq", "hits", "first_seq", "last_seq"], count),
-  ...each(["origin_hash", "event_hash"], digest),
-  usage: counts,
-  ...each(["avoided_usd_per_hit", "avoided_usd_total"], amount),
-  merkle_path: array(anything),
-});
-const HITS = { hits: count, saved_usd: amount, avoided_tokens: count, by_origin: array(group) };
-
-const cache = record(
-  { enabled: flag, policy: mapping(anything), ...HITS, hits_ceiling_reached: flag, note: text },
-  { component_hits: record(HITS) },
-);
-
-const pools = array(record({
-  pool: text,
-  ...each(["daily_usd", "weekly_usd", "total_usd", "spent_usd", "unknown_usd", "overshoot_usd", "bound_usd"], nullable(amount)),
-}));
-
-const NOT_TRANSACTIONAL = ["network-calls", "database-writes", "processes-started", "paths-outside-the-declared-surface"];
-
-function notTransactional(value, where) {
-  const held = Array.isArray(value) && value.length === NOT_TRANSACTIONAL.length && NOT_TRANSACTIONAL.every((one, at) => value[at] === one);
-  return held ? null : `${where} is not the list of what no transaction covers`;
-}
-
-const workspace = record({
-  committed: flag,
-  outcome: text,
-  reason: nullable(text),
-  detail: nullable(text),
-  not_transactional: notTransactional,
-}, {
-  ...each(["transaction", "backend", "view", "settle", "store", "approval"], text),
-  ...each(["base_sha256", "result_sha256", "diff_sha256"], digest),
-  surface: record(each(["excluded", "shared", "protected"], count)),
-  staged: record(each(["files", "directories", "symlinks", "bytes", "not_preserved"], count)),
-  changes: record(each(["added", "modified", "removed", "retyped"], count)),
-  decision: record({ is: text, reason: nullable(text), detail: nullable(text) }),
-  approved: flag,
-  plan_sha256: nullable(digest),
-  ...each(["applied", "already", "refused"], nullable(count)),
-  protected_changes: count,
-  base_moved: flag,
-  digests_cover: constant("changes"),
-  unread: count,
-  refusals: array(record({ reason: text }, { ...PATH, detail: text, transaction: text })),
-  not_preserved: array(record({ reason: text }, { ...PATH, detail: text })),
-  excluded_writes: array(record({}, PATH)),
-  excluded_write_count: count,
-});
-
-const window = record({
-  window_id: text,
-  id: nullable(text),
-  name: text,
-  asked_by: nullable(record({ ...each(["call", "seq", "tools"], count), share_usd: amount, derived: constant(true) })),
-  before: nullable(record({ seq: count }, each(["group_id", "tree", "hashes", "head", "reason"], text))),
-  after: nullable(record({ seq: count, ok: flag })),
-  delta: nullable(record({
-    ...each(["seq", "members", "files"], count),
-    ...each(["scope", "status"], text),
-    ...each(["delta_sha256", "event_hash"], digest),
-    merkle_path: array(anything),
-  }, each(["group_id", "reason", "tree_before", "tree_after"], text))),
-}, each(["repository", "provider", "session_id", "turn_id", "mode"], text));
-
-const windows = record({
-  ...each(["count", "complete", "partial", "open", "groups", "files"], count),
-  ...each(["partial_by_reason", "hooks_lost"], counts),
-  tools: array(window),
-  note: text,
-});
-
-const proof = record({
-  origin: text,
-  project: text,
-  run: count,
-  previous: nullable(record({ session: text, events: count, head: digest, receipt_sha256: digest })),
-  signature: nullable(record({ alg: constant("ed25519"), public_key: text })),
-  seal: nullable(record({ alg: constant("hmac-sha256"), key_id: text })),
-});
-
-const MAX_PATH_STEPS = 64;
-
-// A Merkle path of at most 64 steps.
-function merklePath(value, where) {
-  if (!Array.isArray(value)) return `${where} is not an array`;
-  if (value.length > MAX_PATH_STEPS) return `${where} has more than ${MAX_PATH_STEPS} steps`;
-  for (const [index, step] of value.entries()) {
-    const held = isObject(step) && Object.keys(step).length === 2 && (step.side === "left" || step.side === "right") && digest(step.hash, "") === null;
-    if (!held) return `${where}[${index}] is not a side, left or right, and a hash`;
-  }
-  return null;
-}
-return { counts, texts, tokens, pass, ops, cache, pools, workspace, windows, proof, merklePath };
 })();
 
 // receipt_shape.mjs

@@ -78,7 +78,7 @@ def _tree(facts: RunFacts) -> Iterator[Limit]:
         yield from (Limit.FILE_CHANGES, Limit.BETWEEN_PASSES)
     else:
         yield Limit.UNPAIRED_PASSES
-    if facts.omissions:
+    if facts.omissions > 0:
         yield Limit.OMITTED_PATHS
 
 

@@ -9,6 +9,7 @@ import ast
 import os
 import shutil
 import subprocess
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -248,19 +249,21 @@ def test_an_object_that_is_nowhere_for_an_instant_is_asked_for_again(tmp_path, m
     lab.pre("u")
     write(lab.tree / "a", "1\n2\n3\n4\n")
     objects, away = lab.tree / ".git/objects", tmp_path / "away"
-    changes, asked = lab.store.changes, []
+    contents, asked = lab.store.contents, []
 
-    def packed_meanwhile(*arguments):
+    @contextmanager
+    def packed_meanwhile():
         asked.append(1)
         if len(asked) == 1:
             objects.rename(away)
         try:
-            return changes(*arguments)
+            with contents() as load:
+                yield load
         finally:
             if len(asked) == 1:
                 away.rename(objects)
 
-    monkeypatch.setattr(lab.store, "changes", packed_meanwhile)
+    monkeypatch.setattr(lab.store, "contents", packed_meanwhile)
     assert told(lab.delta(lab.post("u"))) == {"a": ("edit", [], ["4"])}
     assert len(asked) == 2
 

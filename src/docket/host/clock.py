@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Protocol
 
@@ -25,7 +24,7 @@ class Clock(Protocol):
 
 @lru_cache(maxsize=4)
 def _whole_second(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))
 
 
 class SystemClock:

@@ -12,7 +12,6 @@ What must happen in which order to be durable is `host.durable`. The port's name
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 import stat
@@ -129,8 +128,7 @@ class SystemFile(_Descriptor):
         call = fallocate()
         if call is None:
             return False
-        while call(self._descriptor, _FALLOC_FL_KEEP_SIZE, ctypes.c_int64(0), ctypes.c_int64(size)) != 0:
-            code = ctypes.get_errno()
+        while (code := call(self._descriptor, _FALLOC_FL_KEEP_SIZE, 0, size)) != 0:
             if code in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
                 return False
             if code != errno.EINTR:
@@ -234,8 +232,7 @@ class SystemFolder(_Descriptor):
         call = syncfs()
         if call is None:
             os.sync()
-        elif call(self._descriptor) != 0:
-            code = ctypes.get_errno()
+        elif (code := call(self._descriptor)) != 0:
             raise unavailable(OSError(code, os.strerror(code)), "sync", self._path)
 
     def hold(self, name: str, *, exclusive: bool, wait_seconds: float = 0.0) -> Held:

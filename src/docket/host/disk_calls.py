@@ -1,8 +1,10 @@
-"""The calls of the C library that `host.disk` makes and Python has no name for; None where the library has none."""
+"""The calls of the C library that `host.disk` makes and Python has no name for; None where the library has none.
+
+Each returns 0, or the number of what went wrong. The library is loaded with the first of them: many commands make none.
+"""
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
 from collections.abc import Callable
@@ -16,16 +18,26 @@ _NOT_HERE = (errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EB
 @cache
 def fallocate() -> Callable[..., int] | None:
     """Return fallocate(descriptor, mode, offset, length) with 64-bit offsets."""
-    library = ctypes.CDLL(None, use_errno=True)
-    found: Callable[..., int] | None = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)
-    return found
+    import ctypes  # noqa: PLC0415 - as below
+
+    found = _called("fallocate64") or _called("fallocate")
+    if found is None:
+        return None
+    call = found
+    return lambda descriptor, mode, offset, size: call(descriptor, mode, ctypes.c_int64(offset), ctypes.c_int64(size))
 
 
 @cache
 def syncfs() -> Callable[..., int] | None:
     """Return syncfs(descriptor)."""
-    found: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
-    return found
+    return _called("syncfs")
+
+
+def _called(name: str) -> Callable[..., int] | None:
+    import ctypes  # noqa: PLC0415 - not light, and hardly any command makes such a call
+
+    call: Callable[..., int] | None = getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    return None if call is None else lambda *arguments: 0 if call(*arguments) == 0 else ctypes.get_errno()
 
 
 def share(source: int, target: int) -> None:

@@ -28,7 +28,7 @@ from typing import Protocol, TypeAlias
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
-from docket.formats.tree.listing import Kind
+from docket.formats.tree.kinds import Kind
 from docket.formats.visible import visible
 from docket.host.attributes import remembered_open
 

@@ -122,8 +122,8 @@ class TreeCalls:
         call = syncfs()
         if call is None:
             raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
-        if int(call(descriptor)) != 0:
-            code = ctypes.get_errno()
+        code = call(descriptor)
+        if code:
             raise OSError(code, os.strerror(code))
 
     def exchange(self, one: tuple[int, bytes], other: tuple[int, bytes]) -> None:

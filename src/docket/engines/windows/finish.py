@@ -7,29 +7,30 @@ Rules:
 1. Only who published the intent looks at the tree, and once. Whoever comes later works from what was written: without
    a final state the answer is post_snapshot_lost.
 2. What was written decides: a record of one window of the group names the delta of them all.
-3. A group that cannot be finished is tried MAX_ATTEMPTS times and ends as partial, with the last reason.
+3. A group that cannot be finished is tried MAX_ATTEMPTS times (`engines.windows.deltas`) and ends as partial, with the
+   last reason.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from docket.engines.windows.closers import NOBODY, is_left
 from docket.engines.windows.world import WindowsWorld
 from docket.errors import DocketError, PartialEvidenceError
 from docket.formats.digest import Digest
-from docket.formats.windows.delta import Delta, FileDelta, encode_delta
 from docket.formats.windows.key import post_ref
 from docket.formats.windows.names import PartialReason, Status
 from docket.formats.windows.records import ClosedWindow, GroupFinal, PendingPartial
-from docket.formats.windows.registry import Baseline, Closing, Group, OpenWindow
+from docket.formats.windows.registry import Closing, Group, OpenWindow
 from docket.host.git_program import Deadline
-from docket.rules.windows.assemble import Ended, group_delta, lone_partial, partial_delta
-from docket.rules.windows.compare import MAX_FILE_BYTES, Room, compare_file
-from docket.rules.windows.grouping import is_interfered
+from docket.rules.windows.grouping import Ended, attempts, is_interfered
 
-MAX_ATTEMPTS = 5
+if TYPE_CHECKING:
+    from docket.formats.windows.delta import Delta
+
 _LOCK_SECONDS = 0.25
 
 
@@ -74,7 +75,9 @@ def resume_groups(world: WindowsWorld, deadline: Deadline) -> int:
 
 def make_partial(pending: PendingPartial, world: WindowsWorld) -> ClosedWindow:
     """Make the partial delta of a window without a group, from what was kept for it, and close the window."""
-    digest = world.evidence.put_delta(encode_delta(lone_partial(pending)))
+    from docket.engines.windows.deltas import lone_document  # noqa: PLC0415 - as in `_delta`
+
+    digest = world.evidence.put_delta(lone_document(pending))
     record = ClosedWindow(
         key=pending.key,
         tool_name=pending.tool_name,
@@ -151,37 +154,10 @@ def _delta(ended: Ended, world: WindowsWorld, deadline: Deadline) -> tuple[Diges
         closed = world.evidence.closed(member.key.window_id)
         if closed is not None and closed.group_id == ended.group.id:
             return closed.delta_sha256, world.evidence.delta(closed.delta_sha256)
-    delta = _made(ended, world, deadline)
-    return world.evidence.put_delta(encode_delta(delta)), delta
+    from docket.engines.windows.deltas import group_document  # noqa: PLC0415 - not light, and before a tool not needed
 
-
-def _made(ended: Ended, world: WindowsWorld, deadline: Deadline) -> Delta:
-    reason, before, after = ended.reason, ended.members[0].baseline, ended.final.tree
-    if reason is not None or before is None or after is None:
-        return partial_delta(ended, reason or PartialReason.POST_SNAPSHOT_LOST)
-    try:
-        try:
-            return group_delta(ended, _files(before, after, world, deadline))
-        except PartialEvidenceError as error:
-            if error.reason != PartialReason.ALTERNATE_OBJECT_MISSING:
-                raise
-            # A repository that is being packed has an object nowhere for an instant.
-            return group_delta(ended, _files(before, after, world, deadline))
-    except PartialEvidenceError as error:
-        if error.reason == PartialReason.TIMEOUT and _attempts(ended.group) < MAX_ATTEMPTS:
-            raise
-        return partial_delta(ended, error.reason)
-
-
-def _files(before: Baseline, after: str, world: WindowsWorld, deadline: Deadline) -> list[FileDelta]:
-    changes = world.tree.changes(before.tree, after, deadline)
-    room = Room()
-    with world.tree.contents() as load:
-        files = []
-        for change in changes:
-            deadline.seconds_left()
-            files.append(compare_file(change, before.hashes, lambda name: load(name, MAX_FILE_BYTES), room))
-        return files
+    document, delta = group_document(ended, world, deadline)
+    return world.evidence.put_delta(document), delta
 
 
 def _record(ended: Ended, member: OpenWindow, digest: Digest, delta: Delta) -> ClosedWindow:
@@ -217,10 +193,6 @@ def _release(ended: Ended, world: WindowsWorld, ref: str) -> None:
         world.evidence.remove_final(ended.group.id)
 
 
-def _attempts(group: Group) -> int:
-    return 0 if group.closing is None else group.closing.attempts
-
-
 def _taken_over(group: Group, world: WindowsWorld) -> bool:
     """Make this process the one that finishes a group, unless somebody else was quicker."""
     with world.registry.held(_LOCK_SECONDS) as held:
@@ -228,7 +200,7 @@ def _taken_over(group: Group, world: WindowsWorld) -> bool:
         now = next((other for other in registry.groups if other.id == group.id), None)
         if now is None or now.closing != group.closing or registry.active(group.id):
             return False
-        closing = Closing(owner=world.owner(), attempts=_attempts(now) + 1, seq=registry.next_seq)
+        closing = Closing(owner=world.owner(), attempts=attempts(now) + 1, seq=registry.next_seq)
         held.publish(registry.with_group(replace(now, closing=closing)))
     return True
 

@@ -24,7 +24,6 @@ from docket.formats.windows.names import PartialReason
 from docket.formats.windows.registry import OpenWindow, WindowStatus
 from docket.host.git_program import Deadline
 from docket.host.locks import is_held
-from docket.stores.ledger_reader import LOCK_SUFFIX
 
 GONE = "interrupted"
 """How a tool ended that was running when its processes were ended."""
@@ -46,6 +45,8 @@ def leave_killed(world: WindowsWorld, deadline: Deadline) -> None:
 
 
 def _is_gone(session_id: str, world: WindowsWorld) -> bool:
+    from docket.stores.ledger_reader import LOCK_SUFFIX  # noqa: PLC0415 - for windows of runs alone
+
     ledger = world.evidence.ledger_of(session_id)
     return ledger is not None and not is_held(ledger.with_name(ledger.name + LOCK_SUFFIX))
 

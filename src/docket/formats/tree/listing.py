@@ -30,6 +30,7 @@ from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.details import Details
+from docket.formats.tree.kinds import Kind as Kind  # noqa: PLC0414 - a word of a listing, which its readers take from here
 from docket.formats.visible import base64_text
 
 FORMAT = "docket/tree/v1"
@@ -37,19 +38,6 @@ HEADER = b'{"format":"docket/tree/v1"}\n'
 MAX_MODE = 0o7777
 _PIECE_BYTES = 256 * 1024
 _NO_DETAILS = Details()
-
-
-class Kind(StrEnum):
-    """What stands at a path."""
-
-    FILE = "file"
-    DIRECTORY = "directory"
-    SYMLINK = "symlink"
-    FIFO = "fifo"
-    SOCKET = "socket"
-    CHARACTER_DEVICE = "character-device"
-    BLOCK_DEVICE = "block-device"
-    UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

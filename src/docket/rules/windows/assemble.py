@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from docket.formats.windows.delta import Actor, Delta, FileDelta, Limits, Span, ToolUse
 from docket.formats.windows.names import Scope, Status
-from docket.formats.windows.records import GroupFinal, PendingPartial
-from docket.formats.windows.registry import Group, OpenWindow
-from docket.rules.windows.grouping import elapsed_ms
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
-    """A group whose tools have all ended, with its windows by sequence number and what was found at its end."""
-
-    group: Group
-    members: tuple[OpenWindow, ...]
-    final: GroupFinal
-
-    @property
-    def reason(self) -> str | None:
-        """Why nothing can be told of it, None where something can."""
-        reasons = (self.group.reason, *(member.reason for member in self.members), self.final.reason)
-        return next((reason for reason in reasons if reason is not None), None)
+from docket.formats.windows.records import PendingPartial
+from docket.formats.windows.registry import OpenWindow
+from docket.rules.windows.grouping import Ended, elapsed_ms
 
 
 def group_delta(ended: Ended, files: Sequence[FileDelta]) -> Delta:

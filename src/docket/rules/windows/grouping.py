@@ -10,20 +10,36 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
 
 from docket.formats.windows.key import WindowKey, group_id
-from docket.formats.windows.records import Completion, Moment
+from docket.formats.windows.records import Completion, GroupFinal, Moment
 from docket.formats.windows.registry import Closing, Group, OpenWindow, Registry, WindowStatus
 
 HORIZON_MS = 60 * 60 * 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A group whose tools have all ended, with its windows by sequence number and what was found at its end."""
+
+    group: Group
+    members: tuple[OpenWindow, ...]
+    final: GroupFinal
+
+    @property
+    def reason(self) -> str | None:
+        """Why nothing can be told of it, None where something can."""
+        reasons = (self.group.reason, *(member.reason for member in self.members), self.final.reason)
+        return next((reason for reason in reasons if reason is not None), None)
 
 
 def elapsed_ms(since: Moment, until: Moment) -> int:
     """Return how long it was from one instant to another, at least 0."""
     if since.boot_id == until.boot_id:
         return max(until.monotonic_ms - since.monotonic_ms, 0)
+    from datetime import datetime  # noqa: PLC0415 - after another boot alone
+
     gone = datetime.fromisoformat(until.at) - datetime.fromisoformat(since.at)
     return max(int(gone.total_seconds() * 1000), 0)
 
@@ -98,6 +114,11 @@ def given_up(registry: Registry, window: OpenWindow, reason: str) -> Registry:
     if not rest.members(group.id):
         return rest.without_group(group.id)
     return rest.with_group(replace(group, reason=group.reason or reason))
+
+
+def attempts(group: Group) -> int:
+    """Return how often somebody began to finish a group."""
+    return 0 if group.closing is None else group.closing.attempts
 
 
 def is_interfered(registry: Registry, group: Group) -> bool:

@@ -13,14 +13,13 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, decode, encode
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.visible import raw_of, text_members
-from docket.formats.windows.delta import MAX_DELTA_BYTES, Delta, decode_delta, delta_digest
 from docket.formats.windows.records import (
     MAX_RECORD_BYTES,
     ClosedWindow,
@@ -33,6 +32,9 @@ from docket.formats.windows.records import (
 )
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.durable import publish
+
+if TYPE_CHECKING:
+    from docket.formats.windows.delta import Delta
 
 DELTAS, CLOSED, TOMBSTONES, PARTIALS, FINALS = "deltas", "closed", "tombstones", "partials", "finals"
 LEDGERS, LEDGER_SCHEMA = "ledgers", "docket/windows-ledger/v1"
@@ -50,17 +52,20 @@ class Evidence:
 
     def put_delta(self, document: bytes) -> Digest:
         """Keep a delta under its digest."""
-        digest = delta_digest(document)
+        digest = sha256(document)
         self._publish(DELTAS, digest, document)
         return digest
 
     def delta(self, digest: Digest) -> Delta:
         """Read a delta; InvalidDocumentError where what stands there is not the one named."""
-        document = self.delta_document(digest)
-        return decode_delta(document)
+        from docket.formats.windows.delta import decode_delta  # noqa: PLC0415 - not light, and before a tool not needed
+
+        return decode_delta(self.delta_document(digest))
 
     def delta_document(self, digest: Digest) -> bytes:
         """Read the bytes of a delta; InvalidDocumentError where they are not those named."""
+        from docket.formats.windows.delta import MAX_DELTA_BYTES  # noqa: PLC0415 - as above
+
         document = self._read(DELTAS, digest, MAX_DELTA_BYTES)
         if document is None:
             raise UnavailableError(Reason.NOT_FOUND, f"there is no delta {digest}")

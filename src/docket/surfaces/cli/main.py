@@ -7,6 +7,8 @@ without are empty ones.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import io
 import os
 import sys
@@ -27,14 +29,26 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments in (["--version"], ["-V"]):
             return _tell_version()
         if len(arguments) == _HOOK_WORDS and arguments[0] == "hook" and not arguments[1].startswith("-"):
-            from docket.surfaces.hooks.cold import run as run_hook  # noqa: PLC0415 - a hook starts light
-
-            return run_hook(arguments[1:])
+            return _run_hook(arguments[1:], ends=argv is None)
         from docket.surfaces.cli.root import run  # noqa: PLC0415 - keeps click out of `--version`
 
         return run(arguments)
     except KeyboardInterrupt:
         return _INTERRUPTED
+
+
+def _run_hook(words: Sequence[str], *, ends: bool) -> int:
+    """Handle a hook, which an agent waits for: what its end gives back anyway is neither collected nor tidied away."""
+    if ends:
+        gc.disable()
+    from docket.surfaces.hooks.cold import run as run_hook  # noqa: PLC0415 - a hook starts light
+
+    code = run_hook(words)
+    if ends:
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
+        os._exit(code)
+    return code
 
 
 def _tell_version() -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -65,7 +64,13 @@ def windows_world(place: WindowsPlace, stage: StagedTree | None = None) -> Windo
     if stage is None:
         return world
     folder = _stage_folder(place, stage)
-    return replace(world, mode=IN_STAGE, dispose=lambda: shutil.rmtree(folder, ignore_errors=True))
+
+    def dispose() -> None:
+        from shutil import rmtree  # noqa: PLC0415 - not light, and a stage's alone
+
+        rmtree(folder, ignore_errors=True)
+
+    return replace(world, mode=IN_STAGE, dispose=dispose)
 
 
 def _stage_folder(place: WindowsPlace, stage: StagedTree) -> Path:

@@ -203,6 +203,19 @@ const UNESCAPED = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r
 const HEX4 = /^[0-9a-fA-F]{4}$/;
 const isDigit = (code) => code >= 48 && code <= 57;
 
+// Keys that were read lately: a record has few of them, and looking one up is cheaper than making it anew.
+const SLOTS = 1024;
+const LONGEST_KEY = 40;
+const recent = new Array(SLOTS).fill("");
+
+function oneOf(text, start, end, slot) {
+  const known = recent[slot];
+  if (known.length === end - start && text.startsWith(known, start)) return known;
+  const name = text.slice(start, end);
+  if (name.length <= LONGEST_KEY) [recent[slot]] = Object.keys({ [name]: 0 });
+  return name;
+}
+
 // Reads values out of a text, from `index` on. `canonical` says which of the two readers it is.
 class Scanner {
   constructor(text, canonical, index = 0) {
@@ -254,7 +267,7 @@ class Scanner {
     for (;;) {
       const start = this.index;
       if (text.charCodeAt(start) !== 34) throw notJson(start);
-      const name = this.string();
+      const name = this.key();
       if (canonical) {
         if (last !== null && compareTexts(last, name) >= 0) throw notCanonical(start);
         last = name;
@@ -308,6 +321,23 @@ class Scanner {
       if (code === 92) return this.escaped(start, index);
       // NaN, the end of the text, is not >= 32 either.
       if (!(code >= 32)) throw notJson(index);
+    }
+  }
+
+  // A key: the one text of all equal short ones, where that is known.
+  key() {
+    const { text } = this;
+    const start = this.index + 1;
+    let hash = 0;
+    for (let index = start; ; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code === 34) {
+        this.index = index + 1;
+        return oneOf(text, start, index, hash & (SLOTS - 1));
+      }
+      if (code === 92) return this.escaped(start, index);
+      if (!(code >= 32)) throw notJson(index);
+      hash = (Math.imul(hash, 31) + code) | 0;
     }
   }
 
@@ -2799,6 +2829,8 @@ const DIGEST = /^[0-9a-f]{64}$/;
 const PRICE = /^(0|[1-9][0-9]{0,6})(\.[0-9]{1,6})?$/;
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const MAX_PATH_BYTES = 16384;
+// A part of a path that is empty, `.` or `..`, and NUL anywhere.
+const NO_PATH = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 const isInteger = (value) => typeof value === "number";
 
@@ -2819,64 +2851,88 @@ function readPayload(event) {
   event.known = false;
   if (!INSTANT.test(event.ts)) return `event ${event.seq}: ts is not an instant`;
   if (!Object.hasOwn(EVENTS.types, event.type)) return null;
-  const fault = ofRecord(EVENTS.types[event.type], event.data, event.type);
-  if (fault !== null) return `event ${event.seq}: ${fault}`;
+  const fault = ofType(event.type)(event.data);
+  if (fault !== null) return `event ${event.seq}: ${event.type}${fault}`;
   event.known = true;
   return null;
 }
 
-function ofRecord(record, value, where) {
-  if (!isObject(value)) return `${where} is not an object`;
-  const { required, optional = {} } = record;
-  const known = new Set();
-  for (const [members, mayLack] of [[required, false], [optional, true]]) {
-    for (const [name, kind] of Object.entries(members)) {
-      if (kind === "path") {
-        known.add("path").add("path_b64");
-        const fault = ofPath(value, mayLack, where);
-        if (fault !== null) return fault;
-        continue;
-      }
-      known.add(name);
-      if (!Object.hasOwn(value, name)) {
-        if (!mayLack) return `${where} has no member ${name}`;
-        continue;
-      }
-      const fault = ofKind(kind, value[name], `${where}.${name}`);
-      if (fault !== null) return fault;
-    }
-  }
-  const other = Object.keys(value).find((name) => !known.has(name));
-  return other === undefined ? ofSum(record, value, where) : `${where} has the unknown member ${shown(other)}`;
+// Each record is made a function once: (value) gives null, or the end of a sentence that begins with the value's name.
+const types = new Map();
+const records = new Map();
+
+function ofType(type) {
+  if (!types.has(type)) types.set(type, recordOf(EVENTS.types[type]));
+  return types.get(type);
 }
 
-function ofKind(kind, value, where) {
-  if (Array.isArray(kind)) return kind.includes(value) ? null : `${where} is not one of ${kind.join(", ")}`;
-  if (kind.endsWith("[]")) {
-    if (!Array.isArray(value)) return `${where} is not an array`;
-    for (const [index, item] of value.entries()) {
-      const fault = ofKind(kind.slice(0, -2), item, `${where}[${index}]`);
+function ofNamed(name) {
+  if (!records.has(name)) records.set(name, recordOf(EVENTS.records[name]));
+  return records.get(name);
+}
+
+function recordOf({ required, optional = {}, ...rest }) {
+  const members = [
+    ...Object.entries(required).map(([name, kind]) => memberOf(name, kind, false)),
+    ...Object.entries(optional).map(([name, kind]) => memberOf(name, kind, true)),
+  ];
+  const known = new Set(members.flatMap(({ name }) => (name === "path" ? ["path", "path_b64"] : [name])));
+  return (value) => {
+    if (!isObject(value)) return " is not an object";
+    for (const { test } of members) {
+      const fault = test(value);
       if (fault !== null) return fault;
     }
-    return null;
-  }
-  if (kind.startsWith("@")) return ofRecord(EVENTS.records[kind.slice(1)], value, where);
+    for (const name in value) if (!known.has(name)) return ` has the unknown member ${shown(name)}`;
+    return ofSum(rest, value);
+  };
+}
+
+// How one member of a record is read: {name, test}.
+function memberOf(name, kind, mayLack) {
+  if (kind === "path") return { name: "path", test: (value) => ofPath(value, mayLack) };
+  const ofValue = kindOf(kind);
+  const test = (value) => {
+    const member = value[name];
+    if (member === undefined) return mayLack ? null : ` has no member ${name}`;
+    const fault = ofValue(member);
+    return fault === null ? null : `.${name}${fault}`;
+  };
+  return { name, test };
+}
+
+function kindOf(kind) {
+  if (Array.isArray(kind)) return (value) => (kind.includes(value) ? null : ` is not one of ${kind.join(", ")}`);
+  if (kind.endsWith("[]")) return itemsOf(kindOf(kind.slice(0, -2)));
+  if (kind.startsWith("@")) return (value) => ofNamed(kind.slice(1))(value);
   const [holds, wanted] = PLAIN[kind];
-  return holds(value) ? null : `${where} is not ${wanted}`;
+  return (value) => (holds(value) ? null : ` is not ${wanted}`);
 }
 
-function ofSum({ sum, at_most: whole }, value, where) {
+const itemsOf = (ofItem) => (value) => {
+  if (!Array.isArray(value)) return " is not an array";
+  for (let index = 0; index < value.length; index += 1) {
+    const fault = ofItem(value[index]);
+    if (fault !== null) return `[${index}]${fault}`;
+  }
+  return null;
+};
+
+function ofSum({ sum, at_most: whole }, value) {
   if (sum === undefined) return null;
   const total = sum.reduce((so_far, name) => so_far + BigInt(value[name] ?? 0), 0n);
-  return total <= BigInt(value[whole]) ? null : `${where}: its parts exceed ${whole}`;
+  return total <= BigInt(value[whole]) ? null : `: its parts exceed ${whole}`;
 }
 
-function ofPath(value, mayLack, where) {
-  const [text, coded] = [Object.hasOwn(value, "path"), Object.hasOwn(value, "path_b64")];
-  if (!text && !coded && mayLack) return null;
-  if (text === coded) return `${where} names its path as either path or path_b64`;
+function ofPath(value, mayLack) {
+  const { path, path_b64: coded } = value;
+  if (path === undefined && coded === undefined && mayLack) return null;
+  if ((path === undefined) === (coded === undefined)) return " names its path as either path or path_b64";
+  if (typeof path === "string" && path.length * 3 <= MAX_PATH_BYTES) {
+    return NO_PATH.test(path) ? " has no path in its one spelling" : null;
+  }
   const bytes = pathBytes(value);
-  return bytes !== null && isPath(bytes) ? null : `${where} has no path in its one spelling`;
+  return bytes !== null && isPath(bytes) ? null : " has no path in its one spelling";
 }
 
 // The bytes of the member `path` or `path_b64`, or null where it has not its one spelling (spec/tree.md, Paths).
@@ -3359,7 +3415,7 @@ const $ledger = (() => {
 const { Plain, Scanner, textOf } = $canonical;
 const { Hashes, MerkleTree } = $merkle;
 const { Refused } = $refused;
-const { Sha256, sha256, toHex } = $sha256;
+const { Sha256, isHexOf, sha256, toHex } = $sha256;
 
 const LEDGER_FORMAT = "docket/ledger/v1";
 const FOLD = "docket/fold/v1";
@@ -3481,7 +3537,7 @@ class LedgerReader {
     const { hashes } = this;
     if (event.seq !== hashes.count) throw new Refused(null, `its seq is ${event.seq}`);
     if (event.prev !== (this.head ?? GENESIS)) throw new Refused(null, "its prev is not the hash of the event before");
-    if (event.hash !== toHex(this.computed)) throw new Refused(null, "its hash is not that of its members");
+    if (!isHexOf(event.hash, this.computed, 0)) throw new Refused(null, "its hash is not that of its members");
     const room = hashes.room();
     hashes.bytes.set(this.computed, room);
     hashes.count += 1;
@@ -5864,12 +5920,20 @@ const NO_RECEIPT = "the document has not the form of a receipt";
 // The receipt as an object, its form unchecked; Refused where it is none.
 function decodeReceipt(bytes) {
   if (bytes.length > MAX_RECEIPT_BYTES) throw new Refused("too-large", `the receipt has more than ${MAX_RECEIPT_BYTES} bytes`);
-  let marks = 0;
-  for (let at = 0; at < bytes.length; at += 1) marks += bytes[at] === 0x2c || bytes[at] === 0x5b || bytes[at] === 0x7b ? 1 : 0;
-  if (marks > MAX_RECEIPT_VALUES) throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
+  if (bytes.length > MAX_RECEIPT_VALUES && marksIn(bytes) > MAX_RECEIPT_VALUES) throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
   const document = decodeDocument(bytes);
   if (!isObject(document)) throw new Refused("wrong-type", "the receipt is not a JSON object");
   return document;
+}
+
+const MARKS = new Uint8Array(256);
+for (const mark of ",[{") MARKS[mark.charCodeAt(0)] = 1;
+
+// How many commas and opening brackets there are: no fewer than values, but for one.
+function marksIn(bytes) {
+  let marks = 0;
+  for (let at = 0; at < bytes.length; at += 1) marks += MARKS[bytes[at]];
+  return marks;
 }
 
 // Reads the ledger and shows its events to the course.

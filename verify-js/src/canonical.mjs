@@ -78,6 +78,19 @@ const UNESCAPED = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r
 const HEX4 = /^[0-9a-fA-F]{4}$/;
 const isDigit = (code) => code >= 48 && code <= 57;
 
+// Keys that were read lately: a record has few of them, and looking one up is cheaper than making it anew.
+const SLOTS = 1024;
+const LONGEST_KEY = 40;
+const recent = new Array(SLOTS).fill("");
+
+function oneOf(text, start, end, slot) {
+  const known = recent[slot];
+  if (known.length === end - start && text.startsWith(known, start)) return known;
+  const name = text.slice(start, end);
+  if (name.length <= LONGEST_KEY) [recent[slot]] = Object.keys({ [name]: 0 });
+  return name;
+}
+
 // Reads values out of a text, from `index` on. `canonical` says which of the two readers it is.
 export class Scanner {
   constructor(text, canonical, index = 0) {
@@ -129,7 +142,7 @@ export class Scanner {
     for (;;) {
       const start = this.index;
       if (text.charCodeAt(start) !== 34) throw notJson(start);
-      const name = this.string();
+      const name = this.key();
       if (canonical) {
         if (last !== null && compareTexts(last, name) >= 0) throw notCanonical(start);
         last = name;
@@ -183,6 +196,23 @@ export class Scanner {
       if (code === 92) return this.escaped(start, index);
       // NaN, the end of the text, is not >= 32 either.
       if (!(code >= 32)) throw notJson(index);
+    }
+  }
+
+  // A key: the one text of all equal short ones, where that is known.
+  key() {
+    const { text } = this;
+    const start = this.index + 1;
+    let hash = 0;
+    for (let index = start; ; index += 1) {
+      const code = text.charCodeAt(index);
+      if (code === 34) {
+        this.index = index + 1;
+        return oneOf(text, start, index, hash & (SLOTS - 1));
+      }
+      if (code === 92) return this.escaped(start, index);
+      if (!(code >= 32)) throw notJson(index);
+      hash = (Math.imul(hash, 31) + code) | 0;
     }
   }
 

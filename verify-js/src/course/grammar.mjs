@@ -9,6 +9,8 @@ const DIGEST = /^[0-9a-f]{64}$/;
 const PRICE = /^(0|[1-9][0-9]{0,6})(\.[0-9]{1,6})?$/;
 const BASE64 = /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 const MAX_PATH_BYTES = 16384;
+// A part of a path that is empty, `.` or `..`, and NUL anywhere.
+const NO_PATH = /(?:^|\/)\.{0,2}(?:\/|$)|\0/;
 
 const isInteger = (value) => typeof value === "number";
 
@@ -29,64 +31,88 @@ export function readPayload(event) {
   event.known = false;
   if (!INSTANT.test(event.ts)) return `event ${event.seq}: ts is not an instant`;
   if (!Object.hasOwn(EVENTS.types, event.type)) return null;
-  const fault = ofRecord(EVENTS.types[event.type], event.data, event.type);
-  if (fault !== null) return `event ${event.seq}: ${fault}`;
+  const fault = ofType(event.type)(event.data);
+  if (fault !== null) return `event ${event.seq}: ${event.type}${fault}`;
   event.known = true;
   return null;
 }
 
-function ofRecord(record, value, where) {
-  if (!isObject(value)) return `${where} is not an object`;
-  const { required, optional = {} } = record;
-  const known = new Set();
-  for (const [members, mayLack] of [[required, false], [optional, true]]) {
-    for (const [name, kind] of Object.entries(members)) {
-      if (kind === "path") {
-        known.add("path").add("path_b64");
-        const fault = ofPath(value, mayLack, where);
-        if (fault !== null) return fault;
-        continue;
-      }
-      known.add(name);
-      if (!Object.hasOwn(value, name)) {
-        if (!mayLack) return `${where} has no member ${name}`;
-        continue;
-      }
-      const fault = ofKind(kind, value[name], `${where}.${name}`);
-      if (fault !== null) return fault;
-    }
-  }
-  const other = Object.keys(value).find((name) => !known.has(name));
-  return other === undefined ? ofSum(record, value, where) : `${where} has the unknown member ${shown(other)}`;
+// Each record is made a function once: (value) gives null, or the end of a sentence that begins with the value's name.
+const types = new Map();
+const records = new Map();
+
+function ofType(type) {
+  if (!types.has(type)) types.set(type, recordOf(EVENTS.types[type]));
+  return types.get(type);
 }
 
-function ofKind(kind, value, where) {
-  if (Array.isArray(kind)) return kind.includes(value) ? null : `${where} is not one of ${kind.join(", ")}`;
-  if (kind.endsWith("[]")) {
-    if (!Array.isArray(value)) return `${where} is not an array`;
-    for (const [index, item] of value.entries()) {
-      const fault = ofKind(kind.slice(0, -2), item, `${where}[${index}]`);
+function ofNamed(name) {
+  if (!records.has(name)) records.set(name, recordOf(EVENTS.records[name]));
+  return records.get(name);
+}
+
+function recordOf({ required, optional = {}, ...rest }) {
+  const members = [
+    ...Object.entries(required).map(([name, kind]) => memberOf(name, kind, false)),
+    ...Object.entries(optional).map(([name, kind]) => memberOf(name, kind, true)),
+  ];
+  const known = new Set(members.flatMap(({ name }) => (name === "path" ? ["path", "path_b64"] : [name])));
+  return (value) => {
+    if (!isObject(value)) return " is not an object";
+    for (const { test } of members) {
+      const fault = test(value);
       if (fault !== null) return fault;
     }
-    return null;
-  }
-  if (kind.startsWith("@")) return ofRecord(EVENTS.records[kind.slice(1)], value, where);
+    for (const name in value) if (!known.has(name)) return ` has the unknown member ${shown(name)}`;
+    return ofSum(rest, value);
+  };
+}
+
+// How one member of a record is read: {name, test}.
+function memberOf(name, kind, mayLack) {
+  if (kind === "path") return { name: "path", test: (value) => ofPath(value, mayLack) };
+  const ofValue = kindOf(kind);
+  const test = (value) => {
+    const member = value[name];
+    if (member === undefined) return mayLack ? null : ` has no member ${name}`;
+    const fault = ofValue(member);
+    return fault === null ? null : `.${name}${fault}`;
+  };
+  return { name, test };
+}
+
+function kindOf(kind) {
+  if (Array.isArray(kind)) return (value) => (kind.includes(value) ? null : ` is not one of ${kind.join(", ")}`);
+  if (kind.endsWith("[]")) return itemsOf(kindOf(kind.slice(0, -2)));
+  if (kind.startsWith("@")) return (value) => ofNamed(kind.slice(1))(value);
   const [holds, wanted] = PLAIN[kind];
-  return holds(value) ? null : `${where} is not ${wanted}`;
+  return (value) => (holds(value) ? null : ` is not ${wanted}`);
 }
 
-function ofSum({ sum, at_most: whole }, value, where) {
+const itemsOf = (ofItem) => (value) => {
+  if (!Array.isArray(value)) return " is not an array";
+  for (let index = 0; index < value.length; index += 1) {
+    const fault = ofItem(value[index]);
+    if (fault !== null) return `[${index}]${fault}`;
+  }
+  return null;
+};
+
+function ofSum({ sum, at_most: whole }, value) {
   if (sum === undefined) return null;
   const total = sum.reduce((so_far, name) => so_far + BigInt(value[name] ?? 0), 0n);
-  return total <= BigInt(value[whole]) ? null : `${where}: its parts exceed ${whole}`;
+  return total <= BigInt(value[whole]) ? null : `: its parts exceed ${whole}`;
 }
 
-function ofPath(value, mayLack, where) {
-  const [text, coded] = [Object.hasOwn(value, "path"), Object.hasOwn(value, "path_b64")];
-  if (!text && !coded && mayLack) return null;
-  if (text === coded) return `${where} names its path as either path or path_b64`;
+function ofPath(value, mayLack) {
+  const { path, path_b64: coded } = value;
+  if (path === undefined && coded === undefined && mayLack) return null;
+  if ((path === undefined) === (coded === undefined)) return " names its path as either path or path_b64";
+  if (typeof path === "string" && path.length * 3 <= MAX_PATH_BYTES) {
+    return NO_PATH.test(path) ? " has no path in its one spelling" : null;
+  }
   const bytes = pathBytes(value);
-  return bytes !== null && isPath(bytes) ? null : `${where} has no path in its one spelling`;
+  return bytes !== null && isPath(bytes) ? null : " has no path in its one spelling";
 }
 
 // The bytes of the member `path` or `path_b64`, or null where it has not its one spelling (spec/tree.md, Paths).

@@ -59,7 +59,7 @@ def test_it_shows_a_stopped_agent_a_verified_record_and_a_found_forgery(demo, tm
     assert titles == ["A project", "A model provider", "The run", "The receipt", "Verified", "A forgery"]
     assert "   | agent: refused (HTTP 400): docket DKT-" in done.stdout
     assert "max_usd" in done.stdout
-    assert "consistent" in done.stdout
+    assert "verified" in done.stdout
     assert "All of it held." in done.stdout
     assert "sk-ant-a-real-key" not in done.stdout + done.stderr
     assert list((tmp_path / "temporary").iterdir()) == []
@@ -71,7 +71,7 @@ def test_its_result_as_json(demo):
     result = json.loads(done.stdout)
     assert result["ok"] is True
     assert result["problems"] == []
-    assert (result["exit_code"], result["verdict"], result["forged_verdict"]) == (42, "consistent", "failed")
+    assert (result["exit_code"], result["verdict"], result["forged_verdict"]) == (42, "verified", "failed")
     # 3000 x 3 + 60 x 15 = 9900 micro-dollars, then 3000 x 3 + 20 x 15 = 9300 for each further call.
     assert 1 <= result["calls"] <= 5
     assert Decimal(result["spent_usd"]) == Decimal(9900 + 9300 * (result["calls"] - 1)) / 1_000_000

@@ -111,6 +111,11 @@ class _Course:
     problems: list[str] = field(default_factory=list)
 
     @property
+    def key(self) -> Path:
+        """The key that signs, outside the repository."""
+        return self.folder / "demo.key"
+
+    @property
     def project(self) -> Path:
         """The repository the agent works in."""
         return self.folder / "project"
@@ -127,6 +132,7 @@ def run_demo(options: DemoOptions, tell: Callable[[Told], None]) -> DemoResult:
     course = _Course(folder=folder, options=options, tell=tell)
     try:
         _make_project(course)
+        _make_key(course)
         exit_code = _run(course)
         receipt_path, receipt = _receipt(course)
         verdict, forged = "none", _Forgery()
@@ -153,6 +159,17 @@ def _make_project(course: _Course) -> None:
     course.tell(Told(title="A project", lines=(f"{project}, a git repository with one file and a spelling mistake",)))
 
 
+def _make_key(course: _Course) -> None:
+    command = (sys.executable, "-m", "docket", "keygen", str(course.key), "--json")
+    done = subprocess.run(
+        command, cwd=course.folder, env=_environment(course), capture_output=True, timeout=MAX_SECONDS, check=False
+    )
+    course.expect(done.returncode == 0, f"no key could be made: {done.stderr.decode('utf-8', 'replace').strip()}")
+    course.tell(
+        Told(title="A key", lines=(f"$ docket keygen {course.key}", "it will sign the receipt; the agent never has it"))
+    )
+
+
 def _run(course: _Course) -> int:
     limits = Limits(max_seconds=MAX_SECONDS)
     with ScriptedProvider(course.options.script, limits=limits) as provider:
@@ -160,11 +177,13 @@ def _run(course: _Course) -> int:
             Told(title="A model provider", lines=(f"scripted, at {provider.url}; it speaks Anthropic Messages",))
         )
         cap, upstream = str(course.options.max_usd), f"anthropic={provider.url}"
-        shown = f"docket run --max-usd {cap} --upstream {upstream} -- <a scripted agent that never sees an end>"
+        flags = f"--max-usd {cap} --sign {course.key.name} --upstream {upstream}"
+        shown = f"docket run {flags} -- <a scripted agent that never sees an end>"
         course.tell(Told(title="The run", lines=(f"$ {shown}", "")))
         agent = (sys.executable, "-m", "docket.demo.agent", "loop", "--context-bytes", str(_CONTEXT_BYTES))
-        flags = ("run", "--label", "demo", "--max-usd", cap, "--upstream", upstream, "--")
-        exit_code = _relay(course, (sys.executable, "-m", "docket", *flags, *agent))
+        signing = ("--sign", str(course.key))
+        command = ("run", "--label", "demo", "--max-usd", cap, *signing, "--upstream", upstream, "--")
+        exit_code = _relay(course, (sys.executable, "-m", "docket", *command, *agent))
     course.expect(exit_code == EXIT_CAP, f"docket run ended with exit code {exit_code}, not {EXIT_CAP}")
     course.expect(course.refusal, "the agent was not told why it was stopped")
     return exit_code
@@ -232,11 +251,12 @@ def _within_bound(spent: Usd, receipt: Mapping[str, Any], cap: Usd) -> bool:
 
 
 def _verify(course: _Course, receipt: Path) -> str:
-    answer = _verdict(course, receipt)
+    answer = _verdict(course, receipt, "--public-key", f"{course.key}.pub")
     passed = sum(check.get("status") == "pass" for check in answer.get("checks", ()))
     verdict = str(answer.get("verdict", "none"))
-    course.expect(verdict == "consistent", f"the receipt's verdict is {verdict}, not consistent")
-    course.tell(Told(title="Verified", lines=("$ docket verify", f"{verdict}: {passed} checks passed")))
+    course.expect(verdict == "verified", f"the receipt's verdict is {verdict}, not verified")
+    shown = f"$ docket verify --public-key {course.key.name}.pub"
+    course.tell(Told(title="Verified", lines=(shown, f"{verdict}: {passed} checks passed, and the key vouches for it")))
     return verdict
 
 

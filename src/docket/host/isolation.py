@@ -8,6 +8,7 @@ Does not start or end anything (`host/process`, `host/launcher`).
 from __future__ import annotations
 
 import os
+import resource
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,6 +67,16 @@ def protect_supervisor() -> bool:
     try:
         prctl.set_dumpable(dumpable=False)
     except OSError:
+        return False
+    return True
+
+
+def forbid_core_dumps() -> bool:
+    """Let no core of this process be written, nor of what it starts unless that asks for one; False if that failed."""
+    try:
+        hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    except (OSError, ValueError):
         return False
     return True
 

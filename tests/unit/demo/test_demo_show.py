@@ -23,7 +23,7 @@ def test_every_step_is_told_in_order_and_nothing_is_left(tmp_path):
     result = run_demo(DemoOptions(max_usd=Usd.parse("0.03")), told.append)
     assert result.problems == ()
     assert [step.title for step in told if step.title] == [
-        "A project", "A model provider", "The run", "The receipt", "Verified", "A forgery",
+        "A project", "A key", "A model provider", "The run", "The receipt", "Verified", "A forgery",
     ]  # fmt: skip
     assert result.to_json()["ok"] is True
     # 9900 for the first call, 9300 for each further one, a cap of 30000: the fourth does not fit.
@@ -41,7 +41,7 @@ def test_a_provider_that_fails_makes_every_broken_expectation_a_problem(tmp_path
         "the receipt shows no cost",
         "the ledger holds no priced call",
     )
-    assert result.verdict == "consistent"
+    assert result.verdict == "verified"
     assert Path(result.folder).parent == tmp_path
     shutil.rmtree(result.folder)
 

@@ -30,7 +30,7 @@ _ED25519_NOTE = b"\x01"
 _PUBLIC, _PRIVATE = "PUBLIC KEY", "PRIVATE KEY"
 _HEX = re.compile(r"[0-9a-f]{64}")
 _VKEY = re.compile(r"(?P<name>[^+\s]+)\+(?P<hash>[0-9a-f]{8})\+(?P<coded>[A-Za-z0-9+/=]+)")
-_PEM = re.compile(r"-----BEGIN (?P<label>[A-Z0-9 ]+)-----\r?\n(?P<body>.*?)-----END (?P=label)-----", re.DOTALL)
+_PEM = re.compile(r"-----BEGIN (?P<label>[A-Z0-9 ]+)-----\r?\n(?P<body>[^-]*)-----END (?P=label)-----")
 _LINE_CHARACTERS = 64
 
 _OTHER_LABELS = {

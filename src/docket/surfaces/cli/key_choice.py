@@ -20,7 +20,7 @@ from docket.formats.proof import key_text, trust
 from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
-from docket.host.isolation import protect_supervisor
+from docket.host.isolation import forbid_core_dumps, protect_supervisor
 from docket.host.key_file import read_key_descriptor, read_key_file
 from docket.host.regular_file import read_regular_file
 from docket.rules.proof import ed25519
@@ -47,7 +47,7 @@ def voucher_for(asked: KeysAsked, policy: Policy, tree: Path) -> Voucher:
     seal = asked.seal or asked.seal_key is not None or policy.proof.seal
     if sign is None and not seal:
         return NO_VOUCHER
-    if not protect_supervisor():
+    if not (protect_supervisor() and forbid_core_dumps()):
         detail = "this system does not let docket keep other programs from reading its memory"
         raise RefusedBeforeStartError(Reason.UNSUPPORTED_PLATFORM, f"{detail}: a key would not be safe in it")
     voucher = Voucher(

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.digest import is_digest
+from docket.formats.proof.origin import fingerprint
 from docket.formats.workspace.scope import UNSETTLED, Decision, Settled
 
 ALL_PATHS = "the ledger names every one (fs.change)"
@@ -171,9 +174,16 @@ def plural(number: int, noun: str) -> str:
 
 
 def vouching(document: JsonObject) -> str:
-    """Return whether anybody's key vouches for the receipt."""
-    if part(document, "signature"):
-        return "signed"
-    if part(document, "seal"):
-        return "sealed"
+    """Return who says that the receipt is theirs; whether to believe them is for who verifies."""
+    public_key, key_id = part(document, "signature", "public_key"), part(document, "seal", "key_id")
+    said = [f"signed by {fingerprint(bytes.fromhex(public_key))}"] if _is_key(public_key) else []
+    said += [f"sealed with {key_id}"] if isinstance(key_id, str) else []
+    if said:
+        return ", ".join(said)
+    if any(part(document, "proof", name) for name in ("signature", "seal")):
+        return "nobody vouches for it, though a key was to"
     return "not signed: consistent at best"
+
+
+def _is_key(text: JsonValue) -> TypeGuard[str]:
+    return isinstance(text, str) and is_digest(text)  # 32 bytes in hexadecimal digits, as a digest is

@@ -35,6 +35,9 @@ def summary(document: JsonObject) -> tuple[str, ...]:
     lines += [f"rollback: {back}"] * bool(back)
     lines += [f"stage: {operations.stage(document)}{operations.landing(document)}"] * is_staged
     lines += [f"network: {figures.proxied(document)} (docket watch --lines names them)"] * bool(refused)
+    lines += [f"proof: {figures.vouching(document)}"] * any(
+        figures.part(document, name) for name in ("seal", "signature")
+    )
     return tuple(lines)
 
 

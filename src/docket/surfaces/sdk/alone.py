@@ -12,6 +12,7 @@ from docket.engines.supervise.inside import InsideRun, begin
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.errors import UsageError
 from docket.formats.reason import Reason
+from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
 from docket.host.process import Agent, SpawnRequest
@@ -51,7 +52,7 @@ def begin_alone(asked: OwnRun) -> InsideRun:
         policy=decided.policy,
         policy_source=decided.source,
         protected=decided.protected,
-        remarks=decided.remarks,
+        remarks=(*decided.remarks, *_keyless(decided.policy)),
         recipe=recognise(argv, "generic"),
         upstreams=asked.upstreams,
         label=asked.label,
@@ -63,6 +64,14 @@ def begin_alone(asked: OwnRun) -> InsideRun:
         rollback_on_breach=decided.policy.snapshot.rollback_on_breach,
     )
     return begin(request, _world(layout, cwd))
+
+
+def _keyless(policy: Policy) -> tuple[str, ...]:
+    """Return what is not followed of a policy's keys: the process of a session is the agent, and would hold them."""
+    named = (("proof.sign", policy.proof.sign is not None), ("proof.seal", policy.proof.seal))
+    return tuple(
+        f"{key} is not followed in a session: its own process would hold the key" for key, is_set in named if is_set
+    )
 
 
 def _world(layout: Layout, cwd: Path) -> RunWorld:

@@ -5943,10 +5943,12 @@ function readLedger(bytes, course) {
     if (event.seq === 0 && event.type === "session.start") found.fold = event.data.fold;
     if (event.seq === 0) found.ours = found.fold === FOLD;
     found.last = event.type;
-    if (event.type === "model.response" && event.data.response_retained === true) found.keptPaths.add(event.data.response_path);
     const fault = found.ours ? readPayload(event) : null;
-    if (fault === null) course.show(event, found.ours);
-    else found.payloadFault ??= fault;
+    found.payloadFault ??= fault;
+    if (fault !== null) return;
+    const { data, type } = event;
+    if (type === "model.response" && data.response_retained === true) found.keptPaths.add(data.response_path);
+    course.show(event, found.ours);
   });
   reader.read(bytes);
   const { events, hashes, head, tree, fileSha256, damage, torn, sound } = reader;

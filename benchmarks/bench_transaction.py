@@ -118,12 +118,14 @@ def git(folder: Path, *arguments: str) -> None:
 
 
 def world_of(folder: Path) -> TransactionWorld:
+    cache = StatCache(folder / "statcache")
     return TransactionWorld(
-        observe=observing(ObserveWorld(cache=StatCache(folder / "statcache"))),
+        observe=observing(ObserveWorld(cache=cache)),
         clock=SystemClock(),
         ids=SystemIds(),
         transactions=Transactions(folder / "workspace-tx"),
         backends=backends(),
+        remember=lambda made: cache.keep(None, made),
     )
 
 

@@ -10,7 +10,7 @@ Rules:
 5. A root that is not the plan's refuses every step.
 6. A tree opened as not durable is one that nobody would miss, such as a stage. What it is to hold is made where its
    name is free, without building it aside and without a sync; whoever dies meanwhile leaves a part. What stands there
-   is replaced as safely as anywhere.
+   is replaced as safely as anywhere. The plain files of such a tree are copied in without steps (engines.apply_files).
 
 It does not decide what to do (rules.tree) and does not clear what dead applies left (`sweep`, for the caller to ask).
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 import os
 
 from docket.engines.apply_batches import path_by_path
+from docket.engines.apply_files import Filling
 from docket.engines.apply_options import DisplacedSink, Journal, Mode, Options
 from docket.engines.apply_whole import all_or_nothing
 from docket.engines.apply_work import Work
@@ -41,7 +42,7 @@ def open_tree(root: bytes, *, durable: bool = True) -> ConfinedTree:
 def apply(
     plan: Plan, content: ContentReader, tree: ConfinedTree, options: Options | None = None
 ) -> tuple[Outcome, ...]:
-    """Do the plan's steps and return what became of each, in order.
+    """Do the plan's steps and return what became of each, in order, and of a file that stopped the filling.
 
     Whatever fails is an outcome; if docket's own things could not be removed from the tree afterwards, `tree.trouble`
     says so and `sweep` removes them later. An exception that ends the program leaves what a killed one does.
@@ -53,7 +54,7 @@ def apply(
     journal = None if options.journal is None else options.journal.note
     tree.begin(plan, keeps=options.keep is not None, journal=journal)
     work = Work(plan, content, tree, options)
-    outcomes = all_or_nothing(work) if options.mode is Mode.ALL_OR_NOTHING else path_by_path(work)
+    outcomes = all_or_nothing(work) if options.mode is Mode.ALL_OR_NOTHING else path_by_path(work, options.filling)
     try:
         left = tree.end()
     except OSError as error:
@@ -73,6 +74,7 @@ __all__ = [
     "ConfinedTree",
     "ContentReader",
     "DisplacedSink",
+    "Filling",
     "Journal",
     "Leftover",
     "LeftoverState",

@@ -6,13 +6,15 @@ Rules:
 2. Directories and removals, which later steps need, are done when their turn comes; everything else waits for the
    rest of its batch.
 3. If the names of a batch cannot be synced, the batch is put back and nothing more is done.
-4. A directory's last mode and time are set when everything in the tree is done, deepest first.
+4. Files that a tree is filled with beside the plan come when all steps are done (engines.apply_files).
+5. A directory's last mode and time are set when everything in the tree is done, deepest first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docket.engines.apply_files import Filling, fill
 from docket.engines.apply_work import Work
 from docket.formats.tree.plan import Link, MakeDirectory, Outcome, Plan, Remove, StepStatus, WriteFile
 from docket.host.placing import Built, Placed
@@ -21,8 +23,8 @@ BATCH_STEPS = 1024
 BATCH_BYTES = 128 * 1024 * 1024
 
 
-def path_by_path(work: Work) -> tuple[Outcome, ...]:
-    """Do each step on its own; return what became of each."""
+def path_by_path(work: Work, filling: Filling | None = None) -> tuple[Outcome, ...]:
+    """Do each step on its own; return what became of each, and at the end of what stopped the filling, if anything."""
     directories: list[Placed] = []
     for batch in batches(work.plan):
         placed = _in_place(work, batch) if work.tree.durable else _at_once(work, batch)
@@ -33,9 +35,10 @@ def path_by_path(work: Work) -> tuple[Outcome, ...]:
         for item in placed:
             work.settle(item)
         directories += (item for item in placed if isinstance(item.step, MakeDirectory))
+    stopped = None if filling is None else fill(work.tree, filling)
     _finish(work, directories)
     work.advanced()
-    return work.all()
+    return work.all() if stopped is None else (*work.all(), stopped)
 
 
 def batches(plan: Plan) -> Iterator[range]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import BinaryIO, Protocol
 
+from docket.engines.apply_files import Filling
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.journal import JournalStep, StagingIdentity
@@ -59,6 +60,8 @@ class BatchedSink(DisplacedSink, Protocol):
 class Options:
     """How a plan is applied. `progress` hears how many steps were worked on.
 
+    `filling` are files beside the plan's, which a tree that is not durable is filled with path by path.
+
     A `keep` that is a `BatchedSink` is flushed before anything that it took goes.
     """
 
@@ -66,3 +69,4 @@ class Options:
     journal: Journal | None = None
     keep: DisplacedSink | None = None
     progress: Callable[[int], None] | None = None
+    filling: Filling | None = None

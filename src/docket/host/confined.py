@@ -23,11 +23,14 @@ from typing import Self, TypeVar
 
 from docket.errors import DocketError
 from docket.formats.reason import Reason
+from docket.formats.relpath import RelPath
+from docket.formats.tree.plain import PlainFile
 from docket.formats.tree.plan import Plan, RootIdentity
 from docket.formats.tree.steps import MakeDirectory, Outcome, Remove, Step, StepStatus
 from docket.formats.visible import visible
 from docket.formats.workspace.journal import StagingIdentity
 from docket.host.building import Builder
+from docket.host.copying import Copier, Made, Stopped
 from docket.host.direct import DirectMaker
 from docket.host.examining import Examiner
 from docket.host.filling import Content
@@ -113,14 +116,14 @@ class ConfinedTree:
 
     def examine(self, step: Step, *, anew: bool = False) -> Outcome | Found | None:
         """Return what stands at the step's path if the step can be done, else its outcome (host.examining)."""
-        examined = self._guarded(step, "look at", lambda reached: self._examiner.examine(step, reached, anew=anew))
+        examined = self._guarded(step.path, "look at", lambda reached: self._examiner.examine(step, reached, anew=anew))
         if isinstance(step, Remove) and isinstance(examined, Refusal) and examined.reason in _NOTHING_BELOW:
             return Outcome(path=step.path, status=StepStatus.ALREADY)
         return examined.outcome(step.path) if isinstance(examined, Refusal) else examined
 
     def stands(self, step: Step) -> Found | None:
         """Return what stands at the step's path, None for nothing, or where it cannot be told."""
-        found = self._guarded(step, "look at", lambda reached: look(*reached.place, self.ways.own_mode))
+        found = self._guarded(step.path, "look at", lambda reached: look(*reached.place, self.ways.own_mode))
         return found if isinstance(found, Found) else None
 
     def build(
@@ -143,10 +146,27 @@ class ConfinedTree:
     def make(self, number: int, step: Step, content: Content | None) -> Placed | Outcome | None:
         """Do a step at once where its name is free (host.direct); None where it takes the longer way."""
         try:
-            made = self._guarded(step, "write", lambda reached: self._direct.make(number, step, content, reached))
+            made = self._guarded(step.path, "write", lambda reached: self._direct.make(number, step, content, reached))
         except DocketError as error:
             made = unable(error, f"the content of {step.path} cannot be had")
         return made.outcome(step.path) if isinstance(made, Refusal) else made
+
+    def copy(self, files: Sequence[PlainFile], copier: Copier) -> Made | Stopped:
+        """Make files of one directory, in a tree that is not durable and where nothing stands yet (host.copying)."""
+        path = RelPath(files[0][0])
+
+        def work(reached: Reached) -> Made | Stopped | Refusal:
+            made = copier.copy(files, reached)
+            if isinstance(made, Stopped):
+                return made
+            moved = self.ways.moved(path, reached)
+            if moved is None:
+                return made
+            copier.unmake(made, reached.descriptor)
+            return moved
+
+        done: Made | Stopped | Refusal = self._guarded(path, "write", work)
+        return Stopped(path, done) if isinstance(done, Refusal) else done
 
     def harden(self, built: Sequence[Built]) -> dict[int, Outcome]:
         """Make the contents of what was built durable; what cannot be is discarded, and told by its number."""
@@ -163,7 +183,9 @@ class ConfinedTree:
     def place(self, built: Built) -> Placed | Outcome:
         """Do the step, its precondition looked at again."""
         step = built.step
-        placed: Placed | Outcome | Refusal = self._guarded(step, "change", lambda reached: self._placed(built, reached))
+        placed: Placed | Outcome | Refusal = self._guarded(
+            step.path, "change", lambda reached: self._placed(built, reached)
+        )
         if isinstance(placed, Placed):
             return placed
         self._is_torn |= isinstance(placed, Refusal) and placed.reason is Reason.LEFT_ASIDE
@@ -291,17 +313,17 @@ class ConfinedTree:
             self._placer.aside = JOURNAL in self._files
         return self._placer
 
-    def _guarded(self, step: Step, action: str, work: Callable[[Reached], T | Refusal]) -> T | Refusal:
+    def _guarded(self, path: RelPath, action: str, work: Callable[[Reached], T | Refusal]) -> T | Refusal:
         if root_identity(self.path) != self.identity:
             return Refusal(Reason.ROOT_REPLACED, "another directory stands at the root's path by now")
-        reached = self.ways.reach(step.path)
+        reached = self.ways.reach(path)
         if isinstance(reached, Refusal):
             return reached
         with reached:
             try:
-                return self.holders.refused(step.path, reached) or work(reached)
+                return self.holders.refused(path, reached) or work(reached)
             except OSError as error:
-                return failure(error, action, step.path)
+                return failure(error, action, path)
 
     def _placed(self, built: Built, reached: Reached) -> Placed | Outcome | Refusal:
         found = self._seen_again(built, reached) or self._examiner.examine(built.step, reached)

@@ -58,6 +58,11 @@ def ctime_of(key: bytes) -> int:
     return int.from_bytes(key[-8:], "little", signed=True)
 
 
+def settled_part(entries: bytes, clock_ns: int) -> bytes:
+    """Return those of keys and digests, packed end to end, that were settled at `clock_ns` (`is_settled`)."""
+    return b"".join(key + digest for key, digest in _ENTRY.iter_unpack(entries) if is_settled(ctime_of(key), clock_ns))
+
+
 class StatCache:
     """The digests known of one tree, kept in the file `path`, or in memory alone without one."""
 

@@ -26,7 +26,7 @@ from docket.engines.transaction.base_contents import observed_unread, statuses_o
 from docket.engines.transaction.git_locks import observed_between_gits
 from docket.engines.transaction.git_outside import read_only_places
 from docket.engines.transaction.git_state import keep_indexes
-from docket.engines.transaction.remembering import remember_stage
+from docket.engines.transaction.remembering import remember_made
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.errors import DocketError, UnavailableError
 from docket.formats.reason import Reason
@@ -210,11 +210,12 @@ def _new_state(
 
 
 def _materialised(backend: Backend, asked: StageRequest, world: TransactionWorld) -> Stage:
-    """Make the stage, and keep what is to be known of it later; a backend that names changes needs no more."""
-    stage = backend.materialise(asked)
+    """Make the stage, and keep what is to be known of it later."""
+    made: list[bytes] = []
+    stage = backend.materialise(replace(asked, made=made.append))
     keep_indexes(asked.listing, stage.root, asked.folder)
-    if not backend.keeps_everything:
-        remember_stage(stage.root, asked.surface, asked.listing, world)
+    if made:
+        remember_made(stage.root, b"".join(made), world)
     return stage
 
 

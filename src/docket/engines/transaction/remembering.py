@@ -1,9 +1,9 @@
 """What docket knows of the files of a stage because it made them, so that nobody reads them when the run is over.
 
 Rules:
-1. It is known right after the stage was made, before anybody else could write to it, under what each file's inode says
-   then. A file whose inode does not vouch for its content yet (stores.statcache) is read.
-2. A file with attributes is left to be read: what is remembered of a file says all of them.
+1. It is known under what each file's inode said when it was made, before anybody else could write to it. A file whose
+   inode does not vouch for its content yet (stores.statcache) is left to be read.
+2. What was made with attributes, holes or several names is left to be read, too.
 """
 
 from __future__ import annotations
@@ -11,21 +11,20 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.world import TransactionWorld
-from docket.formats.tree.listing import FileEntry, Listing
-from docket.formats.tree.surface import Surface
+from docket.host import tree
+from docket.stores.statcache import settled_part
 
 
-def remember_stage(root: Path, surface: Surface, base: Listing, world: TransactionWorld) -> None:
-    """Know the contents of the stage at `root`, which was made of what `base` lists just now."""
-    marked = {detail.path for detail in base.details.paths if detail.xattrs}
-    made = {
-        entry.path.raw: (bytes.fromhex(entry.sha256), entry.size)
-        for entry in base.entries
-        if isinstance(entry, FileEntry) and entry.path not in marked
-    }
-    world.observe(ObserveRequest(root=os.fsencode(root), surface=surface, of_another=True, made=made))
+def remember_made(root: Path, made: bytes, world: TransactionWorld) -> None:
+    """Know the files of the stage at `root`, as `Filling.made` told them."""
+    descriptor = tree.open_root(os.fsencode(root))
+    try:
+        clock_ns = tree.file_system_clock_ns(descriptor)
+    finally:
+        tree.close(descriptor)
+    if clock_ns is not None:
+        world.remember(settled_part(made, clock_ns))
 
 
-__all__ = ["remember_stage"]
+__all__ = ["remember_made"]

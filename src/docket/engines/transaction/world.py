@@ -49,11 +49,16 @@ def no_pool() -> Pool | None:
     return None
 
 
+def forget(_made: bytes) -> None:
+    """Remember nothing of what was made."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionWorld:
     """The ports: the scanner, the clock, the store, the backends in the order in which `auto` tries them.
 
     `pool` opens the contents of the project's snapshots, which whoever asked closes; None where there are none.
+    `remember` takes what is known of files that were made: keys and digests as `stores.statcache` packs fresh ones.
     """
 
     observe: Callable[[ObserveRequest], Listing]
@@ -65,6 +70,7 @@ class TransactionWorld:
     free_inodes: Callable[[Path], int | None] = free_inodes
     owner: Callable[[], ProcessIdentity] = own_identity
     pool: Callable[[], Pool | None] = no_pool
+    remember: Callable[[bytes], None] = forget
 
     def backend(self, name: BackendName) -> Backend | None:
         """Return the backend of that name, None where this machine's docket has none."""

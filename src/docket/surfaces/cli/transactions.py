@@ -51,13 +51,15 @@ def transaction_world(layout: Layout) -> TransactionWorld:
     from docket.engines.transaction.world import TransactionWorld  # noqa: PLC0415
     from docket.stores.workspace.transactions import Transactions  # noqa: PLC0415
 
+    cache = wiring.stat_cache(layout)
     return TransactionWorld(
-        observe=wiring.observer(layout),
+        observe=wiring.observing(cache),
         clock=SystemClock(),
         ids=SystemIds(),
         transactions=Transactions.of(os.environ),
         backends=backends(),
         pool=lambda: _pool(layout),
+        remember=lambda made: cache.keep(None, made),
     )
 
 

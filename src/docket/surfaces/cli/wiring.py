@@ -40,7 +40,17 @@ def start_boundary(request: BoundaryRequest, world: BoundaryWorld) -> Boundary:
 
 def observer(layout: Layout) -> Callable[[ObserveRequest], Listing]:
     """Return the scanner with the project's own cache of digests."""
-    world = ObserveWorld(cache=StatCache(layout.state / STAT_CACHE))
+    return observing(stat_cache(layout))
+
+
+def stat_cache(layout: Layout) -> StatCache:
+    """Return the project's own cache of digests, read anew."""
+    return StatCache(layout.state / STAT_CACHE)
+
+
+def observing(cache: StatCache) -> Callable[[ObserveRequest], Listing]:
+    """Return the scanner with that cache of digests."""
+    world = ObserveWorld(cache=cache)
     return lambda request: observe_tree(request, world)
 
 

@@ -1,8 +1,8 @@
 """The copy backend: a stage that is a full copy of the staged part, anywhere and on every file system.
 
 Rules:
-1. The stage is made by a plan through `engines.apply`, in disposable mode: content is compared with its digest as it
-   is written, so a base that changed meanwhile makes no stage.
+1. The stage is made through `engines.apply`, in disposable mode, its plain files copied and the rest by a plan: content
+   is compared with its digest as it is written, so a base that changed meanwhile makes no stage.
 2. The copy is shown at the base's own path where the system allows that, with what is shared mounted over it; else it
    is seen where it lies, and a shared path is a link in it to the base's own.
 3. Nothing tells what changed: the whole stage is walked.
@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from docket.engines.apply import ContentReader, Options, apply, open_tree
+from docket.engines.apply import ContentReader, Filling, Options, apply, open_tree
 from docket.engines.transaction.backends.base_path import show_at_base, view_here
 from docket.engines.transaction.backends.interface import BackendName, Probe, Stage, StageRequest, Usable, View
 from docket.errors import UnavailableError
@@ -24,13 +24,14 @@ from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
+from docket.formats.tree.listing import FileEntry
 from docket.formats.tree.plan import Outcome, StepStatus, plan_of
 from docket.formats.tree.steps import ABSENT, MakeDirectory, MakeSymlink, Step, WriteFile
 from docket.host.clearing import remove_tree
 from docket.host.disk_errors import reported
 from docket.host.stage_mount import MountRefused, StageMount
 from docket.rules.workspace.changes import staged_part
-from docket.rules.workspace.stage_plan import stage_steps
+from docket.rules.workspace.stage_plan import stage_parts
 from docket.stores.workspace.tree_contents import TreeContents
 
 STAGE = "stage"
@@ -69,8 +70,7 @@ class CopyBackend:
             view = view_here(request.base, request.folder) if mounts else View.BASE_PATH
             with reported("make", stage.root):
                 stage.root.mkdir(mode=0o700)
-            with self.contents(request) as contents:
-                fill_stage(stage.root, stage_plan(request, is_mounted=view is View.BASE_PATH), contents)
+            self._fill(request, stage.root, is_mounted=view is View.BASE_PATH)
             with reported("set the permissions of", stage.root):
                 stage.root.chmod(stat.S_IMODE(request.base.stat().st_mode) | 0o700)
             return stage if isinstance(view, MountRefused) else _shown(request, stage)
@@ -78,9 +78,22 @@ class CopyBackend:
             self.discard(stage)
             raise
 
-    def contents(self, request: StageRequest) -> TreeContents:
-        """Return the base's contents as the stage takes them."""
-        return TreeContents(os.fsencode(request.base), request.listing.entries)
+    @property
+    def shares(self) -> bool:
+        """Whether the files of a stage share their bytes with the base's."""
+        return False
+
+    def contents(self, base: bytes, files: Iterable[FileEntry]) -> TreeContents:
+        """Return the contents of those of the base's files that are not plain."""
+        return TreeContents(base, files)
+
+    def _fill(self, request: StageRequest, root: Path, *, is_mounted: bool) -> None:
+        base = os.fsencode(request.base)
+        parts = stage_parts(staged_part(request.listing))
+        shared = (_to_mount_over(base, path) if is_mounted else _link_to(base, path) for path in request.shared)
+        filling = Filling(root=base, files=parts.plain, shares=self.shares, made=request.made)
+        with self.contents(base, parts.files) as contents:
+            fill_stage(root, (*parts.steps, *shared), contents, filling)
 
     def attach(self, request: StageRequest) -> Stage:
         """Return the stage as it stands; UnavailableError where it is gone."""
@@ -111,13 +124,6 @@ def _shown(request: StageRequest, stage: Stage) -> Stage:
     return stage
 
 
-def stage_plan(request: StageRequest, *, is_mounted: bool) -> tuple[Step, ...]:
-    """Return the steps of a stage in a directory of its own: what is staged, and what stands for each shared path."""
-    base = os.fsencode(request.base)
-    shared = (_to_mount_over(base, path) if is_mounted else _link_to(base, path) for path in request.shared)
-    return (*stage_steps(staged_part(request.listing)), *shared)
-
-
 def _link_to(base: bytes, path: RelPath) -> Step:
     return MakeSymlink(path=path, precondition=ABSENT, target=base + b"/" + path.raw)
 
@@ -128,10 +134,10 @@ def _to_mount_over(base: bytes, path: RelPath) -> Step:
     return WriteFile(path=path, precondition=ABSENT, content=_EMPTY, mode=0o600)
 
 
-def fill_stage(root: Path, steps: Iterable[Step], contents: ContentReader) -> None:
-    """Apply the steps to the empty directory `root`; UnavailableError where one cannot be done."""
+def fill_stage(root: Path, steps: Iterable[Step], contents: ContentReader, filling: Filling) -> None:
+    """Apply the steps to the empty directory `root` and fill it; UnavailableError where something cannot be done."""
     with open_tree(os.fsencode(root), durable=False) as tree:
-        outcomes = apply(plan_of(steps, tree.identity), contents, tree, Options())
+        outcomes = apply(plan_of(steps, tree.identity), contents, tree, Options(filling=filling))
     for outcome in outcomes:
         if outcome.status not in (StepStatus.APPLIED, StepStatus.ALREADY):
             raise _failure(outcome)
@@ -139,7 +145,7 @@ def fill_stage(root: Path, steps: Iterable[Step], contents: ContentReader) -> No
 
 def _failure(outcome: Outcome) -> UnavailableError:
     reason = outcome.reason or Reason.WRITE_FAILED
-    if reason in (Reason.CONTENT_DAMAGED, Reason.NOT_FOUND):
+    if reason in (Reason.CONTENT_DAMAGED, Reason.NOT_FOUND, Reason.CHANGED_WHILE_READ):
         detail = f"{outcome.path} changed while it was being staged"
         return UnavailableError(Reason.CHANGED_WHILE_READ, detail, hint="try again when nothing writes to the tree")
     return UnavailableError(reason, f"{outcome.path} could not be staged: {outcome.detail or reason}")

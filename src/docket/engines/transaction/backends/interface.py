@@ -20,7 +20,7 @@ Implementations: `backends.copy`, `backends.reflink`, `backends.overlay`; one su
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
@@ -60,6 +60,7 @@ class StageRequest:
     needs under names that begin with `stage`. `surface` is what a pass over base or stage looks at, `listing` what a
     pass over the base saw, with its details. `masked` and `shared` are the outermost paths of those classes that
     stand in the base. `read_only` are real paths outside of the base that nobody on a stage at its path may write to.
+    `made` hears of plain files that were written, as `engines.apply.Filling.made` does.
     """
 
     base: Path
@@ -70,6 +71,7 @@ class StageRequest:
     masked: tuple[RelPath, ...] = ()
     shared: tuple[RelPath, ...] = ()
     read_only: tuple[bytes, ...] = ()
+    made: Callable[[bytes], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

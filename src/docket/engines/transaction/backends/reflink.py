@@ -2,19 +2,22 @@
 
 Rules:
 1. It is made, shown, walked and removed as a copy is (`backends.copy`); what differs is how a file gets its bytes.
-2. What was shared is read back and compared with its digest, as a copy is.
+2. What was shared is compared with its digest as a copy is: by reading the base's file (host.copying), for reading the
+   new one fetches its bytes from the disk a second time.
 3. A file that cannot be shared (one with holes, one on another file system) is copied.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from docket.engines.transaction.backends.copy import CopyBackend
-from docket.engines.transaction.backends.interface import BackendName, Probe, Refused, StageRequest
+from docket.engines.transaction.backends.interface import BackendName, Probe, Refused
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
+from docket.formats.tree.listing import FileEntry
 from docket.host.cloning import cannot_share
 from docket.host.disk_calls import share
 from docket.stores.workspace.tree_contents import TreeContents
@@ -35,9 +38,14 @@ class ReflinkBackend(CopyBackend):
             return Refused(reason=Reason.REFLINK_UNSUPPORTED, detail=trouble)
         return super().probe(base, state)
 
-    def contents(self, request: StageRequest) -> TreeContents:
-        """Return the base's contents, which share their bytes where they can."""
-        return _SharedContents(os.fsencode(request.base), request.listing.entries)
+    @property
+    def shares(self) -> bool:
+        """Yes."""
+        return True
+
+    def contents(self, base: bytes, files: Iterable[FileEntry]) -> TreeContents:
+        """Return contents that share their bytes where they can."""
+        return _SharedContents(base, files)
 
 
 class _SharedContents(TreeContents):

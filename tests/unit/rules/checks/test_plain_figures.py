@@ -69,13 +69,18 @@ def test_a_cap_that_is_no_text_and_no_integer_is_no_limit(limit: object, said: s
 
 @pytest.mark.parametrize(
     ("scope", "name", "cap", "limit"),
-    [("agent", "main", "pattern", "main"), ("model", "gpt-*", "matches", "x"), ("pool", "team", "daily_usd", "0.05")],
+    [
+        ("agent", "sub:a1", "pattern", "sub:*"),
+        ("model", "*opus*", "pattern", "*opus*"),
+        ("pool", "team", "daily_usd", "0.016000"),
+    ],
 )
 def test_a_cap_has_a_name_that_is_one(scope: str, name: str, cap: str, limit: str) -> None:
     def change(of: Callable[[str], Data]) -> None:
         of("cap.warning").update(scope=scope, scope_name=name, cap=cap, limit=limit)
 
     assert status_of("cap-limits", samples.pooled, change) is Status.FAIL
+    assert status_of("cap-limits", samples.pooled, lambda of: of("cap.warning").update(used="x")) is Status.PASS
 
 
 def test_components_that_count_less_than_nothing_are_refused_by_their_check() -> None:

@@ -25,9 +25,10 @@ from golden_ledgers import elsewhere, samples
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.drawn import Drawn
 from golden_ledgers.judging import reading_of, receipt_of
-from golden_ledgers.mutate import dotted, leaves, replaced
+from golden_ledgers.mutate import dotted, leaves, mutations, replaced
 from golden_ledgers.strange import strange
 from sweeps import some
+from verify_js import in_node
 
 HERE = Path(__file__).parent
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -124,6 +125,21 @@ def test_docket_verify_fails_on_the_same_changes(stride: int) -> None:
         reading = reading_of(pair.ledger)
         for path, junk in pair.changes[::stride]:
             assert judge(replaced(pair.receipt, path, junk), reading, Word.CONSISTENT).word is Word.FAILED, path
+
+
+@some(67)
+def test_both_verifiers_say_the_same_of_changed_receipts(stride: int) -> None:
+    pairs = []
+    for make in (*samples.ALL.values(), strange):
+        raw = make().data()
+        reading = reading_of(raw)
+        changes = [item for item in mutations(receipt_of(raw)) if isinstance(item[1], dict)]
+        for place, (what, changed) in enumerate(changes[len(pairs) % stride :: stride]):
+            name, ledger = f"{make.__name__}: {what}", (raw, reading) if place % 2 else (None, None)
+            verdict = judge(changed, ledger[1], Word.CONSISTENT)
+            pairs.append(in_node.Pair(name, encode(changed), ledger[0], verdict))
+
+    assert in_node.disagreements(pairs) == []
 
 
 @some(24)

@@ -8,6 +8,8 @@ import { verify } from "./docket-verify.mjs";
 
 const bytes = (text) => (text === null || text === undefined ? null : new Uint8Array(Buffer.from(text, "base64")));
 const hex = (texts) => (texts ?? []).map((text) => new Uint8Array(Buffer.from(text, "hex")));
+// ASCII alone: no reader of lines then takes another character for the end of one.
+const ascii = (text) => text.replace(/[^\n\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 const map = (entries) => (entries ? new Map(Object.entries(entries).map(([name, text]) => [name, bytes(text)])) : null);
 
 for await (const line of createInterface({ input: process.stdin })) {
@@ -22,5 +24,5 @@ for await (const line of createInterface({ input: process.stdin })) {
     sealKeys: hex(given.sealKeys),
     required: given.required ?? "consistent",
   });
-  process.stdout.write(`${JSON.stringify(verdict)}\n`);
+  process.stdout.write(`${ascii(JSON.stringify(verdict))}\n`);
 }

@@ -16,7 +16,7 @@ from docket.host.process import Agent, SpawnRequest
 from docket.host.stage_mount import StageMount
 from docket.rules.agents.environment import no_proxy, proxy_variables
 from docket.rules.agents.interface import LaunchPlan, LaunchRequest
-from docket.rules.windows.hook_door import SESSION_URL_VARIABLE, hooks_url
+from docket.rules.windows.hook_address import SESSION_URL_VARIABLE, hooks_url
 from docket.stores.live import live_path, make_live_links, write_live_files
 
 # What git sets for its hooks, and a person may have set: each names files of one repository.

@@ -31,7 +31,8 @@ from docket.rules.boundary.protocol import (
     TellHook,
 )
 from docket.rules.boundary.terms import Shared
-from docket.rules.windows.hook_door import HOOKS, MAX_HOOK_BYTES, Hook, HookLoss
+from docket.rules.windows.hook_address import HOOKS
+from docket.rules.windows.hook_door import MAX_HOOK_BYTES, Hook, HookLoss
 
 MAX_READING_BYTES = 2 * MAX_HOOK_BYTES
 _PREFIX = f"/{HOOKS}/"

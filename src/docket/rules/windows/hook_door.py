@@ -1,10 +1,6 @@
-"""Where the hooks of a run's agent go: to the boundary's own door, by the session's token (spec/windows.md, In a run).
+"""What comes through the door of a run's hooks: one hook as it was posted, or why it did not come.
 
-Rules:
-1. The address of one hook is `<session URL>/hooks/<agent>/<event>`; the payload is posted there as the agent gives it.
-2. The session's token opens this door and no model call. The answer is always 200 with an object that decides nothing.
-
-Light on purpose: a hook in a process of its own needs these names and nothing else of the boundary.
+Where they go is `rules.windows.hook_address`.
 """
 
 from __future__ import annotations
@@ -12,21 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-SESSION_URL_VARIABLE = "DOCKET_SESSION_URL"
-"""Names the run's session in the agent's environment; a program in it that can read this may tell docket of tools."""
-HOOKS = "hooks"
 MAX_HOOK_BYTES = 64 * 1024 * 1024
 """What of a payload is taken; a longer one is read to its end, dropped, and told in the record."""
-
-
-def hooks_url(session_url: str) -> str:
-    """Return the address that the hooks of a session stand below."""
-    return f"{session_url}/{HOOKS}"
-
-
-def hook_url(session_url: str, agent: str, event: str) -> str:
-    """Return the address of one hook, as an agent's own settings or `docket hook` use it."""
-    return f"{hooks_url(session_url)}/{agent}/{event}"
 
 
 class HookLoss(StrEnum):

@@ -7,7 +7,6 @@ without are empty ones.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import io
 import os
@@ -45,8 +44,10 @@ def _run_hook(words: Sequence[str], *, ends: bool) -> int:
 
     code = run_hook(words)
     if ends:
-        with contextlib.suppress(OSError, ValueError):
+        try:  # noqa: SIM105 - what suppresses is not loaded yet
             sys.stderr.flush()
+        except (OSError, ValueError):
+            pass
         os._exit(code)
     return code
 

@@ -7,7 +7,8 @@ Rules:
 2. It says nothing on standard output, for agents read that; with DOCKET_DEBUG it says on standard error what it did.
 3. In a run whose boundary answers, the payload goes there; else the window is opened or closed from here.
 4. What is no payload, or none that is known, is kept by its shape, none of its values.
-5. It starts light: neither click nor the boundary is loaded.
+5. It starts light: neither click nor the boundary is loaded. Outside a run it takes its turn before anything else is
+   (`surfaces.hooks.turnstile`), and leaves word where its turn does not come in time.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from docket.surfaces.hooks.seconds import hook_seconds
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from docket.rules.windows.tool_event import HookEvent
 
 SOFT_SHARE, HARD_SHARE = 0.85, 0.975
@@ -30,6 +32,8 @@ MAX_PAYLOAD_BYTES = 64 * 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024
 _PROJECT_VARIABLES = ("CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "QWEN_PROJECT_DIR")
 _LEAST_SECONDS = 0.1
+_WAIT_SHARE = 0.7
+"""How much of its time a hook waits for its turn at most: with less than the rest it would not be done."""
 
 
 class _OutOfTimeError(BaseException):
@@ -42,7 +46,8 @@ class _Hook:
     def __init__(self, agent: str, event: str) -> None:
         self.agent, self.event = agent, event
         self.seconds = hook_seconds()
-        self.soft_at = time.monotonic() + self.seconds * SOFT_SHARE
+        self.began = time.monotonic()
+        self.soft_at = self.began + self.seconds * SOFT_SHARE
         self.body: bytes | None = None
         self.said: HookEvent | None = None
 
@@ -108,6 +113,18 @@ def _handled(hook: _Hook) -> None:
     hook.body = body = _body()
     if _told_the_run(hook, body):
         return
+    from docket.surfaces.hooks.turnstile import Turnstile  # noqa: PLC0415 - after the alarm is set
+
+    turnstile = Turnstile()
+    try:
+        if not turnstile.is_passed(hook.began + hook.seconds * _WAIT_SHARE):
+            raise _OutOfTimeError
+        _worked(hook, body)
+    finally:
+        turnstile.close()
+
+
+def _worked(hook: _Hook, body: bytes | None) -> None:
     from docket.rules.windows.tool_event import Moments, OtherEvent, UnknownPayload  # noqa: PLC0415 - as below
 
     said, shape = _heard(hook.agent, hook.event, body)
@@ -127,7 +144,7 @@ def _handled(hook: _Hook) -> None:
 
 def _told_the_run(hook: _Hook, body: bytes | None) -> bool:
     """Whether this is a hook of a run that lives, and the run has dealt with it."""
-    from docket.rules.windows.hook_door import SESSION_URL_VARIABLE  # noqa: PLC0415 - after the alarm is set
+    from docket.rules.windows.hook_address import SESSION_URL_VARIABLE  # noqa: PLC0415 - after the alarm is set
 
     session_url = os.environ.get(SESSION_URL_VARIABLE)
     if not session_url:
@@ -157,6 +174,8 @@ def _heard(agent: str, event: str, body: bytes | None) -> tuple[HookEvent, list[
 
 def _folder(told: str | None) -> Path:
     """Return the folder that an agent works in: its project's, which stays while its current folder moves about."""
+    from pathlib import Path  # noqa: PLC0415 - not light
+
     named = (os.environ.get(name) for name in _PROJECT_VARIABLES)
     return Path(next((name for name in (*named, told) if name and "\0" not in name and Path(name).is_dir()), "."))
 

@@ -27,13 +27,19 @@ _MAX_DIGITS = 24
 _TOLD = re.compile(r"(?i)(?:^|[a-z_])id$|ids?$|name|^cwd$|workspace|directory")
 
 
-def left_folder() -> str | None:
-    """Return the folder of what was left, None where no state folder can be named without more."""
+def state_folder() -> str | None:
+    """Return the state folder of all projects, None where it cannot be named without more."""
     state = os.environ.get("DOCKET_STATE_DIR")
     if not state and sys.platform == "linux":
         own = os.environ.get("XDG_STATE_HOME", "").strip() or os.path.expanduser("~/.local/state")  # noqa: PTH111
         state = os.path.join(own, "docket")  # noqa: PTH118 - pathlib is not loaded yet
-    return os.path.join(state, FOLDER) if state and os.path.isabs(state) else None  # noqa: PTH117, PTH118
+    return state if state and os.path.isabs(state) else None  # noqa: PTH117 - as above
+
+
+def left_folder() -> str | None:
+    """Return the folder of what was left, None where there is no state folder."""
+    state = state_folder()
+    return None if state is None else os.path.join(state, FOLDER)  # noqa: PTH118 - as above
 
 
 class LeftWord:

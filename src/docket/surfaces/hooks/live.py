@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 from urllib.parse import urlsplit
 
-from docket.rules.windows.hook_door import hook_url
+from docket.rules.windows.hook_address import hook_url
 
 _STATUS_BYTES = 12  # HTTP/1.1 200
 

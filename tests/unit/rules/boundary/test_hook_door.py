@@ -24,7 +24,8 @@ from docket.rules.boundary.protocol import (
     TellHook,
     Tick,
 )
-from docket.rules.windows.hook_door import Hook, HookLoss, hook_url
+from docket.rules.windows.hook_address import hook_url
+from docket.rules.windows.hook_door import Hook, HookLoss
 
 SESSION = "sess10n-t0ken_of_the_rig"
 

@@ -56,6 +56,15 @@ SECTIONS: dict[str, dict[str, tuple[Any, ...]]] = {
     "cache": {"enabled": (True, False), "max_hits": (3,)},
     "evidence": {"record_responses": (True, False)},
 }  # fmt: skip
+PUBLIC = (
+    "session.start", "policy.applied", "session.end", "model.response", "model.denied", "model.error", "fs.change",
+    "policy.violation", "tool.call", "tool.result", "net.allowed", "net.denied", "cap.exceeded", "cap.warning", "other",
+)  # fmt: skip
+MEMBERS = (
+    "session_id", "docket_number", "label", "argv", "cwd", "exit_code", "breached", "interrupted", "name", "digest",
+    "document", "path", "change", "ok", "latency_ms",
+)  # fmt: skip
+ANYTHING: tuple[Any, ...] = (None, True, False, 0, 1, "", "added", "removed", [], ["a"], {}, {"a": None})
 
 
 class Drawn:
@@ -141,3 +150,27 @@ class Drawn:
     def chance(self, tenths: int) -> bool:
         """True that often."""
         return self.random.randrange(10) < tenths
+
+    def theirs(self, length: int) -> LedgerBuilder:
+        """A ledger of another writer: types of the public vocabulary, whose members may be anything or missing."""
+        built = LedgerBuilder()
+        for _ in range(length):
+            kind = self.random.choice(PUBLIC)
+            data = {name: self.random.choice(ANYTHING) for name in self.random.sample(MEMBERS, 6)}
+            if kind == "model.response":
+                data |= self.reply()
+            built.add_raw(kind, data)
+        return built
+
+    def reply(self) -> dict[str, Any]:
+        """The members of a reply that are read as a row."""
+        usage: dict[str, Any] = {"input_tokens": 3, "cached_input_tokens": 1, "output_tokens": 0, "other": None}
+        return {
+            "model": self.random.choice(NAMES),
+            "provider": self.random.choice(NAMES),
+            "usage": dict(self.random.sample(sorted(usage.items()), 3)),
+            "usage_source": self.random.choice(("reported", "estimated")),
+            "cost_usd": self.random.choice(("0.5", "5", "0.000001")),
+            "reported_by": self.random.choice(ANYTHING),
+            "cache": self.random.choice((*ANYTHING, {"stored": True, "key": "k"}, {"stored": True, "key": 5})),
+        }

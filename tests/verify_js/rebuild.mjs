@@ -1,9 +1,9 @@
 // Asks verify-js whether a receipt is the one that its ledger gives: by receipt-rebuild, and by usage-rows-rebound,
 // which compares the rows for it. What has not the form of a receipt is asked neither.
 //
-// Each line of the standard input is {receipt, ledger, changes}: two texts in base64, and a list of [path, other]. Each
-// line of the output is {fault, rebuild, changed}: the first payload that was refused, how receipt-rebuild ended, and how
-// the first of both that did not pass ended for the receipt with each change made.
+// Each line of the standard input is {receipt, ledger, changes, form}: two texts in base64, a list of [path, other], and
+// whether the form is asked too. Each line of the output is {fault, rebuild, changed}: the first payload that was refused,
+// how receipt-rebuild ended, and how the first of both that did not pass ended for the receipt with each change made.
 import { createInterface } from "node:readline";
 
 import { Course, Receipt } from "../../verify-js/src/case.mjs";
@@ -47,7 +47,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     const answers = checks.map((check) => check.finish({ ledger, ours, receipt: new Receipt(receipt, ours) }));
     return answers.find(({ status }) => status !== "pass") ?? answers.at(-1);
   };
-  const statusOf = (receipt) => (checkReceipt(receipt, ours || ledger.ours) === null ? answer(receipt).status : "fail");
+  const hasForm = (receipt) => !given.form || checkReceipt(receipt, ours || ledger.ours) === null;
+  const statusOf = (receipt) => (hasForm(receipt) ? answer(receipt).status : "fail");
   const changed = given.changes.map(([path, other]) => statusOf(replaced(document, path, other)));
   process.stdout.write(`${JSON.stringify({ fault: ledger.payloadFault, rebuild: answer(document), changed })}\n`);
 }

@@ -17,6 +17,7 @@ from docket.rules.receipt.cache import CACHE_NOTE
 from docket.rules.receipt.calls import BASIS_ESTIMATED, BASIS_MIXED, BASIS_REPORTED
 from docket.rules.receipt.windows import WINDOWS_NOTE
 from golden_ledgers import samples
+from golden_ledgers.build import LedgerBuilder, start
 from golden_ledgers.judging import receipt_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -57,3 +58,18 @@ def test_verify_js_embeds_them() -> None:
     tool = ROOT / "tools" / "write_verify_js_lists.py"
 
     assert subprocess.run([sys.executable, str(tool), "--check"], timeout=60, check=False).returncode == 0
+
+
+def test_the_example_of_the_fold() -> None:
+    page = (ROOT / "spec" / "fold.md").read_text(encoding="utf-8")
+    events, members = page.split("```")[1].splitlines()[1:], json.loads(page.split("```json")[1].split("```")[0])
+    ledger = LedgerBuilder()
+    ledger.add(start())
+    for kind, data in (line.split(maxsplit=1) for line in events):
+        ledger.add_raw(kind, json.loads(data))
+
+    receipt = receipt_of(ledger.data())
+
+    assert receipt["event_counts"].pop("session.start") == 1
+    assert {name: receipt[name] for name in members} == members
+    assert receipt["limits_disclosure"]["codes"][-1] == "agent-asserted"

@@ -40,12 +40,13 @@ KEYS = ("seal", "signature")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """A receipt and its ledger, and the changes that are tried."""
+    """A receipt and its ledger, and the changes that are tried; `form` is whether it has the form of one."""
 
     name: str
     receipt: dict[str, Any]
     ledger: bytes
     changes: list[Change]
+    form: bool = True
 
     @classmethod
     def of(cls, name: str, ledger: bytes, *, changes: bool = False) -> Pair:
@@ -82,6 +83,7 @@ def answers(pairs: list[Pair]) -> list[dict[str, Any]]:
             "receipt": base64.b64encode(encode(pair.receipt)).decode(),
             "ledger": base64.b64encode(pair.ledger).decode(),
             "changes": pair.changes,
+            "form": pair.form,
         }
         for pair in pairs
     ]
@@ -184,6 +186,26 @@ def test_another_writers_receipt_is_held_to_what_v1_derives() -> None:
         assert judge(changed, reading, Word.CONSISTENT).failures[0].startswith("receipt-rebuild: ")
     (answer,) = answers([Pair(name="free", receipt=receipt, ledger=built.data(), changes=free)])
     assert answer["changed"] == ["pass"] * 3
+
+
+def theirs(seed: int) -> Pair:
+    """A ledger of another writer drawn at random, and a receipt that says what Python finds to derive from it."""
+    built = Drawn(seed).theirs(seed % 40 + 1)
+    reading = reading_of(built.data())
+    assert reading.public is not None
+    assert reading.rows is not None
+    rows = [
+        {**item.row.to_json(()), **({} if item.asserted_by is None else {"asserted_by": item.asserted_by})}
+        for item in reading.rows
+    ]
+    receipt = {"format": "docket/receipt/v1", "tool": {}, "appendix": {"usage": rows}, **reading.public}
+    changes = [(path, other(leaf, turn)) for turn, (path, leaf) in enumerate(leaves(reading.public)) if leaf != {}]
+    return Pair(name=f"theirs {seed}", receipt=receipt, ledger=built.data(), changes=changes, form=False)
+
+
+@some(20)
+def test_ledgers_of_others_drawn_at_random(stride: int) -> None:
+    held([theirs(seed) for seed in range(0, 2000, stride)])
 
 
 def test_a_receipt_of_this_fold_with_a_ledger_that_names_none() -> None:

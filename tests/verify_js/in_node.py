@@ -32,6 +32,8 @@ class Pair:
     verdict: Verdict
     responses: Mapping[str, bytes] | None = None
     deltas: Mapping[str, bytes] | None = None
+    public_keys: tuple[str, ...] = ()
+    seal_keys: tuple[str, ...] = ()
 
 
 def pair(name: str, document: dict[str, Any], ledger: bytes | None) -> Pair:
@@ -39,11 +41,11 @@ def pair(name: str, document: dict[str, Any], ledger: bytes | None) -> Pair:
     return Pair(name, encode(document), ledger, judged(document, ledger))
 
 
-def disagreements(pairs: Iterable[Pair]) -> list[str]:
+def disagreements(pairs: Iterable[Pair], theirs_at_hand: list[dict[str, Any]] | None = None) -> list[str]:
     """What the two verifiers say otherwise: the word, or the status of a check."""
     known = list(pairs)
     found = []
-    for one, other in zip(known, _verdicts(known), strict=True):
+    for one, other in zip(known, theirs_at_hand or verdicts(known), strict=True):
         ours = {check.name: str(check.status) for check in one.verdict.checks}
         theirs = {check["name"]: check["status"] for check in other["checks"]}
         details = {check["name"]: check["detail"] for check in other["checks"]}
@@ -59,12 +61,13 @@ def disagreements(pairs: Iterable[Pair]) -> list[str]:
     return found
 
 
-def _verdicts(pairs: list[Pair]) -> list[dict[str, Any]]:
+def verdicts(pairs: Iterable[Pair]) -> list[dict[str, Any]]:
+    """What verify-js says of each, as `--json` prints it, from one process."""
     assert NODE is not None
     lines = "".join(f"{json.dumps(_asked(one))}\n" for one in pairs)
     done = subprocess.run([NODE, str(BATCH)], input=lines, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
 
 
 def _asked(one: Pair) -> dict[str, Any]:
@@ -79,4 +82,6 @@ def _asked(one: Pair) -> dict[str, Any]:
         "ledger": None if one.ledger is None else coded(one.ledger),
         "responses": every(one.responses),
         "deltas": every(one.deltas),
+        "publicKeys": one.public_keys,
+        "sealKeys": one.seal_keys,
     }

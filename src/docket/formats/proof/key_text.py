@@ -37,6 +37,7 @@ _OTHER_LABELS = {
     "ENCRYPTED PRIVATE KEY": "it is encrypted: docket asks for no passphrase",
     "OPENSSH PRIVATE KEY": "it is an OpenSSH key: docket keygen makes one of its own",
     _PUBLIC: "it is a public key: the private one signs",
+    _PRIVATE: "it is a private key: nobody who verifies needs it",
     "CERTIFICATE": "it is a certificate, no key",
 }
 

@@ -144,8 +144,16 @@ function print(verdict, ledger, asJson) {
   return ascii([...lines, "", `${verdict.docket_number ?? "?"}  ${verdict.verdict}, checked with ${used}`].join("\n"));
 }
 
+// An option and its value as one argument, so that a value may begin with a dash, as PEM does.
+function joined([first, second, ...rest]) {
+  if (first === undefined) return [];
+  const takes = first.startsWith("--") && OPTIONS[first.slice(2)]?.type === "string" && second !== undefined;
+  if (takes) return [`${first}=${second}`, ...joined(rest)];
+  return [first, ...(second === undefined ? [] : joined([second, ...rest]))];
+}
+
 async function main() {
-  const { values, positionals } = parseArgs({ options: OPTIONS, allowPositionals: true });
+  const { values, positionals } = parseArgs({ args: joined(process.argv.slice(2)), options: OPTIONS, allowPositionals: true });
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
   const keys = keysOf(values);

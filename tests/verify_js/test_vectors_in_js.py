@@ -25,8 +25,8 @@ pytestmark = needs_node
 
 TOKENS = (
     b"0", b"-", b"-0", b"1.0", b"1e2", b"1.5", b"9007199254740991", b"9007199254740992", b"1e16", b"00", b"null",
-    b"true", b'""', b'"\\ud800"', b'"\\ud83d\\ude00"', b'"\\u0000"', b"{}", b"[]", b",", b":", b'"', b"\\", b"\xff", b"\xc3",
-    b"\xed\xa0\x80", b" ", b"\r\n", b"\n", b"\x00", b"NaN", b"\xef\xbb\xbf", b"\\u00e9", b"\\/", b'"x":1,',
+    b"true", b'""', b'"\\ud800"', b'"\\ud83d\\ude00"', b'"\\u0000"', b"{}", b"[]", b",", b":", b'"', b"\\", b"\xff",
+    b"\xc3", b"\xed\xa0\x80", b" ", b"\r\n", b"\n", b"\x00", b"NaN", b"\xef\xbb\xbf", b"\\u00e9", b"\\/", b'"x":1,',
     b'"__proto__":1,', b'"constructor":{},', b'"toString":"",', b"1e400", b"0e9", b'"0.050"',
 )  # fmt: skip
 

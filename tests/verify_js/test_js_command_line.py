@@ -1,0 +1,141 @@
+"""`node verify-js/cli.mjs` finds, reads and prints as `docket verify` does."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from docket.formats.canonical import encode
+from docket.formats.proof.key_text import verifier_key
+from golden_ledgers import samples
+from golden_ledgers.judging import judged, receipt_of
+from verify_js.in_node import NODE, needs_node
+
+CLI = Path(__file__).parents[2] / "verify-js" / "cli.mjs"
+SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+PUBLIC = SIGNER.public_key().public_bytes_raw()
+SEAL = bytes(range(32, 64))
+pytestmark = needs_node
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command with these arguments."""
+    assert NODE is not None
+    command = [NODE, str(CLI), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    """A receipt of another writer's kind of place: in `receipts`, its ledger in `runs` beside that."""
+    raw = samples.chat().data()
+    document = receipt_of(raw)
+    receipt = tmp_path / "receipts" / "DKT-20261001-00C0DE.receipt.json"
+    for path, data in ((receipt, encode(document)), (tmp_path / "runs" / f"{document['session']['id']}.jsonl", raw)):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+    return receipt
+
+
+def test_the_ledger_is_found_and_json_has_the_members_of_docket_verify(record: Path) -> None:
+    raw = samples.chat().data()
+    wanted = judged(receipt_of(raw), raw).to_json()
+    done = run(record, "--json")
+    found = json.loads(done.stdout)
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert list(found) == list(wanted)
+    checks = wanted.pop("checks")
+    assert isinstance(checks, list)
+    assert [list(check) for check in found["checks"]] == [list(check) for check in checks]
+    assert [(check["name"], check["status"]) for check in found.pop("checks")] == [
+        (check["name"], check["status"]) for check in checks
+    ]
+    assert found == wanted
+    assert done.stdout.isascii()
+
+
+def test_the_lines_end_with_the_verdict_and_the_ledger(record: Path, tmp_path: Path) -> None:
+    done = run(record)
+    ledger = next((tmp_path / "runs").iterdir())
+    assert done.stdout.splitlines()[0].split() == ["PASS", "receipt-format", "docket/receipt/v1"]
+    assert done.stdout.splitlines()[-1] == f"DKT-20261001-00C0DE  consistent, checked with the ledger {ledger}"
+    ledger.unlink()
+    assert run(record).stdout.splitlines()[-1] == "DKT-20261001-00C0DE  consistent, checked with no ledger"
+
+
+def test_what_fails_has_exit_code_1_and_what_cannot_be_read_says_why_on_stderr(record: Path) -> None:
+    record.write_bytes(record.read_bytes().replace(b'"calls":1', b'"calls":2', 1))
+    done = run(record, "--json")
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "failed")
+    record.write_bytes(b"{} {}")
+    done = run(record, "--json")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "not JSON" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "Usage:"),
+        (("none.json",), "is not there"),
+        (("RECEIPT", "--ledger", "none.jsonl"), "the ledger"),
+        (("RECEIPT", "--public-key", "none"), "there is no such file"),
+        (("RECEIPT", "--public-key", "00" * 32), "small order"),
+        (("RECEIPT", "--seal-key", "RECEIPT"), "hexadecimal"),
+        (("RECEIPT", "--trust", "RECEIPT"), "trust"),
+        (("RECEIPT", "--require", "all"), "Usage:"),
+        (("RECEIPT", "--unknown"), "--unknown"),
+    ],
+)
+def test_what_is_asked_wrongly_has_exit_code_2(record: Path, arguments: tuple[str, ...], said: str) -> None:
+    done = run(*(record if one == "RECEIPT" else one for one in arguments))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "    at " not in done.stderr
+
+
+def vouched(record: Path) -> None:
+    """Seal and sign the receipt with keys of the test."""
+    document = json.loads(record.read_bytes())
+    bare = {name: value for name, value in document.items() if name not in ("seal", "signature")}
+    value = hmac.new(SEAL, encode(bare), "sha256").hexdigest()
+    sealed = bare | {"seal": {"alg": "hmac-sha256", "key_id": hashlib.sha256(SEAL).hexdigest()[:16], "value": value}}
+    signature = {"alg": "ed25519", "public_key": PUBLIC.hex(), "value": SIGNER.sign(encode(sealed)).hex()}
+    record.write_bytes(encode(sealed | {"signature": signature}))
+
+
+def test_keys_in_each_of_their_forms_vouch(record: Path, tmp_path: Path) -> None:
+    vouched(record)
+    pem = SIGNER.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
+    (tmp_path / "key.pem").write_bytes(pem)
+    (tmp_path / "seal.key").write_text(f"{SEAL.hex()}\n")
+    key_id = hashlib.sha256(SEAL).hexdigest()[:16]
+    trust = {
+        "format": "docket/trust/v1",
+        "signers": [{"name": "me", "public_key": verifier_key(PUBLIC)}],
+        "seal_keys": [{"name": "mine", "key_id": key_id, "file": "seal.key"}],
+    }
+    (tmp_path / "trust.json").write_text(json.dumps(trust))
+    for arguments in (
+        ("--public-key", PUBLIC.hex()),
+        ("--public-key", pem.decode()),
+        ("--public-key", tmp_path / "key.pem"),
+        ("--public-key", verifier_key(PUBLIC)),
+        ("--seal-key", tmp_path / "seal.key"),
+        ("--trust", tmp_path / "trust.json"),
+    ):
+        done = run(record, *arguments, "--require", "verified", "--json")
+        assert (done.returncode, json.loads(done.stdout)["verdict"]) == (0, "verified"), done.stderr + done.stdout
+    done = run(record, "--require", "verified", "--json")
+    assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "consistent")
+    other = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw().hex()
+    done = run(record, "--public-key", other, "--json")
+    assert (done.returncode, json.loads(done.stdout)["failures"][0].partition(":")[0]) == (1, "signature")

@@ -2876,7 +2876,7 @@ function recordOf({ required, optional = {}, ...rest }) {
     ...Object.entries(required).map(([name, kind]) => memberOf(name, kind, false)),
     ...Object.entries(optional).map(([name, kind]) => memberOf(name, kind, true)),
   ];
-  const known = new Set(members.flatMap(({ name }) => (name === "path" ? ["path", "path_b64"] : [name])));
+  const known = new Set(members.flatMap(({ names }) => names));
   return (value) => {
     if (!isObject(value)) return " is not an object";
     for (const { test } of members) {
@@ -2888,9 +2888,9 @@ function recordOf({ required, optional = {}, ...rest }) {
   };
 }
 
-// How one member of a record is read: {name, test}.
+// How one member of a record is read: {names, test}, the names being those that it may stand under.
 function memberOf(name, kind, mayLack) {
-  if (kind === "path") return { name: "path", test: (value) => ofPath(value, mayLack) };
+  if (kind === "path") return { names: ["path", "path_b64"], test: (value) => ofPath(value, mayLack) };
   const ofValue = kindOf(kind);
   const test = (value) => {
     const member = value[name];
@@ -2898,7 +2898,7 @@ function memberOf(name, kind, mayLack) {
     const fault = ofValue(member);
     return fault === null ? null : `.${name}${fault}`;
   };
-  return { name, test };
+  return { names: [name], test };
 }
 
 function kindOf(kind) {

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
+import git_lab
 import run_lab
 from docket.demo.provider import Limits, ScriptedProvider
 from docket.demo.script import Script, Tokens, Turn
+from e2e.test_run_windows import AGENT as HOOKING
 from run_lab import RunLab
 from verify_js.in_node import needs_node
 
@@ -116,6 +118,18 @@ def sealed(lab: RunLab) -> None:
     done = with_calls(lab, 1, "--seal")
     assert done.exit_code == 0, done.said
     assert lab.receipt()["seal"] is not None
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@git_lab.needs_git
+def test_tools_with_windows(tmp_path: Path) -> None:
+    lab = git_lab.build(tmp_path).lab
+    done = lab.run("--agent", "generic", "--", sys.executable, "-c", HOOKING)
+
+    assert done.exit_code == 0, done.said
+    assert agree(lab)["verdict"] == "consistent"
+    assert lab.receipt()["windows"]["count"] == 2
 
 
 @pytest.mark.slow

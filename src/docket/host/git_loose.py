@@ -23,7 +23,7 @@ from docket.host.disk_errors import reported
 from docket.host.regular_file import open_regular_file
 from docket.host.tree import Status, file_key
 
-FRESH_SECONDS = 6 * 3600
+FRESH_SECONDS = 300
 _LEVEL = 1
 _WHOLE_BYTES = 1024 * 1024
 _CHUNK_BYTES = 1024 * 1024

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,16 @@ def test_where_nothing_can_be_written_nothing_is_left(tmp_path):
     (tmp_path / "state").write_text("a file")
     assert leave("claude", "PostToolUse", json.dumps(PAYLOAD).encode(), "") is None
     assert make_of_left() == 0
+
+
+def test_there_is_room_for_so_many_words_and_what_was_half_written_goes_after_a_day(monkeypatch):
+    monkeypatch.setattr(left_word, "MAX_LEFT", 2)
+    body = json.dumps(PAYLOAD).encode()
+    assert None not in (leave("claude", "PostToolUse", body, ""), leave("claude", "PostToolUse", body, ""))
+    assert leave("claude", "PostToolUse", body, "") is None
+    folder = Path(left_folder())
+    (folder / "1-1.json.new").write_text("{")
+    young = folder / f"1-{time.time_ns()}.json.new"
+    young.write_text("{")
+    assert len(left()) == 2
+    assert [path.name for path in folder.glob("*.new")] == [young.name]

@@ -4,10 +4,13 @@ Rules (spec/windows.md, Tidying):
 1. Evidence never goes: deltas, closed windows, tombstones, partials. What goes is what trees are made of, names that
    keep trees of groups that are gone, and what a death left half written.
 2. Nothing goes that is younger than GRACE_SECONDS, nor while a tool runs; what is older stays as long as the store
-   keeps to its budget, for what was undone or asked for later may need it.
+   keeps to its budget, for what was undone or asked for later may need it. Where the request has a hard limit, and the
+   store is beyond that all the same, PRESSED_SECONDS are enough.
 3. Whoever clears holds the registry and keeps looks away, waits LOCK_SECONDS for both at most and holds them for
-   HOLD_SECONDS at most; what is left goes in a further turn.
-4. Without `apply` nothing changes.
+   HOLD_SECONDS at most; what is left goes in a further turn, while there is time.
+4. Of what is neither evidence nor a tree, claims go when nothing can come twice any more, and shapes of payloads as far
+   as there are more than MAX_SHAPES.
+5. Without `apply` nothing changes.
 """
 
 from __future__ import annotations
@@ -29,27 +32,33 @@ from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.git_program import Deadline
 from docket.rules.windows.grouping import sealed
 from docket.stores.windows.evidence import CLAIMS, CLOSED, DELTAS, FINALS, PARTIALS, TOMBSTONES, UNKNOWN
-from docket.stores.windows.looking import GRACE_SECONDS, looking
+from docket.stores.windows.looking import GRACE_SECONDS, PRESSED_SECONDS, looking
 from docket.stores.windows.upkeep import Clearing, Item, KeptName, Upkeep, is_leftover, remove_items
 
 LOCK_SECONDS = 0.25
 HOLD_SECONDS = 1.0
 MAX_TURNS = 1000
+MAX_SHAPES = 256
 DEFAULT_BUDGET_BYTES = 1024**3
 _PAUSE_SECONDS = 0.05
-_SECONDS = 60.0
+MAX_SECONDS = 60.0
 _STAGES = "stages"
 _WRITTEN = ("", DELTAS, CLOSED, TOMBSTONES, PARTIALS, FINALS, CLAIMS, UNKNOWN, "kept", "listings", "git")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TidyRequest:
-    """What to tidy: the folder of windows, the present, what its store may take, and whether anything is to go."""
+    """What to tidy: the folder of windows, the present, what its store may take, whether anything is to go.
+
+    `seconds` is how long that may take; a single look at all that there is, is made whatever time there is.
+    """
 
     windows: Path
     now_ns: int
     apply: bool = False
     budget_bytes: int = DEFAULT_BUDGET_BYTES
+    seconds: float = MAX_SECONDS
+    hard_bytes: int | None = None
 
     @property
     def before_ns(self) -> int:
@@ -88,14 +97,15 @@ class _Plan:
 def tidy(request: TidyRequest, world: WindowsWorld, upkeep: Upkeep, disk: Disk = SYSTEM_DISK) -> Tidied:
     """Clear what nobody needs, or say what would go."""
     work = _Work(request=request, world=world, upkeep=upkeep, disk=disk)
+    deadline = Deadline.within(request.seconds)
     if request.apply:
         _seal(world)
-        see_to_left(world, Deadline.within(_SECONDS))
+        see_to_left(world, deadline)
     plan = _planned(work)
     deferred, left = None, 0
     if request.apply:
         try:
-            left = _carried_out(plan, work)
+            left = _carried_out(plan, work, deadline)
         except (PartialEvidenceError, UnavailableError) as error:
             if isinstance(error, UnavailableError) and error.reason != Reason.LOCKED:
                 raise
@@ -128,14 +138,24 @@ def _planned(work: _Work) -> _Plan:
     going = orphans(names, registry, work.world.tree.repository, request.before_ns)
     needed = frozenset(name.tree for name in names if name not in going)
     return _Plan(
-        clearing=work.upkeep.clearing(needed, request.before_ns, request.budget_bytes),
+        clearing=_clearing(work, needed),
         names=going,
         leftovers=tuple(_leftovers(request, registry, work.disk)),
     )
 
 
+def _clearing(work: _Work, needed: frozenset[str]) -> Clearing:
+    request, most = work.request, work.request.hard_bytes
+    found = work.upkeep.clearing(needed, request.before_ns, request.budget_bytes)
+    if most is None or found.store_bytes - found.freed_bytes <= most:
+        return found
+    return work.upkeep.clearing(needed, request.now_ns - PRESSED_SECONDS * 1_000_000_000, most)
+
+
 def _leftovers(request: TidyRequest, registry: Registry, disk: Disk) -> Iterator[Item]:
-    """Yield what deaths left: temporaries, final states of groups that are gone, stores of stages that are gone."""
+    """Yield what deaths left (temporaries, final states of groups and stores of stages that are gone), and what is
+    kept for a time alone."""
+    yield from _expired(request, registry, disk)
     live = {group.id for group in registry.groups}
     for folder in _WRITTEN:
         for item in _directly_in(request.windows, folder, disk):
@@ -148,6 +168,23 @@ def _leftovers(request: TidyRequest, registry: Registry, disk: Disk) -> Iterator
             is_left = folder == _STAGES or is_leftover(item.path.rpartition("/")[2])
             if item.is_folder and is_left and _newest(request.windows, item, disk) < request.before_ns:
                 yield item
+
+
+def _expired(request: TidyRequest, registry: Registry, disk: Disk) -> Iterator[Item]:
+    """Yield claims of windows that are over for long, and the oldest of too many shapes of payloads."""
+    live = {window.key.window_id for window in registry.windows}
+    for item in _directly_in(request.windows, CLAIMS, disk):
+        if item.mtime_ns < request.before_ns and _whole(item) and _whole(item) not in live:
+            yield item
+    shapes = [item for item in _directly_in(request.windows, UNKNOWN, disk) if _whole(item)]
+    shapes.sort(key=lambda item: (item.mtime_ns, item.path), reverse=True)
+    yield from shapes[MAX_SHAPES:]
+
+
+def _whole(item: Item) -> str:
+    """Return whose document a file is, nothing for what is none."""
+    name = item.path.rpartition("/")[2]
+    return "" if is_leftover(name) or item.is_folder else name.removesuffix(".json")
 
 
 def _directly_in(windows: Path, name: str, disk: Disk) -> Iterator[Item]:
@@ -164,21 +201,22 @@ def _newest(windows: Path, item: Item, disk: Disk) -> int:
     return max((item.mtime_ns, *inner))
 
 
-def _carried_out(plan: _Plan, work: _Work) -> int:
+def _carried_out(plan: _Plan, work: _Work, deadline: Deadline) -> int:
     left = 0
     for _ in range(MAX_TURNS):
         with ExitStack() as held:
             registry = held.enter_context(work.world.registry.held(LOCK_SECONDS)).registry
             held.enter_context(looking(work.request.windows, LOCK_SECONDS, alone=True, disk=work.disk))
-            left = _turn(plan, registry, work)
-        if not left:
+            left = _turn(plan, registry, work, deadline)
+        if not left or deadline.is_over():
             break
         time.sleep(_PAUSE_SECONDS)
     return left
 
 
-def _turn(plan: _Plan, registry: Registry, work: _Work) -> int:
-    until, windows = Deadline.within(HOLD_SECONDS), work.request.windows
+def _turn(plan: _Plan, registry: Registry, work: _Work, deadline: Deadline) -> int:
+    hold, windows = Deadline.within(HOLD_SECONDS), work.request.windows
+    until = Deadline(at_ns=min(hold.at_ns, deadline.at_ns))
     running = [window for window in registry.windows if registry.active(window.group_id)]
     if running:
         raise UnavailableError(Reason.LOCKED, f"a tool runs: {running[0].key.provider} {running[0].tool_name}")

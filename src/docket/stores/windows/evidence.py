@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 DELTAS, CLOSED, TOMBSTONES, PARTIALS, FINALS = "deltas", "closed", "tombstones", "partials", "finals"
 LEDGERS, LEDGER_SCHEMA = "ledgers", "docket/windows-ledger/v1"
+MAX_UNKNOWN = 1024
+"""How many shapes of payloads are kept; of more than so many nobody would look at each."""
 UNKNOWN, UNKNOWN_SCHEMA = "unknown", "docket/windows-unknown/v1"
 CLAIMS, CLAIM_SCHEMA = "claims", "docket/windows-claim/v1"
 _SUFFIX = ".json"
@@ -160,7 +162,9 @@ class Evidence:
         return None
 
     def note_unknown(self, provider: str, event: str, members: tuple[str, ...]) -> None:
-        """Keep the shape of a payload that nobody knows, each shape once."""
+        """Keep the shape of a payload that nobody knows, each shape once, MAX_UNKNOWN of them."""
+        if len(self._names(UNKNOWN)) >= MAX_UNKNOWN:
+            return
         document = encode({"schema": UNKNOWN_SCHEMA, "provider": provider, "event": event, "members": members})
         self._publish(UNKNOWN, sha256(document), document)
 

@@ -24,7 +24,7 @@ from docket.stores.windows.looked import LookLimits
 
 UNREAD_PREFIX = b"docket--".hex()
 LAST_TREE = "last.tree"
-LAST_TREE_SECONDS = 12 * 3600
+LAST_TREE_SECONDS = 300
 MAX_INNER = 32
 """How many repositories inside of the worktree are looked into; of others their commit is told."""
 

@@ -4,7 +4,8 @@ Rules (spec/windows.md, Tidying):
 1. Looks share the lock LOOKS; who clears holds it alone. So what a look finds to be there already is still there when
    the look is over, and is marked as used by then.
 2. What a look uses again and was not used for FRESH_SECONDS gets a new time; nothing younger than GRACE_SECONDS is
-   cleared. So between a look and the name that keeps its tree nothing of it goes.
+   cleared, or than PRESSED_SECONDS where the store is far beyond its limits. So between a look and the name that keeps
+   its tree nothing of it goes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from docket.host.disk import SYSTEM_DISK, Disk
 
 LOOKS = "looks"
 GRACE_SECONDS = 24 * 3600
+PRESSED_SECONDS = 900
 
 
 @contextmanager

@@ -126,7 +126,15 @@ def carry_out(asked: RunArguments) -> int:
             tell(asked, result)
         except Exception as error:  # noqa: BLE001 - the run is over, and its exit code is its own
             console.warn(f"the summary cannot be shown: {console.plain(repr(error))}")
+        _tidy_windows(request)
     return result.exit_code
+
+
+def _tidy_windows(request: RunRequest) -> None:
+    """Let the store of the project's tool windows keep to its limits, when all of the run is done and told."""
+    from docket.surfaces.hooks.upkeep import tidy_after_run  # noqa: PLC0415 - when all is done
+
+    tidy_after_run(request.cwd, None if request.layout.is_split else request.layout.docket_dir)
 
 
 def build_request(asked: RunArguments) -> RunRequest:

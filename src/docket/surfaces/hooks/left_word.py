@@ -5,7 +5,9 @@ Rules (spec/windows.md, Hooks):
 2. It appears whole, with a rename. Whoever reads it makes of it what the hook would have (`surfaces.hooks.windows`),
    and removes it then: what is made of it comes out the same however often. Where nothing can be made of it, for a
    disk that is full or a registry that is damaged, it stays for KEPT_SECONDS.
-3. Where it stands is the state folder of all projects: which project the hook is of is not known yet.
+3. MAX_LEFT files stand there at most, whoever comes later leaves none; what a death left half written goes after
+   KEPT_SECONDS.
+4. Where it stands is the state folder of all projects: which project the hook is of is not known yet.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from typing import Any
 FOLDER = "hooks-left"
 MAX_TEXT = 1024
 MAX_FILES = 64
+MAX_LEFT = 1024
 MAX_BYTES = 64 * 1024
 KEPT_SECONDS = 24 * 3600
-_SUFFIX = ".json"
+_SUFFIX, _HALF = ".json", ".new"
 _MAX_DIGITS = 24
 _TOLD = re.compile(r"(?i)(?:^|[a-z_])id$|ids?$|name|^cwd$|workspace|directory")
 
@@ -69,13 +72,15 @@ def leave(agent: str, event: str, body: bytes | None, project: str) -> str | Non
         if folder is None or len(document) > MAX_BYTES:
             return None
         os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
+        if len(os.listdir(folder)) >= MAX_LEFT:  # noqa: PTH208
+            return None
         path = os.path.join(folder, f"{os.getpid()}-{time.time_ns()}{_SUFFIX}")  # noqa: PTH118
-        descriptor = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(f"{path}{_HALF}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.write(descriptor, document)
         finally:
             os.close(descriptor)
-        os.rename(f"{path}.new", path)  # noqa: PTH104
+        os.rename(f"{path}{_HALF}", path)  # noqa: PTH104
     except (OSError, ValueError, AttributeError, RecursionError):
         return None
     return path
@@ -88,6 +93,9 @@ def left() -> list[str]:
         names = [] if folder is None else os.listdir(folder)  # noqa: PTH208
     except OSError:
         return []
+    for name in names:
+        if name.endswith(_HALF) and is_old(name.removesuffix(_HALF)):
+            forget(os.path.join(folder or "", name))  # noqa: PTH118
     found = sorted((name for name in names if name.endswith(_SUFFIX)), key=lambda name: name.rpartition("-")[2])
     return [os.path.join(folder or "", name) for name in found[:MAX_FILES]]  # noqa: PTH118
 

@@ -13,6 +13,7 @@ from docket.rules.agents.hooks import HOOK_READERS
 from docket.rules.windows.tool_event import HookEvent, Moments, OtherEvent, ToolEvent
 from docket.stores.windows.registry_file import REGISTRY, RegistryFile
 from docket.surfaces.hooks.left_word import LeftWord, forget, is_old, left, read_left
+from docket.surfaces.hooks.upkeep import is_due, tidy_in_passing
 from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
 
 MAX_MEMBERS = 64
@@ -25,7 +26,13 @@ def tell(event: ToolEvent | OtherEvent, folder: Path, seconds: float | None = No
     if isinstance(event, OtherEvent) and not _concerns(event, place):
         return ()  # without a look at git, for nearly every turn ends so
     world = windows_world(place)
-    return take(event, world if seconds is None else replace(world, budget_seconds=min(seconds, world.budget_seconds)))
+    if seconds is not None:
+        world = replace(world, budget_seconds=min(seconds, world.budget_seconds))
+    deadline = world.deadline()
+    outcomes = take(event, world)
+    if is_due(outcomes) and not deadline.is_over():
+        tidy_in_passing(place, deadline.seconds_left())
+    return outcomes
 
 
 def _concerns(event: OtherEvent, place: WindowsPlace) -> bool:

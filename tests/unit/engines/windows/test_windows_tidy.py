@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import time
 from dataclasses import replace
@@ -260,6 +261,55 @@ def test_who_dies_while_tidying_loses_nothing_that_is_open_or_evidence(lab, stri
     finish_group(lab.world.registry.read().groups[0].id, lab.world, deadline(), may_look=True)
     closed = lab.world.evidence.closed(lab.key("u").window_id)
     assert told(lab.world.evidence.delta(closed.delta_sha256)) == {"mine": ("delete", ["not committed"], [])}
+
+
+def test_a_store_that_is_tidied_in_passing_keeps_to_its_hard_limit_however_much_tools_write(lab):
+    chance, hard_bytes = random.Random(6), 100_000
+    for number in range(12):
+        lab.pre(f"u{number}")
+        (lab.tree / "large.bin").write_bytes(chance.randbytes(30_000))
+        lab.post(f"u{number}")
+        request = replace(request_of(lab, days=1 / 48, budget=50_000), hard_bytes=hard_bytes, seconds=30.0)
+        before = tidy(request, lab.world, upkeep_of(lab))
+        assert before.deferred is None
+        assert upkeep_of(lab).clearing(frozenset(), 0, 10**9).store_bytes <= hard_bytes
+        assert before.store_bytes <= hard_bytes + 40_000
+    assert len(list(lab.world.evidence.every_closed())) == 12
+    lab.pre("after")
+    write(lab.tree / "a", "1\n2\n3\n4\n")
+    assert told(lab.delta(lab.post("after"))) == {"a": ("edit", [], ["4"])}
+
+
+def test_a_hard_limit_takes_nothing_of_the_last_quarter_of_an_hour(lab):
+    lab.pre("u")
+    write(lab.tree / "a", "1\n2\n3\n4\n")
+    lab.post("u")
+    request = replace(request_of(lab, days=10 / 1440), hard_bytes=0)
+    assert tidy(request, lab.world, upkeep_of(lab)).objects == 0
+
+
+def test_claims_of_windows_that_are_over_go_after_a_day(lab):
+    lab.pre("u")
+    window_id = lab.key("u").window_id
+    lab.world.evidence.claim(window_id, "end")
+    lab.world.evidence.claim("end-of-another", "v")
+    assert not [path for path in tidied(lab).leftovers if path.startswith("claims/")]
+    tidied(lab, days=2)  # a tool runs
+    lab.post("u")
+    assert {"claims/end-of-another.json", f"claims/{window_id}.json"} <= set(tidied(lab, days=2).leftovers)
+    assert lab.world.evidence.claimant("end-of-another") is None
+
+
+def test_of_the_shapes_of_payloads_the_newest_stay(lab, monkeypatch):
+    monkeypatch.setattr(tidying, "MAX_SHAPES", 2)
+    for number in range(4):
+        lab.world.evidence.note_unknown("claude", f"Odd{number}", ("a",))
+        time.sleep(0.01)
+    tidied(lab)
+    assert sorted(shape["event"] for shape in lab.world.evidence.unknown()) == ["Odd2", "Odd3"]
+    monkeypatch.setattr("docket.stores.windows.evidence.MAX_UNKNOWN", 2)
+    lab.world.evidence.note_unknown("claude", "Odd4", ("a",))
+    assert sorted(shape["event"] for shape in lab.world.evidence.unknown()) == ["Odd2", "Odd3"]
 
 
 def test_the_doctor_finds_nothing_in_good_order(lab):

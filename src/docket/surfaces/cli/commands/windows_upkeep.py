@@ -12,16 +12,14 @@ from docket.engines.windows.tidy import DEFAULT_BUDGET_BYTES, Tidied, TidyReques
 from docket.formats.canonical import JsonValue
 from docket.formats.windows.records import Moment
 from docket.host.clock import SystemClock
-from docket.host.git_place import object_format
 from docket.host.liveness import own_identity
 from docket.stores.windows.evidence import Evidence
-from docket.stores.windows.git_store import open_git_store
 from docket.stores.windows.registry_file import RegistryFile
-from docket.stores.windows.upkeep import Upkeep
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.project import current_folder
+from docket.surfaces.hooks.upkeep import upkeep_of
 from docket.surfaces.hooks.windows import make_of_left
-from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
+from docket.surfaces.hooks.wiring import windows_place, windows_world
 from docket.surfaces.render.figures import plural
 
 _DOCKET_DIR = click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the project's evidence stands.")
@@ -52,7 +50,7 @@ def doctor_command(max_bytes: int, docket_dir: Path | None, *, as_json: bool) ->
         registry=RegistryFile(place.windows),
         evidence=Evidence(place.windows),
         now=Moment(at=clock.now(), monotonic_ms=clock.monotonic_ns() // 1_000_000, boot_id=me.boot_id),
-        store=lambda: (windows_world(place).tree, _upkeep(place)),
+        store=lambda: (windows_world(place).tree, upkeep_of(place)),
     )
     if not place.windows.is_dir():
         console.result(console.as_json({"found": []}) if as_json else "no tool windows")
@@ -86,22 +84,12 @@ def tidy_command(max_bytes: int, docket_dir: Path | None, *, apply: bool, as_jso
         console.result(console.as_json({"applied": apply}) if as_json else "no tool windows")
         return exits.OK
     request = TidyRequest(windows=place.windows, now_ns=time.time_ns(), apply=apply, budget_bytes=max_bytes)
-    done = tidy(request, windows_world(place), _upkeep(place))
+    done = tidy(request, windows_world(place), upkeep_of(place))
     if as_json:
         console.result(console.as_json(_tidied(done, request)))
     else:
         _tell_tidied(done, request)
     return exits.UNAVAILABLE if done.deferred or done.left else exits.OK
-
-
-def _upkeep(place: WindowsPlace) -> Upkeep:
-    if place.git is not None:
-        from docket.stores.windows.git_upkeep import GitUpkeep  # noqa: PLC0415 - one of two kinds of trees
-
-        return GitUpkeep(place.windows, open_git_store(place.windows, place.git, object_format(place.git)))
-    from docket.engines.windows.folder_upkeep import FolderUpkeep  # noqa: PLC0415 - one of two kinds of trees
-
-    return FolderUpkeep(place.windows)
 
 
 def _tell(examined: Examined) -> None:

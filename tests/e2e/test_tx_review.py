@@ -23,6 +23,7 @@ from tree_lab import plain, whole
 
 SECONDS = 60
 CTRL_C, CTRL_D = "\x03", "\x04"
+CUT_SHORT = f"y{CTRL_D}{CTRL_D}"  # the first hands over what was typed, the second ends the input
 PROMPT = re.compile(rb"\[[a-z,]*,q(,\?)?\] $|\[y(es)?,n,q\] $")
 AGENT = r"""
 sed -i 's/^5$/five/; s/^8$/eight/; s/^30$/thirty/' text; chmod 755 text
@@ -52,7 +53,7 @@ class Review:
         for given in answers:
             self._until_asked()
             self.seen = b""
-            os.write(self.ours, given.encode() if given in (CTRL_C, CTRL_D) else f"{given}\n".encode())
+            os.write(self.ours, given.encode() if given in (CTRL_C, CTRL_D, CUT_SHORT) else f"{given}\n".encode())
         return self._until_asked()
 
     def end(self) -> int:
@@ -117,6 +118,7 @@ def test_whoever_leaves_the_review_changes_nothing(lab: RunLab) -> None:
         ([CTRL_C], 130),
         (["p 9", "y", "q"], 44),
         (["n 3", "c", "n", "c", "q"], 44),
+        (["n 4", "c", CUT_SHORT], 44),
         (["c", "y", CTRL_C], 130),  # a protected path lands by a whole yes alone
     ):
         review = Review(lab)

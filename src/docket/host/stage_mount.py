@@ -99,7 +99,9 @@ def hold_folder(path: Path) -> int:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(descriptor)
-            raise UnavailableError(Reason.IN_USE, f"{path} is in use by a docket that runs") from error
+            detail = f"{path} is in use by a docket that runs"
+            hint = "end its review, or wait for its run or commit, and try again"
+            raise UnavailableError(Reason.IN_USE, detail, hint=hint) from error
     return descriptor
 
 

@@ -1,4 +1,7 @@
-"""Questions to a person at a terminal, answered a line at a time."""
+"""Questions to a person at a terminal, answered a line at a time.
+
+A line that the end of input cuts short is no answer: who leaves in the midst of one has not said it.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +23,11 @@ def is_attended() -> bool:
 
 
 def ask(question: str) -> str:
-    """Return what a person answers, without blanks around it; LeftError at the end of input."""
+    """Return what a person answers, without blanks around it; LeftError where the input ends before the line does."""
     click.echo(click.style(question, fg="cyan", bold=True) + " ", nl=False, color=console.colour_for(sys.stdout))
     sys.stdout.flush()
     line = sys.stdin.buffer.readline()
-    if not line:
+    if not line.endswith(b"\n"):
         console.result("")
         raise LeftError
     return line.decode("utf-8", "replace").strip()

@@ -94,7 +94,9 @@ class OverlayBackend:
             mount = mounted_or_raise(_mounted(request.base, folder, (kept_mounts(request.read_only), over)))
             if tree.root_identity(os.fsencode(request.base)) != request.base_identity:
                 mount.close()
-                raise UnavailableError(Reason.ROOT_REPLACED, f"{request.base} is not the directory it was before")
+                detail = f"{request.base} is not the directory that was staged"
+                hint = "put that one back at its path, and try again"
+                raise UnavailableError(Reason.ROOT_REPLACED, detail, hint=hint)
         except BaseException:
             os.close(lock)
             raise

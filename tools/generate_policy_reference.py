@@ -122,6 +122,8 @@ IN_THE_TREE = {
     "snapshot.enabled": "`true`",
     "snapshot.max_file_bytes": "higher",
     "snapshot.rollback_on_breach": "never",
+    "proof.sign": "never",
+    "proof.seal": "never",
     "windows.enabled": "`true`",
     "workspace.transaction": "`true`",
     "workspace.backend": "never",

@@ -12,31 +12,28 @@ from docket.formats.run.policy_section import Section, key
 
 @dataclass(frozen=True, slots=True)
 class KeyFile:
-    """Where a key's file stands, or None where none is named."""
+    """Where a key's file stands; empty where none is named."""
 
-    wants: str = "the path of a key's file, absolute or below ~/"
+    wants: str = "the path of a key's file, absolute or below ~/, or empty for none"
     toml_type: str = "path"
 
     def from_toml(self, value: object) -> object:
         """Accept a path that means the same from every folder."""
-        if value is None:
-            refuse(self, value)
         self.check(value)
         return value
 
     def check(self, value: object) -> None:
-        """Accept such a path, and None."""
-        if value is not None and not (isinstance(value, str) and is_line(value) and value.startswith(("/", "~/"))):
+        """Accept such a path, and nothing at all."""
+        if not isinstance(value, str) or (value and not (is_line(value) and value.startswith(("/", "~/")))):
             refuse(self, value)
 
     def to_json(self, value: object) -> JsonValue:
-        """Return the path, null for none."""
-        return None if value is None else str(value)
+        """Return the path."""
+        return str(value)
 
     def from_json(self, value: JsonValue) -> object:
-        """Read what `to_json` wrote."""
-        self.check(value)
-        return value
+        """Read the path."""
+        return self.from_toml(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +43,8 @@ class ProofPolicy(Section):
     NAME: ClassVar[str] = "proof"
     PURPOSE: ClassVar[str] = "Which keys of yours vouch for a run. A policy file in the tree has no say in it."
 
-    sign: str | None = field(
-        default=None, metadata=key(KeyFile(), "The file of the key that signs receipts, as `--sign` takes it.")
+    sign: str = field(
+        default="", metadata=key(KeyFile(), "The file of the key that signs receipts, as `--sign` takes it.")
     )
     seal: bool = field(
         default=False, metadata=key(Flag(), "Whether receipts are sealed with the key of your state folder.")

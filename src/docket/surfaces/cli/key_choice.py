@@ -43,7 +43,7 @@ class KeysAsked:
 
 def voucher_for(asked: KeysAsked, policy: Policy, tree: Path) -> Voucher:
     """Return the keys that the run vouches with, read and tried; RefusedBeforeStartError says what is wrong."""
-    sign = asked.sign or policy.proof.sign
+    sign = asked.sign or policy.proof.sign or None
     seal = asked.seal or asked.seal_key is not None or policy.proof.seal
     if sign is None and not seal:
         return NO_VOUCHER

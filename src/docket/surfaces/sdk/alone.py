@@ -68,7 +68,7 @@ def begin_alone(asked: OwnRun) -> InsideRun:
 
 def _keyless(policy: Policy) -> tuple[str, ...]:
     """Return what is not followed of a policy's keys: the process of a session is the agent, and would hold them."""
-    named = (("proof.sign", policy.proof.sign is not None), ("proof.seal", policy.proof.seal))
+    named = (("proof.sign", bool(policy.proof.sign)), ("proof.seal", policy.proof.seal))
     return tuple(
         f"{key} is not followed in a session: its own process would hold the key" for key, is_set in named if is_set
     )

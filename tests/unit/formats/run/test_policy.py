@@ -27,6 +27,7 @@ from docket.formats.run.policy import (
     ModelsPolicy,
     OnBreach,
     Policy,
+    ProofPolicy,
     ResiliencePolicy,
     SnapshotPolicy,
     UnknownEndpoints,
@@ -128,6 +129,7 @@ FULL = Policy(
         protect=("b",),
     ),
     windows=WindowsPolicy(enabled=True),
+    proof=ProofPolicy(sign="/keys/a.key", seal=True),
     upstreams=Upstreams.of({"openai": "https://gw.example.com/v1", "anthropic": "http://127.0.0.1:9"}),
 )
 
@@ -196,6 +198,7 @@ FULL_DOCUMENT = {
         "protect": ["b"],
     },
     "windows": {"enabled": True},
+    "proof": {"sign": "/keys/a.key", "seal": True},
     "upstreams": {"anthropic": "http://127.0.0.1:9", "openai": "https://gw.example.com/v1"},
 }
 
@@ -218,7 +221,7 @@ def test_every_section_and_key_is_in_the_table():
     assert all(key.summary.endswith(".") for key in KEYS)
 
 
-@pytest.mark.parametrize("section", ["cache", "evidence", "snapshot", "windows", "workspace"])
+@pytest.mark.parametrize("section", ["cache", "evidence", "snapshot", "windows", "workspace", "proof"])
 def test_a_section_that_equals_its_default_does_not_move_the_digest_and_is_refused_in_a_document(section):
     policy = replace(FULL, **{section: next(cls for cls in SECTIONS if section == cls.NAME)()})
     document = policy.document()
@@ -324,3 +327,11 @@ def test_what_names_stand_for():
 def test_a_rollback_without_a_snapshot_is_refused():
     with pytest.raises(InvalidDocumentError, match="rollback_on_breach"):
         SnapshotPolicy(rollback_on_breach=True)
+
+
+def test_the_file_of_a_key_is_named_by_a_path_that_means_the_same_from_everywhere():
+    for path in ("", "/keys/a.key", "~/a.key"):
+        assert ProofPolicy(sign=path).document() == {"sign": path, "seal": False}
+    for path in ("a.key", "./a.key", "/a\nb", " /a", "~user/a", 1, None):
+        with pytest.raises(InvalidDocumentError, match=r"proof\.sign must be the path"):
+            ProofPolicy(sign=path)

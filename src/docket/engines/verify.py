@@ -69,7 +69,7 @@ def decode_receipt(data: bytes) -> JsonObject:
     # Two bytes of JSON can become sixty in memory: what bounds the file does not bound the values.
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_RECEIPT_VALUES:
         raise InvalidDocumentError(Reason.TOO_LARGE, f"the receipt holds more than {MAX_RECEIPT_VALUES} values")
-    document = decode_document(data)
+    document = decode_document(data, shared=True)
     if not isinstance(document, Mapping):
         raise InvalidDocumentError(Reason.WRONG_TYPE, "the receipt is not a JSON object")
     return document

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 from docket.formats.digest import Digest
 
@@ -21,8 +21,7 @@ class Side(StrEnum):
     RIGHT = "right"
 
 
-@dataclass(frozen=True, slots=True)
-class Sibling:
+class Sibling(NamedTuple):
     """One step of a path: the sibling's node hash and its side."""
 
     side: Side
@@ -44,6 +43,21 @@ class MerkleTree:
         """The root over all leaves; of no leaves, sha256 of nothing."""
         top = self._levels[-1]
         return Digest(top[0].hex() if top else hashlib.sha256(b"").hexdigest())
+
+    def is_path(self, index: int, steps: Sequence[Sibling]) -> bool:
+        """Whether `steps` are exactly the path of leaf `index`; nothing is hashed for it."""
+        if not 0 <= index < len(self._levels[0]):
+            return False
+        wanted = iter(steps)
+        for level in self._levels[:-1]:
+            sibling = index ^ 1
+            if sibling < len(level):
+                step = next(wanted, None)
+                side = Side.LEFT if sibling < index else Side.RIGHT
+                if step is None or step.side is not side or step.hash != level[sibling].hex():
+                    return False
+            index //= 2
+        return next(wanted, None) is None
 
     def path(self, index: int) -> tuple[Sibling, ...]:
         """Return the path of leaf `index`; IndexError outside the tree."""

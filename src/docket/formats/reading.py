@@ -25,6 +25,11 @@ _INSTANT = re.compile(
 )
 
 
+def is_instant(text: str) -> bool:
+    """Whether `text` is an RFC 3339 instant in UTC, ending in Z."""
+    return _INSTANT.fullmatch(text) is not None
+
+
 class Reader:
     """The members of one object not yet read."""
 
@@ -93,7 +98,7 @@ class Reader:
     def instant(self, name: str) -> str:
         """Return an RFC 3339 UTC instant member, ending in Z."""
         value = self.text(name)
-        if not _INSTANT.fullmatch(value):
+        if not is_instant(value):
             raise InvalidDocumentError(Reason.NOT_AN_INSTANT, f"{self.where}.{name} is not an RFC 3339 UTC instant")
         return value
 

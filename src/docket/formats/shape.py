@@ -13,7 +13,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import parse_digest
-from docket.formats.reading import Reader
+from docket.formats.reading import Reader, is_instant
 from docket.formats.reason import Reason
 
 Shape: TypeAlias = Callable[[JsonValue, str], None]
@@ -57,7 +57,8 @@ def amount(value: JsonValue, where: str) -> None:
 
 def instant(value: JsonValue, where: str) -> None:
     """Accept an RFC 3339 UTC instant."""
-    Reader({where: value}, "the document").instant(where)
+    if type(value) is not str or not is_instant(value):
+        Reader({where: value}, "the document").instant(where)
 
 
 def nullable(shape: Shape) -> Shape:

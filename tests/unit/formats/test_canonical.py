@@ -273,3 +273,25 @@ def test_an_object_of_a_document_is_empty_where_there_is_none(
     document: dict[str, JsonValue], expected: dict[str, JsonValue]
 ) -> None:
     assert object_at(document, "caps") == expected
+
+
+def test_shared_objects_are_as_strict():
+    twice = b'[{"side": "left", "hash": "a"}, {"hash": "a", "side": "left"}, {"side": "left", "hash": "a"}]'
+    value = decode_document(twice, shared=True)
+    assert value == decode_document(twice)
+    assert [list(item) for item in value] == [["side", "hash"], ["hash", "side"], ["side", "hash"]]
+    assert value[0] is value[2]
+    with pytest.raises(InvalidDocumentError, match="stands twice"):
+        decode_document(b'{"side": "left", "side": "left"}', shared=True)
+
+
+@pytest.mark.parametrize("levels", [64, 65])
+def test_the_depth_of_a_document_is_bounded(levels):
+    data = b'{"a":' * (levels - 1) + b"[]" + b"}" * (levels - 1)
+    if levels == 64:
+        assert decode_document(data)
+        assert decode(data)
+    else:
+        for read in (decode_document, decode):
+            with pytest.raises(InvalidDocumentError, match="64 levels"):
+                read(data)

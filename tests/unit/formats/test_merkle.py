@@ -93,3 +93,19 @@ def test_outside_the_tree_there_is_no_path(size, index):
 def test_a_node_is_no_leaf():
     # Without the two prefixes a root could be passed off as a leaf of a smaller tree.
     assert MerkleTree([AB.hex()]).root != AB.hex()
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_a_path_is_known_without_hashing(size):
+    tree = MerkleTree(HASHES[:size])
+    for index in range(size):
+        path = tree.path(index)
+        assert tree.is_path(index, path)
+        assert not tree.is_path(index, (*path, Sibling(Side.LEFT, HASHES[0])))
+        assert all(not tree.is_path(index, path[:at]) for at in range(len(path)))
+        for at, step in enumerate(path):
+            other = Side.LEFT if step.side is Side.RIGHT else Side.RIGHT
+            assert not tree.is_path(index, (*path[:at], Sibling(other, step.hash), *path[at + 1 :]))
+            assert not tree.is_path(index, (*path[:at], Sibling(step.side, HASHES[0]), *path[at + 1 :]))
+    assert not tree.is_path(size, tree.path(0))
+    assert not tree.is_path(-1, tree.path(0))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode, encode, quoted, utf8
-from docket.formats.digest import Digest
+from docket.formats.digest import Digest, is_digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 
@@ -24,6 +24,8 @@ DATA_DEPTH = 2  # data stands one level down in its line
 MAX_DATA_BYTES = MAX_LINE_BYTES - 4096  # room for the other members
 
 _DATA, _HASH = b'{"data":', b',"hash":"'
+_KINDS = (int, str, str, dict, str, str)
+_MEMBER_COUNT = len(_KINDS)
 _HASH_MEMBER_BYTES = len(_HASH) + 64 + len(b'"')
 
 
@@ -90,17 +92,36 @@ def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
 
 def read_event(value: JsonValue, line: bytes) -> Event:
     """Read the value of a canonical line as an event and recompute its hash; the chain is the caller's to follow."""
+    seq, ts, type_, data, prev, stated = _members(value)
+    rest = _rest(prev, seq, ts, type_)
+    # What stands before the hash in a canonical line is the data; the hash member itself is not hashed.
+    body = line[: len(line) - len(rest) - _HASH_MEMBER_BYTES] + rest
+    if hashlib.sha256(body).hexdigest() != stated:
+        _strictly(value)
+        raise InvalidDocumentError(Reason.BROKEN_CHAIN, "its hash does not match its content")
+    return Event(seq=seq, ts=ts, type=type_, prev=prev, hash=stated, line=line, read_data=data)
+
+
+_Members: TypeAlias = tuple[int, str, str, JsonObject, Digest, Digest]
+
+
+def _members(value: JsonValue) -> _Members:
+    """Return seq, ts, type, data, prev and hash; the form of the hash is left to who compares it."""
+    if type(value) is dict and len(value) == _MEMBER_COUNT:
+        seq, ts, type_, data, prev = map(value.get, ("seq", "ts", "type", "data", "prev"))
+        kinds = (type(seq), type(ts), type(type_), type(data), type(prev), type(value.get("hash")))
+        if kinds == _KINDS and seq >= 0 and is_digest(prev):  # type: ignore[operator, arg-type] # as `_KINDS` says
+            return seq, ts, type_, data, prev, value["hash"]  # type: ignore[return-value] # as above
+    return _strictly(value)
+
+
+def _strictly(value: JsonValue) -> _Members:
     reader = Reader(value, "event")
     # Foreign writers put other texts into `ts`; the checks hold docket's own to an instant.
     seq, ts, type_ = reader.integer("seq"), reader.text("ts"), reader.text("type")
     data, prev, stated = reader.mapping("data"), reader.digest("prev"), reader.digest("hash")
     reader.close()
-    rest = _rest(prev, seq, ts, type_)
-    # What stands before the hash in a canonical line is the data; the hash member itself is not hashed.
-    body = line[: len(line) - len(rest) - _HASH_MEMBER_BYTES] + rest
-    if hashlib.sha256(body).hexdigest() != stated:
-        raise InvalidDocumentError(Reason.BROKEN_CHAIN, "its hash does not match its content")
-    return Event(seq=seq, ts=ts, type=type_, prev=prev, hash=stated, line=line, read_data=data)
+    return seq, ts, type_, data, prev, stated
 
 
 def _rest(prev: Digest, seq: int, ts: str, type_: str) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
@@ -17,6 +18,7 @@ from docket.formats.run.receipt_shape import check_shape
 from docket.formats.run.usage import UsageSource
 
 MAX_PATH_STEPS = 64
+KnownSteps: TypeAlias = dict[int, Sibling]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,8 @@ def view(document: JsonObject, *, ours: bool) -> ReceiptView:
     check_shape(document, ours=ours)
     usage = document["appendix"]
     items = usage["usage"] if isinstance(usage, Mapping) else ()
-    rows = tuple(_row(item, f"appendix.usage[{index}]", ours=ours) for index, item in enumerate(_sequence(items)))
+    known: KnownSteps = {}
+    rows = tuple(_row(item, f"appendix.usage[{at}]", known, ours=ours) for at, item in enumerate(_sequence(items)))
     return ReceiptView(document=document, ours=ours, rows=rows)
 
 
@@ -70,7 +73,7 @@ def _sequence(value: JsonValue) -> Sequence[JsonValue]:
     return value if isinstance(value, (list, tuple)) else ()
 
 
-def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
+def _row(item: JsonValue, where: str, known: KnownSteps, *, ours: bool) -> RowView:
     reader = Reader(item, where)
     row = UsageRow(
         seq=reader.integer("seq"),
@@ -85,7 +88,7 @@ def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
         latency_ms=reader.optional("latency_ms", reader.integer),
         cache_key=reader.optional("cache_key", reader.text),
     )
-    path = read_path(reader.items("merkle_path"), where) if ours or reader.has("merkle_path") else ()
+    path = read_path(reader.items("merkle_path"), where, known) if ours or reader.has("merkle_path") else ()
     if not ours:
         return RowView(row=row, path=path, asserted_by=reader.optional("asserted_by", reader.text))
     for name, value in (("latency_ms", row.latency_ms), ("cache_key", row.cache_key)):
@@ -95,11 +98,21 @@ def _row(item: JsonValue, where: str, *, ours: bool) -> RowView:
     return RowView(row=row, path=path)
 
 
-def read_path(steps: Sequence[JsonValue], where: str) -> tuple[Sibling, ...]:
-    """Return the Merkle path of the member `merkle_path` of `where`; InvalidDocumentError names the step."""
+def read_path(steps: Sequence[JsonValue], where: str, known: KnownSteps | None = None) -> tuple[Sibling, ...]:
+    """Return the Merkle path of the member `merkle_path` of `where`; InvalidDocumentError names the step.
+
+    `known` holds by identity the steps of the same document that were read before, for they may be shared.
+    """
+    known = {} if known is None else known
     if len(steps) > MAX_PATH_STEPS:
         raise InvalidDocumentError(Reason.TOO_LARGE, f"{where}.merkle_path has more than {MAX_PATH_STEPS} steps")
-    return tuple(_step(step, where, index) for index, step in enumerate(steps))
+    path = []
+    for index, step in enumerate(steps):
+        found = known.get(id(step))
+        if found is None:
+            found = known[id(step)] = _step(step, where, index)
+        path.append(found)
+    return tuple(path)
 
 
 _SIDES = {str(side): side for side in Side}

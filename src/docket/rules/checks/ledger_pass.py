@@ -7,7 +7,7 @@ The first thing wrong of each kind is kept as a sentence that names its event, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import FOLD
-from docket.formats.merkle import MerkleTree
+from docket.formats.merkle import MerkleTree, Sibling
 from docket.rules.checks.arithmetic import Arithmetic
 from docket.rules.checks.cache_course import HitOrigins, HitSavings
 from docket.rules.checks.caps import CapLimits
@@ -63,6 +63,10 @@ class LedgerReading:
     def sound(self) -> bool:
         """Whether every event could be read."""
         return self.damage is None and self.torn is None
+
+    def is_proven(self, seq: int, event_hash: Digest, path: Sequence[Sibling]) -> bool:
+        """Whether this is the event of that number and its path in the tree: it then leads to the root, unhashed."""
+        return seq < self.events and self.hashes[seq] == event_hash and self.tree.is_path(seq, path)
 
     def rebuilt(self) -> dict[str, JsonValue] | None:
         """Return the receipt that this ledger gives by docket's own fold, without usage rows; None if it gives none."""

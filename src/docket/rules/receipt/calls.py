@@ -68,8 +68,7 @@ class CallsFold:
         self.providers[payload.provider] += 1
         self.outcomes[str(payload.outcome)] += 1
         self.estimated_calls += payload.usage_source is UsageSource.ESTIMATED
-        for item in fields(Usage):
-            self.usage[item.name] += getattr(payload.usage, item.name)
+        self.usage.update(payload.usage.to_json())
         if payload.assumed_price:
             self.assumed_models.update(part.model for part in payload.components[-1:])
         last = len(payload.components) - 1

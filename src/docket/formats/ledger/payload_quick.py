@@ -1,0 +1,126 @@
+"""The quick way of reading payloads: what is right at first sight is read without a word for what is wrong.
+
+Rules: it accepts nothing that the strict reading of `payload_codec` refuses, and gives the same values; wherever it is
+not sure it gives None, and the strict reading decides, and finds the words. A member costs one look and one comparison
+of types: most of verifying a long ledger is reading payloads.
+"""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+from docket.errors import InvalidDocumentError
+from docket.formats.amount import Usd
+from docket.formats.canonical import MAX_INTEGER
+from docket.formats.digest import Digest, is_digest
+from docket.formats.relpath import RelPath
+from docket.formats.run.usage import Usage
+
+Glance: TypeAlias = "Callable[[Any], Any]"
+"""Takes a member's JSON value and returns its typed value, or None where it is not sure."""
+
+
+class Member(NamedTuple):
+    """A member as it is looked for: `plain` is the type of a value that is taken as it is, else `glance` reads it."""
+
+    name: str
+    optional: bool
+    plain: type | None
+    glance: Glance
+
+
+_ABSENT = object()
+_PLAIN: Mapping[Any, type] = {str: str, bool: bool}
+
+
+def looked_for(name: str, kind: Any, members_of: Callable[[type], tuple[Member, ...]], *, optional: bool) -> Member:  # noqa: ANN401 - an annotation
+    """Return how a member of this annotated kind is looked at; `members_of` gives the members of a class within."""
+    return Member(name, optional, _PLAIN.get(kind), _glance(kind, members_of))
+
+
+def glanced(cls: Callable[..., Any], members: tuple[Member, ...], value: object) -> Any | None:  # noqa: ANN401 - as the codec
+    """Return the object read as `cls`, or None where that is not sure."""
+    if type(value) is not dict:
+        return None
+    arguments: dict[str, Any] = {}
+    get = value.get
+    try:
+        for name, optional, plain, glance in members:
+            found = get(name, _ABSENT)
+            if found is _ABSENT:
+                if optional:
+                    continue
+                return None
+            if plain is None:
+                found = glance(found)
+                if found is None:
+                    return None
+            elif type(found) is not plain:
+                return None
+            arguments[name] = found
+        # As many members as were found: none is left over.
+        return cls(**arguments) if len(arguments) == len(value) else None
+    except InvalidDocumentError:
+        return None
+
+
+def _glance(kind: Any, members_of: Callable[[type], tuple[Member, ...]]) -> Glance:  # noqa: ANN401 - an annotation
+    known = _GLANCES.get(kind)
+    if known is not None:
+        return known
+    origin = typing.get_origin(kind)
+    if origin is tuple:
+        return _sequence(_glance(typing.get_args(kind)[0], members_of))
+    if origin is not None:
+        return lambda value: value if type(value) is dict else None
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        choices = {str(item): item for item in kind}
+        return lambda value: choices.get(value) if type(value) is str else None
+    if is_dataclass(kind):
+        inner = typing.cast("type", kind)
+        return lambda value: glanced(inner, members_of(inner), value)
+    return lambda _value: None
+
+
+def _sequence(glance: Glance) -> Glance:
+    def read(value: object) -> tuple[Any, ...] | None:
+        if type(value) is not list:
+            return None
+        items = tuple([glance(item) for item in value])
+        return None if any(item is None for item in items) else items
+
+    return read
+
+
+def _integer(value: object) -> int | None:
+    return value if type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER else None
+
+
+def _usage(value: object) -> Usage | None:
+    if type(value) is not dict or not value.keys() >= _ALWAYS or 0 in [value[key] for key in value.keys() - _ALWAYS]:
+        return None
+    return Usage(**value) if value.keys() <= _COUNTS else None
+
+
+@lru_cache(maxsize=4096)
+def _amount(text: str) -> Usd:
+    return Usd.parse_canonical(text)
+
+
+_ALWAYS = frozenset(Usage().to_json())
+_COUNTS = frozenset(Usage.__dataclass_fields__)
+_GLANCES: Mapping[Any, Glance] = {
+    str: lambda value: value if type(value) is str else None,
+    bool: lambda value: value if type(value) is bool else None,
+    int: _integer,
+    Usd: lambda value: _amount(value) if type(value) is str else None,
+    Digest: lambda value: value if type(value) is str and is_digest(value) else None,
+    Usage: _usage,
+    # A path of other bytes stands under another name, and is left to the strict reading.
+    RelPath: lambda value: RelPath.from_members({"path": value}),
+}

@@ -65,7 +65,8 @@ def chained(items: Sequence[Body], originals: Sequence[Event] = ()) -> list[Even
     places = {event.hash: event.seq for event in originals}
     for seq, (type_, ts, data) in enumerate(items):
         origin = data.get("origin")
-        place = places.get(origin.get("hash"), seq) if isinstance(origin, dict) else seq
+        named = origin.get("hash") if isinstance(origin, dict) else None
+        place = places.get(named, seq) if isinstance(named, str) else seq
         told = {**data, "origin": {**origin, "hash": events[place].hash}} if place < seq else data
         prev = events[-1].hash if events else GENESIS
         events.append(seal(draft(type_, told), seq=seq, ts=ts, prev=prev))

@@ -78,7 +78,7 @@ class PublicFold:
         """Take a replayed reply."""
         origin = event.data.get("origin")
         seq, hash_ = (origin.get("seq"), origin.get("hash")) if isinstance(origin, Mapping) else (None, None)
-        if not isinstance(seq, int) or not isinstance(hash_, str):
+        if not isinstance(seq, int) or isinstance(seq, bool) or not isinstance(hash_, str):
             raise InvalidDocumentError(Reason.WRONG_TYPE, f"event {event.seq}: origin does not name an event")
         if self.stored.get(seq) != (hash_, event.data.get("key")):
             fault = f"event {event.seq}: event {seq} is no earlier reply that was stored under its key"

@@ -167,6 +167,7 @@ DAMAGE: list[tuple[int, Callable[[dict[str, Any]], object], str]] = [
     (2, lambda data: data["usage"].update(input_tokens=True), "event 2: usage.input_tokens is not a count"),
     (2, lambda data: data.update(cost_usd="free"), "event 2: cost_usd: 'free' is not an amount"),
     (3, lambda data: data.update(origin=None), "event 3: origin does not name an event"),
+    (3, lambda data: data["origin"].update(seq=True), "event 3: origin does not name an event"),
 ]
 
 

@@ -49,15 +49,17 @@ from docket.host.git_merge import GitMerge
 from docket.rules.workspace.commit_plan import landing
 from docket.rules.workspace.git_paths import GitPaths
 from docket.rules.workspace.merging import (
+    BOTH_CHANGED,
     MAX_MERGED_BYTES,
     Became,
     Drifted,
     TextMerge,
     Unmergeable,
+    conflicting,
     decide,
-    is_text,
     merged_changes,
     merged_listing,
+    untaken,
 )
 from docket.rules.workspace.protected import Approval
 from docket.rules.workspace.states import Move
@@ -257,8 +259,9 @@ class _Merging:
         if isinstance(texts, Unmergeable):
             self._refused(drifted, texts)
             return
-        if not all(map(is_text, texts)):
-            self._refused(drifted, _no(Reason.NOT_MERGEABLE, "both sides changed it, and it is no text"))
+        why = untaken(texts, BOTH_CHANGED)
+        if why is not None:
+            self._refused(drifted, why)
             return
         if self._git is None:
             self._git = self._held.enter_context(GitMerge())
@@ -266,8 +269,7 @@ class _Merging:
         done = self._git.merge(texts, labels)
         if done.conflicts:
             self.conflicts[drifted.path] = done.content
-            what = "1 conflict" if done.conflicts == 1 else f"{done.conflicts} conflicts"
-            self._refused(drifted, _no(Reason.MERGE_CONFLICT, f"both sides changed the same lines: {what}"))
+            self._refused(drifted, conflicting(done.conflicts, "both sides changed the same lines"))
             return
         self._took(drifted, wanted, done.content)
 
@@ -298,7 +300,7 @@ class _Merging:
             self._ancestors = self._held.enter_context(_AncestorSearch(self.request, self.world))
         ancestor = self._ancestors.read(path, wanted.ancestor)
         if ancestor is None:
-            return _no(Reason.CONTENT_MISSING, "both sides changed it, and the content that was staged is gone")
+            return _no(Reason.CONTENT_MISSING, f"{BOTH_CHANGED}, and the content that was staged is gone")
         return ours, ancestor, theirs
 
     def _ours(self, path: RelPath, address: Address) -> bytes | None:

@@ -6,7 +6,9 @@ Rules (spec/windows.md, Undo):
 2. The delta must be of the window, and of the trees that the window names where those are still kept.
 3. A member of a group is undone with its group alone, and only if the request says so.
 4. What is not to be had, or in conflict, is told for each path; texts are merged by git, and a conflict is kept.
-5. docket's own evidence, and what version control keeps for itself, is never touched.
+5. A tool that was denied has written nothing, so there is nothing of it to undo. One that never told its end may have:
+   what changed until its turn was over is undone as its own, and the plan says so.
+6. docket's own evidence, and what version control keeps for itself, is never touched.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ from docket.formats.tree.listing import tree_order
 from docket.formats.tree.steps import StepStatus
 from docket.formats.windows.delta import Delta, FileDelta
 from docket.formats.windows.key import IN_TREE
-from docket.formats.windows.names import Scope, Status
+from docket.formats.windows.names import CLAIMING_NOTHING, DENIED, Scope, Status
 from docket.formats.windows.records import ClosedWindow
 from docket.host.git_merge import GitMerge
 from docket.host.git_program import Deadline
@@ -86,13 +88,7 @@ def propose_undo(request: UndoRequest, store: TreeStore, world: RestoreWorld, st
     """
     hunks = _checked(request)
     _check_trees(request, store)
-    load = stack.enter_context(ExitStack())
-    opened = store.contents()
-    # What is raised while the contents are open is not the store's to turn into a reason of its own.
-    contents = UndoContents(
-        opened.__enter__(), request.delta.hashes or store.hashes, lambda: chain((request.delta,), request.history())
-    )
-    load.callback(opened.__exit__, None, None, None)
+    contents = _opened(request, store, stack)
     with closing(open_tree(request.root)) as tree, ExitStack() as held:
         undone = UndoneTree(
             tree=tree, contents=contents, evidence=request.layout.evidence, mask=request.mask, most=MAX_CONTENT_BYTES
@@ -107,12 +103,7 @@ def propose_undo(request: UndoRequest, store: TreeStore, world: RestoreWorld, st
                 work.leave(file.path)
         intentions = work.intentions()
     sources = Sources(
-        origin=Origin(
-            session_id=request.record.key.session_id,
-            docket_number="",
-            delta_sha256=request.record.delta_sha256,
-            tool_use_id=request.record.key.tool_use_id,
-        ),
+        origin=_origin(request.record),
         intentions=tuple(sorted(intentions, key=lambda item: tree_order(item.path.raw))),
         contents=contents,
         remarks=tuple(_remarks(request, store, left)),
@@ -122,11 +113,34 @@ def propose_undo(request: UndoRequest, store: TreeStore, world: RestoreWorld, st
     return UndoProposal(proposal=proposal, record=request.record, delta=request.delta, conflicts=work.conflicts)
 
 
+def _opened(request: UndoRequest, store: TreeStore, stack: ExitStack) -> UndoContents:
+    load = stack.enter_context(ExitStack())
+    opened = store.contents()
+    # What is raised while the contents are open is not the store's to turn into a reason of its own.
+    contents = UndoContents(
+        opened.__enter__(), request.delta.hashes or store.hashes, lambda: chain((request.delta,), request.history())
+    )
+    load.callback(opened.__exit__, None, None, None)
+    return contents
+
+
+def _origin(record: ClosedWindow) -> Origin:
+    return Origin(
+        session_id=record.key.session_id,
+        docket_number="",
+        delta_sha256=record.delta_sha256,
+        tool_use_id=record.key.tool_use_id,
+    )
+
+
 def _checked(request: UndoRequest) -> tuple[NumberedHunk, ...]:
     """Return the hunks of the delta, once the request fits it."""
     delta, key = request.delta, request.record.key
     if delta.status is Status.PARTIAL:
         detail = f"what {key.tool_use_id} changed is unknown: {delta.reason}"
+        raise UnavailableError(Reason.NOT_RECORDED, detail)
+    if all(use.outcome == DENIED for use in delta.tool_uses):
+        detail = f"{key.tool_use_id} was denied and wrote nothing; what changed meanwhile is somebody else's"
         raise UnavailableError(Reason.NOT_RECORDED, detail)
     if not any(use.tool_use_id == key.tool_use_id for use in delta.tool_uses):
         detail = f"the delta {request.record.delta_sha256} is not of {key.tool_use_id}"
@@ -182,6 +196,10 @@ def _remarks(request: UndoRequest, store: TreeStore, left: tuple[bytes, ...]) ->
         remarks.append(
             "the window is of another tree, or of one that stood at another place: contents alone are compared"
         )
+    unsure = [use for use in request.delta.tool_uses if use.outcome in CLAIMING_NOTHING]
+    if unsure:
+        ids = ", ".join(f"{use.tool_use_id} ({use.outcome})" for use in unsure)
+        remarks.append(f"what changed while {ids} was open may be somebody else's; it is undone all the same")
     if left:
         remarks.append("an apply was cut short in this tree; what it left is cleared up first, as far as it can be")
     return remarks

@@ -40,8 +40,9 @@ from docket.rules.windows.undo import (
     refusal_of,
 )
 from docket.rules.windows.undo_hunks import without_hunks
-from docket.rules.workspace.merging import MAX_MERGED_BYTES, Unmergeable, is_text
+from docket.rules.workspace.merging import Unmergeable, conflicting, untaken
 
+_CHANGED = "it was changed since"
 _BLOCKED = (Reason.NOT_A_DIRECTORY, Reason.IS_A_SYMLINK)
 
 
@@ -190,22 +191,17 @@ class Undoing:
     def _merged(self, file: FileDelta, looked: _Looked, decision: MergeText) -> Intention | Unmergeable:
         before, after, now = self._before(file, looked), self._after(file, looked), looked.content
         if before is None or after is None or now is None:
-            return _gone(
-                "it was changed since, and what the tool " + ("found" if before is None else "left") + " there"
-            )
+            return _gone(f"{_CHANGED}, and what the tool {'found' if before is None else 'left'} there")
         texts = (now, after, before)
-        if max(map(len, texts)) > MAX_MERGED_BYTES:
-            detail = f"it was changed since, and more than {MAX_MERGED_BYTES:,} bytes are not merged"
-            return Unmergeable(reason=Reason.NOT_MERGEABLE, detail=detail)
-        if not all(map(is_text, texts)):
-            return Unmergeable(reason=Reason.NOT_MERGEABLE, detail="it was changed since, and it is no text")
+        why = untaken(texts, _CHANGED)
+        if why is not None:
+            return why
         if self._git_merge is None:
             self._git_merge = self._merger()
         done = self._git_merge.merge(texts, self._labels)
         if done.conflicts:
             self.conflicts[file.path] = done.content
-            what = "1 conflict" if done.conflicts == 1 else f"{done.conflicts} conflicts"
-            return Unmergeable(reason=Reason.MERGE_CONFLICT, detail=f"the same lines were changed since: {what}")
+            return conflicting(done.conflicts, "the same lines were changed since")
         executable = decision.mode == EXECUTABLE_MODE
         state = looked.standing.state
         if done.content == now and state is not None and executable == bool(state.mode & 0o100):

@@ -28,6 +28,7 @@ from docket.formats.workspace.change_set import ChangeSet, change_set_of
 
 MAX_MERGED_BYTES = 4 * 1024 * 1024
 TEXT_BYTES = 8000
+BOTH_CHANGED = "both sides changed it"
 
 _V = TypeVar("_V", bound=Hashable)
 
@@ -106,10 +107,31 @@ def decide(drifted: Drifted) -> Decision:
         state = EntryState(kind=Kind.FILE.value, mode=mode, size=content.size, sha256=content.sha256)
         return Settled(state=state, is_theirs=content == addresses[2])
     if max(address.size for address in addresses) > MAX_MERGED_BYTES:
-        detail = f"both sides changed it, and more than {MAX_MERGED_BYTES:,} bytes are not merged"
-        return Unmergeable(reason=Reason.NOT_MERGEABLE, detail=detail)
+        return too_large(BOTH_CHANGED)
     ancestor, mine, their = addresses
     return TextMerge(ancestor=ancestor, ours=mine, theirs=their, mode=mode)
+
+
+def untaken(texts: Iterable[bytes], how: str) -> Unmergeable | None:
+    """Return why texts are not merged by their lines, None where they are; `how` says how they came to differ."""
+    sides = tuple(texts)
+    if max(map(len, sides)) > MAX_MERGED_BYTES:
+        return too_large(how)
+    if not all(map(is_text, sides)):
+        return Unmergeable(reason=Reason.NOT_MERGEABLE, detail=f"{how}, and it is no text")
+    return None
+
+
+def too_large(how: str) -> Unmergeable:
+    """Return that something is too large for a merge."""
+    detail = f"{how}, and more than {MAX_MERGED_BYTES:,} bytes are not merged"
+    return Unmergeable(reason=Reason.NOT_MERGEABLE, detail=detail)
+
+
+def conflicting(count: int, how: str) -> Unmergeable:
+    """Return that texts have so many conflicts."""
+    what = "1 conflict" if count == 1 else f"{count} conflicts"
+    return Unmergeable(reason=Reason.MERGE_CONFLICT, detail=f"{how}: {what}")
 
 
 def is_text(content: bytes) -> bool:

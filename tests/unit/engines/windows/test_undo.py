@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 import windows_lab
+from docket.engines.windows.complete import complete
+from docket.engines.windows.world import CompleteRequest
 from docket.errors import UnavailableError, UsageError
 from docket.formats.reason import Reason
 from undo_lab import conflicts, proposed, redo, request, standing, undo
@@ -75,6 +77,32 @@ def test_what_came_later_stays(lab: WindowsLab) -> None:
     assert not proposed(lab, request(lab, "early")).proposal.plan.steps, "once is enough"
     redo(lab, restored)
     assert (lab.tree / "a").read_text() == "zero\n1\ntwo\n3\n4\nfive\n6\n7\n8\nnine\n10\n11\n"
+
+
+def ended(lab: WindowsLab, use: str, outcome: str) -> None:
+    """The window of a tool during which something changed, with what is said of its end."""
+    lab.pre(use)
+    write(lab.tree / "a", "changed\n")
+    complete(CompleteRequest(key=lab.key(use), tool_name="Bash", outcome=outcome), lab.world)
+
+
+def test_a_tool_that_was_denied_wrote_nothing_that_could_be_undone(lab: WindowsLab) -> None:
+    ended(lab, "u", "denied")
+    with pytest.raises(UnavailableError, match="was denied and wrote nothing") as caught:
+        proposed(lab, request(lab, "u"))
+    assert caught.value.reason == Reason.NOT_RECORDED
+
+
+@pytest.mark.parametrize(("outcome", "is_told"), [("unended", True), ("interrupted", False), ("failed", False)])
+def test_what_changed_until_a_tool_without_an_end_was_given_up_is_undone_and_the_plan_says_so(
+    lab: WindowsLab, outcome: str, *, is_told: bool
+) -> None:
+    before = standing(lab.tree)
+    ended(lab, "u", outcome)
+    remarks = proposed(lab, request(lab, "u")).proposal.remarks
+    assert any("u (unended)" in remark for remark in remarks) is is_told
+    undo(lab, "u")
+    assert standing(lab.tree) == before
 
 
 def test_one_hunk_and_then_the_rest(lab: WindowsLab) -> None:

@@ -64,6 +64,10 @@ def undo(**options: object) -> int:
     _check_arguments(asked)
     if asked.redo is not None:
         return restore_as_asked(_redo(asked))
+    return _carried_out(asked)
+
+
+def _carried_out(asked: UndoArguments) -> int:
     progress = PathProgress()
     world = RestoreWorld(clock=SystemClock(), ids=SystemIds(), progress=progress)
     place = windows_place(current_folder(), asked.docket_dir)

@@ -9,8 +9,12 @@ import threading
 
 from hypothesis import settings
 
+import unsynced
+
 settings.register_profile("docket", deadline=None)
 settings.load_profile("docket")
+
+unsynced.begin()
 
 if threading.current_thread() is threading.main_thread():
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

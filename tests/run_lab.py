@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from docket.demo.provider import ScriptedProvider
+from warm_docket import can_be_warm, warm
 
 SECONDS = 60
 # An agent that asks Anthropic's Messages as often as it is told, and ends with 7 where it is refused.
@@ -85,6 +87,8 @@ class RunLab:
 
     def finish(self, *arguments: str | bytes, **options: Any) -> Done:
         """Run a docket command to its end, whatever the agent has to say."""
+        if options.keys() <= {"cwd"} and can_be_warm(self.environment()):
+            return self.warm(*arguments, **options)
         with self.start(*arguments, **options) as process:
             try:
                 stdout, stderr = process.communicate(timeout=self.seconds)
@@ -92,6 +96,16 @@ class RunLab:
                 process.kill()
                 raise
         return Done(exit_code=process.returncode, stdout=stdout, stderr=stderr)
+
+    def warm(self, *arguments: str | bytes, cwd: Path | None = None, prelude: str = "") -> Done:
+        """Run a docket command to its end in a fork of the standing process, after the statements of `prelude`."""
+        ended = warm().run(
+            arguments, cwd=cwd or self.tree, env=self.environment(), seconds=self.seconds, prelude=prelude
+        )
+        stdout, stderr = (
+            io.TextIOWrapper(io.BytesIO(told), "utf-8", "replace").read() for told in (ended.stdout, ended.stderr)
+        )
+        return Done(exit_code=ended.returncode, stdout=stdout, stderr=stderr)
 
     def docket(self, *arguments: str | bytes, **options: Any) -> Done:
         """Run a docket command to its end; nothing in it ends in a traceback."""

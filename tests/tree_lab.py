@@ -106,7 +106,10 @@ class Died(BaseException):
 
 
 class CountedCalls(TreeCalls):
-    """Calls that are counted; `rule(number, name)` may raise before one is made."""
+    """Calls that are counted; `rule(number, name)` may raise before one is made.
+
+    A sync of the whole file system is not made: it would wait for what all the others wrote, and tell nothing here.
+    """
 
     NAMES = tuple(name for name in vars(TreeCalls) if not name.startswith("_"))
 
@@ -119,6 +122,8 @@ def _counted(name):
     def call(self, *arguments):
         self.rule(len(self.log), name)
         self.log.append(name)
+        if name == "sync_file_system":
+            return None
         return getattr(TreeCalls, name)(self, *arguments)
 
     return call

@@ -8,7 +8,6 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,11 +16,11 @@ import pytest
 from run_lab import Done, RunLab, build
 from tree_lab import plain, whole
 
-# docket, which kills itself right before the nth call that makes something durable or changes a name; or whose nth
-# such call fails, where a number of an error is given.
-PROGRAM = """
-import os, sys
-at, told, code, done = int(sys.argv[1]), sys.argv[2], int(os.environ.get("FAILS_WITH", "0")), 0
+# What a docket does first that kills itself right before the nth call that makes something durable or changes a name;
+# or whose nth such call fails, where a number of an error is given.
+PRELUDE = """
+import atexit, os
+at, told, code, done = {at}, {told!r}, {code}, 0
 def counted(owner, name):
     call = getattr(owner, name)
     def made(*given, **named):
@@ -38,11 +37,7 @@ for name in ("fsync", "fdatasync", "unlink", "rename", "rmdir", "mkdir"):
     counted(os, name)
 for name in ("exchange", "rename_new", "sync_file_system", "chmod", "set_mtime"):
     counted(TreeCalls, name)
-sys.argv = ["docket", *sys.argv[3:]]
-from docket.surfaces.cli.main import main
-code = main()
-open(told, "w").write(str(done))
-sys.exit(code)
+atexit.register(lambda: open(told, "w").write(str(done)))
 """
 AGENT = """
 echo two > changed; rm -r folder; echo file > folder; rm file; mkdir -p file/below; echo in > file/below/f
@@ -54,6 +49,16 @@ def standing_of(lab: RunLab) -> str:
     """How the one transaction stands, as its list tells."""
     (listed,) = json.loads(lab.docket("tx", "list", "--json").stdout)
     return listed["standing"]
+
+
+def run_to_step(lab: RunLab, at: int, code: int, *command: str) -> Done:
+    """Run a docket command that is killed at its durable step `at`, or fails there with `code`.
+
+    One that comes to its end leaves the number of its steps in `count`.
+    """
+    told = str(lab.root / "count")
+    Path(told).unlink(missing_ok=True)
+    return lab.warm(*command, prelude=PRELUDE.format(at=at, told=told, code=code))
 
 
 @dataclass
@@ -79,31 +84,15 @@ class Staged:
 
     def killed(self, at: int, *command: str) -> bool:
         """Run a command that is killed at that step; say whether it came that far."""
-        told = self.lab.root / "count"
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(at), told, *command],
-            cwd=self.lab.tree,
-            env=self.lab.environment(),
-            capture_output=True,
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode in (0, -signal.SIGKILL), done
-        return done.returncode != 0
+        done = run_to_step(self.lab, at, 0, *command)
+        assert done.exit_code in (0, -signal.SIGKILL), done
+        return done.exit_code != 0
 
     def fails(self, at: int, code: int, *command: str) -> str:
         """Run a command of which that step fails; return what it said."""
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(at), self.lab.root / "count", *command],
-            cwd=self.lab.tree,
-            env={**self.lab.environment(), "FAILS_WITH": str(code)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        done = run_to_step(self.lab, at, code, *command)
         assert "Traceback" not in done.stderr, (at, done.stderr)
-        assert done.returncode in (0, 44, 75), (at, done)
+        assert done.exit_code in (0, 44, 75), (at, done)
         return done.stdout + done.stderr
 
     def now(self) -> dict:

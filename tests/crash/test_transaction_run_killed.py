@@ -9,14 +9,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from test_transaction_killed import PROGRAM, tree_of
+from test_transaction_killed import run_to_step, tree_of
 
-from run_lab import RunLab, build
+from run_lab import Done, RunLab, build
 
 OPTIONS = ("--workspace-tx", "--workspace-tx-backend", "copy")
 AGENT = "echo two > changed; rm -r tree; mkdir -p made/in; echo new > made/in/f; chmod 750 script; ln -sf made link"
@@ -38,24 +37,16 @@ class Place:
         subprocess.run(["rm", "-rf", self.lab.tree], check=True)
         subprocess.run(["cp", "-a", self.lab.root / "saved", self.lab.tree], check=True)
 
-    def run(self, at: int, code: int = 0) -> subprocess.CompletedProcess[str]:
+    def run(self, at: int, code: int = 0) -> Done:
         """Run it, killed at that step or with that step failing."""
-        return subprocess.run(
-            [sys.executable, "-c", PROGRAM, str(at), self.lab.root / "count", *COMMAND],
-            cwd=self.lab.tree,
-            env={**self.lab.environment(), "FAILS_WITH": str(code)},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return run_to_step(self.lab, at, code, *COMMAND)
 
     def steps(self) -> int:
         """How many durable steps such a run has."""
         if not self.count:
             self.anew()
             done = self.run(10**6)
-            assert done.returncode == 0, done
+            assert done.exit_code == 0, done
             self.count = int((self.lab.root / "count").read_text())
         return self.count
 
@@ -123,7 +114,7 @@ def sweep_kills(place: Place, numbers) -> set[str | None]:
     ends = set()
     for at in numbers:
         place.anew()
-        assert place.run(at).returncode == -signal.SIGKILL, at
+        assert place.run(at).exit_code == -signal.SIGKILL, at
         ends.add(check(place, at))
     return ends
 

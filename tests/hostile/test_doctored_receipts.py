@@ -1,5 +1,7 @@
 """Every leaf, member and item of good receipts, changed one at a time: the verdict is always `failed`.
 
+By default every other change is made: of each leaf one of its two.
+
 The one member that may be anything without the verdict changing is the value of a well-formed seal that nobody named
 a key for.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from golden_ledgers import mutate, samples
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.judging import first_failure, reading_of, receipt_of
 from golden_ledgers.strange import strange
+from sweeps import some
 
 # Which checks may be the first to see a change, by the top-level member that was changed.
 SEEN_BY: dict[str, set[str]] = {
@@ -66,21 +70,22 @@ SEEN_BY: dict[str, set[str]] = {
 WHOLE = [sample for sample in (*samples.ALL.values(), strange) if sample not in (samples.no_end, samples.gap)]
 
 
-def judged_changes(sample: Callable[[], LedgerBuilder]) -> list[tuple[str, Verdict]]:
+def judged_changes(sample: Callable[[], LedgerBuilder], stride: int = 1) -> list[tuple[str, Verdict]]:
     raw = sample().data()
     ledger = reading_of(raw)
     found = []
-    for what, changed in mutate.mutations(receipt_of(raw)):
+    for what, changed in islice(mutate.mutations(receipt_of(raw)), len(raw) % stride, None, stride):
         encode_document(changed)
         if isinstance(changed, dict):
             found.append((what, judge(changed, ledger, Word.CONSISTENT)))
     return found
 
 
+@some(2)
 @pytest.mark.parametrize("sample", WHOLE)
-def test_no_change_of_a_receipt_is_let_through(sample: Callable[[], LedgerBuilder]) -> None:
-    found = judged_changes(sample)
-    assert len(found) > 500
+def test_no_change_of_a_receipt_is_let_through(sample: Callable[[], LedgerBuilder], stride: int) -> None:
+    found = judged_changes(sample, stride)
+    assert len(found) > 500 // stride
 
     assert [what for what, verdict in found if verdict.word is not Word.FAILED] == []
     elsewhere = [

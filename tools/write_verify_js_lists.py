@@ -1,6 +1,7 @@
 """Write verify-js/src/rebuild/lists.mjs: closed lists of spec/ as a module, so that one file holds all of the verifier.
 
-`--check` writes nothing and fails where the module is not that of spec/disclosure.json and spec/sentences.json.
+`--check` writes nothing and fails where the module is not that of spec/disclosure.json, spec/sentences.json and
+spec/receipt-shape.json.
 """
 
 from __future__ import annotations
@@ -9,9 +10,9 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LISTS = {"DISCLOSURE": "disclosure.json", "SENTENCES": "sentences.json"}
+LISTS = {"DISCLOSURE": "disclosure.json", "SENTENCES": "sentences.json", "RECEIPT_SHAPE": "receipt-shape.json"}
 TARGET = ROOT / "verify-js/src/rebuild/lists.mjs"
-HEAD = "// Written by tools/write_verify_js_lists.py from spec/disclosure.json and spec/sentences.json: change those.\n"
+HEAD = "// Written by tools/write_verify_js_lists.py from spec/*.json of these names: change those.\n"
 
 
 def module() -> str:

@@ -1252,9 +1252,7 @@ const integer = (value, where) => when(isInteger(value), where, "an integer");
 const count = (value, where) => when(isInteger(value) && value >= 0, where, "a count");
 const isDigest = (value) => isText(value) && value.length === 64 && /^[0-9a-f]+$/.test(value);
 const digest = (value, where) => when(isDigest(value), where, "a SHA-256 in lower-case hexadecimal");
-const nothing = (value, where) => when(value === null, where, "null");
 const object = (value, where) => when(isObject(value), where, "an object");
-const list = (value, where) => when(Array.isArray(value), where, "an array");
 
 // An amount in its one spelling.
 function amount(value, where) {
@@ -1308,10 +1306,7 @@ function record(needed, optional = {}, { closed = true } = {}) {
     return null;
   };
 }
-
-// The members of a list of names, all of one shape.
-const each = (names, shape) => Object.fromEntries(names.map((name) => [name, shape]));
-return { anything, text, flag, integer, count, isDigest, digest, nothing, object, list, amount, isInstant, instant, nullable, constant, oneOf, array, mapping, record, each };
+return { anything, text, flag, integer, count, isDigest, digest, object, amount, isInstant, instant, nullable, constant, oneOf, array, mapping, record };
 })();
 
 // course/replay.mjs
@@ -1650,7 +1645,7 @@ class Components {
   constructor() {
     this.fault = null;
     this.known = new Map();
-    this.families = new Families([]);
+    this.made = null;
   }
 
   observe(event) {
@@ -1671,8 +1666,14 @@ class Components {
   #family(data) {
     if (this.known.has(data.pattern)) return `the family ${shown(data.pattern)} is written twice`;
     this.known.set(data.pattern, data);
-    this.families = new Families([...this.known.values()].sort(moreSpecificFirst));
+    this.made = null;
     return null;
+  }
+
+  // The families so far, put in order when a reply is to be priced by them.
+  get families() {
+    this.made ??= new Families([...this.known.values()].sort(moreSpecificFirst));
+    return this.made;
   }
 
   #priced(data) {
@@ -2317,162 +2318,26 @@ class SessionShape {
 return { SessionShape };
 })();
 
-// member_shapes.mjs
-const $member_shapes = (() => {
-// Shapes of the larger members of a receipt of docket's own (spec/receipt.md, Members in full).
+// proof_path.mjs
+const $proof_path = (() => {
+// The form of a Merkle path (spec/receipt.md, Shape).
 
 const { isObject } = $canonical;
-const {
-  amount, anything, array, constant, count, digest, each, flag, mapping, nullable, record, text,
-} = $shapes;
+const { isDigest } = $shapes;
 
-const counts = mapping(count);
-const texts = array(text);
-const tokens = each(["input_tokens", "cached_input_tokens", "output_tokens"], count);
+const MAX_STEPS = 64;
 
-const PATH = { path: text, path_b64: text };
-const PASS = {
-  roots: texts,
-  ...each(["files", "directories", "symlinks", "omissions", "bytes_watched"], count),
-  tree_sha256: digest,
-};
+const isStep = (step) =>
+  isObject(step) && Object.keys(step).length === 2 && (step.side === "left" || step.side === "right") && isDigest(step.hash);
 
-const pass = record(PASS, { unread: count });
-
-const snapshot = record({ taken: flag }, {
-  ...PASS,
-  ...each(["bytes_stored", "bytes_shared", "needed", "allowed"], count),
-  ...each(["format", "store", "reason", "detail"], text),
-  manifest_sha256: digest,
-  not_covered: array(record({ reason: text }, PATH)),
-  not_covered_count: nullable(count),
-});
-
-const rollback = record({ applied: flag, trigger: text }, {
-  ...each(["restored", "already", "refused", "kept", "not_covered"], count),
-  ...each(["reason", "detail", "record"], text),
-  plan_sha256: digest,
-  refusals: array(record({ reason: text }, { ...PATH, detail: text })),
-});
-
-const breaker = record({
-  state: text,
-  ...each(["consecutive_failures", "total_failures", "total_successes", "openings", "cooldown_ms"], count),
-});
-
-const limiter = record({
-  per_minute: nullable(count),
-  per_second: nullable(text),
-  ...each(["allowed", "refused", "waited", "waited_ms", "longest_wait_ms"], count),
-});
-
-const ops = record({
-  circuit_breaker: mapping(breaker),
-  rate_limiter: nullable(limiter),
-  snapshot: nullable(snapshot),
-  rollback: nullable(rollback),
-}, {
-  chaos_run: constant(true),
-  fault_injection: record({ seed: count, spec: texts, injections: count, upstream_asked: count, by_kind: counts }),
-});
-
-const group = record({
-  ...each(["key", "model", "usage_source"], text),
-  ...each(["origin_seq", "hits", "first_seq", "last_seq"], count),
-  ...each(["origin_hash", "event_hash"], digest),
-  usage: counts,
-  ...each(["avoided_usd_per_hit", "avoided_usd_total"], amount),
-  merkle_path: array(anything),
-});
-const HITS = { hits: count, saved_usd: amount, avoided_tokens: count, by_origin: array(group) };
-
-const cache = record(
-  { enabled: flag, policy: mapping(anything), ...HITS, hits_ceiling_reached: flag, note: text },
-  { component_hits: record(HITS) },
-);
-
-const pools = array(record({
-  pool: text,
-  ...each(["daily_usd", "weekly_usd", "total_usd", "spent_usd", "unknown_usd", "overshoot_usd", "bound_usd"], nullable(amount)),
-}));
-
-const NOT_TRANSACTIONAL = ["network-calls", "database-writes", "processes-started", "paths-outside-the-declared-surface"];
-
-function notTransactional(value, where) {
-  const held = Array.isArray(value) && value.length === NOT_TRANSACTIONAL.length && NOT_TRANSACTIONAL.every((one, at) => value[at] === one);
-  return held ? null : `${where} is not the list of what no transaction covers`;
-}
-
-const workspace = record({
-  committed: flag,
-  outcome: text,
-  reason: nullable(text),
-  detail: nullable(text),
-  not_transactional: notTransactional,
-}, {
-  ...each(["transaction", "backend", "view", "settle", "store", "approval"], text),
-  ...each(["base_sha256", "result_sha256", "diff_sha256"], digest),
-  surface: record(each(["excluded", "shared", "protected"], count)),
-  staged: record(each(["files", "directories", "symlinks", "bytes", "not_preserved"], count)),
-  changes: record(each(["added", "modified", "removed", "retyped"], count)),
-  decision: record({ is: text, reason: nullable(text), detail: nullable(text) }),
-  approved: flag,
-  plan_sha256: nullable(digest),
-  ...each(["applied", "already", "refused"], nullable(count)),
-  protected_changes: count,
-  base_moved: flag,
-  digests_cover: constant("changes"),
-  unread: count,
-  refusals: array(record({ reason: text }, { ...PATH, detail: text, transaction: text })),
-  not_preserved: array(record({ reason: text }, { ...PATH, detail: text })),
-  excluded_writes: array(record({}, PATH)),
-  excluded_write_count: count,
-});
-
-const window = record({
-  window_id: text,
-  id: nullable(text),
-  name: text,
-  asked_by: nullable(record({ ...each(["call", "seq", "tools"], count), share_usd: amount, derived: constant(true) })),
-  before: nullable(record({ seq: count }, each(["group_id", "tree", "hashes", "head", "reason"], text))),
-  after: nullable(record({ seq: count, ok: flag })),
-  delta: nullable(record({
-    ...each(["seq", "members", "files"], count),
-    ...each(["scope", "status"], text),
-    ...each(["delta_sha256", "event_hash"], digest),
-    merkle_path: array(anything),
-  }, each(["group_id", "reason", "tree_before", "tree_after"], text))),
-}, each(["repository", "provider", "session_id", "turn_id", "mode"], text));
-
-const windows = record({
-  ...each(["count", "complete", "partial", "open", "groups", "files"], count),
-  ...each(["partial_by_reason", "hooks_lost"], counts),
-  tools: array(window),
-  note: text,
-});
-
-const proof = record({
-  origin: text,
-  project: text,
-  run: count,
-  previous: nullable(record({ session: text, events: count, head: digest, receipt_sha256: digest })),
-  signature: nullable(record({ alg: constant("ed25519"), public_key: text })),
-  seal: nullable(record({ alg: constant("hmac-sha256"), key_id: text })),
-});
-
-const MAX_PATH_STEPS = 64;
-
-// A Merkle path of at most 64 steps.
+// Null for an array of at most 64 steps {side, hash}, or a sentence.
 function merklePath(value, where) {
   if (!Array.isArray(value)) return `${where} is not an array`;
-  if (value.length > MAX_PATH_STEPS) return `${where} has more than ${MAX_PATH_STEPS} steps`;
-  for (const [index, step] of value.entries()) {
-    const held = isObject(step) && Object.keys(step).length === 2 && (step.side === "left" || step.side === "right") && digest(step.hash, "") === null;
-    if (!held) return `${where}[${index}] is not a side, left or right, and a hash`;
-  }
-  return null;
+  if (value.length > MAX_STEPS) return `${where} has more than ${MAX_STEPS} steps`;
+  const at = value.findIndex((step) => !isStep(step));
+  return at < 0 ? null : `${where}[${at}] is not a side, left or right, and a hash`;
 }
-return { counts, texts, tokens, pass, ops, cache, pools, workspace, windows, proof, merklePath };
+return { merklePath };
 })();
 
 // course/events.mjs
@@ -3185,7 +3050,7 @@ const $course_windows = (() => {
 
 const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
 const { encode, utf8 } = $canonical;
-const { merklePath } = $member_shapes;
+const { merklePath } = $proof_path;
 const { rootFromPath } = $merkle;
 const { sha256Hex } = $sha256;
 const { readDelta } = $course_delta;
@@ -3417,7 +3282,6 @@ const { Hashes, MerkleTree } = $merkle;
 const { Refused } = $refused;
 const { Sha256, isHexOf, sha256, toHex } = $sha256;
 
-const LEDGER_FORMAT = "docket/ledger/v1";
 const FOLD = "docket/fold/v1";
 const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -3430,24 +3294,29 @@ const refuse = () => {
   throw new Refused("not-canonical", "the line is not an event in canonical form");
 };
 
+function text(scanner) {
+  if (scanner.text.charCodeAt(scanner.index) !== 34) refuse();
+  return scanner.string();
+}
+
 // Reads one event that stands in `text` from `start` to `end`: {event, hashAt}, the place of its hash member. Sorted,
 // the six members can only stand in this order.
-function readEvent(text, start, end) {
-  const scanner = new Scanner(text, true, start);
+function readEvent(line, start, end) {
+  const scanner = new Scanner(line, true, start);
   if (!scanner.take('{"data":')) refuse();
   const data = scanner.value(1);
   if (!(data instanceof Plain)) refuse();
   const hashAt = scanner.index;
   if (!scanner.take(',"hash":')) refuse();
-  const hash = scanner.string();
+  const hash = text(scanner);
   if (!scanner.take(',"prev":')) refuse();
-  const prev = scanner.string();
+  const prev = text(scanner);
   if (!scanner.take(',"seq":')) refuse();
   const seq = scanner.integer();
   if (!scanner.take(',"ts":')) refuse();
-  const ts = scanner.string();
+  const ts = text(scanner);
   if (!scanner.take(',"type":')) refuse();
-  const type = scanner.string();
+  const type = text(scanner);
   if (!scanner.take("}") || scanner.index !== end) refuse();
   return { event: { seq, ts, type, data, prev, hash, known: false }, hashAt };
 }
@@ -3551,7 +3420,7 @@ function asciiText(bytes, from, to) {
   for (let index = from; index < to; index += 1) if (bytes[index] > 127) return null;
   return new TextDecoder("latin1").decode(bytes.subarray(from, to));
 }
-return { LEDGER_FORMAT, FOLD, GENESIS, MAX_LINE_BYTES, LedgerReader };
+return { FOLD, GENESIS, MAX_LINE_BYTES, LedgerReader };
 })();
 
 // ed25519.mjs
@@ -3894,7 +3763,7 @@ return { difference, differenceOfSome };
 
 // rebuild/lists.mjs
 const $rebuild_lists = (() => {
-// Written by tools/write_verify_js_lists.py from spec/disclosure.json and spec/sentences.json: change those.
+// Written by tools/write_verify_js_lists.py from spec/*.json of these names: change those.
 
 const DISCLOSURE = {
  "format": "docket/disclosure/v1",
@@ -3986,7 +3855,411 @@ const SENTENCES = {
  "cache": "Each group names the call whose reply was given again and pins the first of its hits to ledger.merkle_root. What was saved stands beside what was spent and in no total.",
  "windows": "Which tool was used, and when, is the agent's word. What stood before and after is docket's own observation, and each delta's digest is proven to ledger.merkle_root. Windows that overlapped share one delta."
 };
-return { DISCLOSURE, SENTENCES };
+
+const RECEIPT_SHAPE = {
+ "format": "docket/receipt-shape/v1",
+ "ours": {
+  "required": {
+   "format": {"is": "docket/receipt/v1"}, "docket_number": "text", "label": "text?", "created_at": "instant",
+   "tool": "@tool", "session": "@session", "policy": "@policy?", "boundary": "@boundary", "totals": "@totals",
+   "model_calls": "@model_calls", "budget": "object?", "tools": "@tools", "files": "@files",
+   "network": "@network", "caps": "@caps", "notes": "count{}", "event_counts": "count{}", "ledger": "@ledger",
+   "price_table": "@price_table", "appendix": "@appendix", "evidence": "@evidence", "ops": "@ops",
+   "isolation": "@isolation?", "findings": "any[]", "limits_disclosure": "text[]{}", "seal": "object?",
+   "signature": "object?"
+  },
+  "optional": {
+   "latency": "@latency", "pools": "@pool[]", "asserted": "@asserted", "cache": "@cache",
+   "responses": "@responses", "workspace": "@workspace", "windows": "@windows", "proof": "@proof"
+  }
+ },
+ "v1": {
+  "open": true,
+  "required": {
+   "format": {"is": "docket/receipt/v1"}, "docket_number": "text", "label": "text?", "created_at": "text",
+   "tool": "@v1_tool", "session": "@v1_session", "policy": "@v1_policy?", "totals": "@v1_totals",
+   "model_calls": "@v1_model_calls", "tools": "@v1_tools", "files": "@v1_files", "network": "@v1_network",
+   "caps": "@v1_caps", "event_counts": "count{}", "ledger": "@v1_ledger", "price_table": "@v1_price_table",
+   "appendix": "@v1_appendix", "evidence": "@v1_evidence", "findings": "any[]", "limits_disclosure": "text[]{}",
+   "seal": "object?", "signature": "object?"
+  },
+  "optional": {"latency": "@latency", "cache": "object"}
+ },
+ "records": {
+  "appendix": {
+   "required": {
+    "usage": "@row[]", "proof_included": {"is": true},
+    "note": {"is": "Each row names its ledger event by number and hash and leads to ledger.merkle_root by its path. Its cost is recomputed from its tokens and the embedded price table alone."}
+   }
+  },
+  "asked_by": {
+   "required": {"call": "count", "seq": "count", "tools": "count", "share_usd": "amount", "derived": {"is": true}}
+  },
+  "asserted": {
+   "required": {
+    "calls": "count", "input_tokens": "count", "cached_input_tokens": "count", "output_tokens": "count",
+    "notes": "count{}"
+   }
+  },
+  "boundary": {
+   "required": {"admission": "text", "listener": "object", "upstream_overrides": "object"}
+  },
+  "breaker": {
+   "required": {
+    "state": "text", "consecutive_failures": "count", "total_failures": "count", "total_successes": "count",
+    "openings": "count", "cooldown_ms": "count"
+   }
+  },
+  "cache": {
+   "required": {
+    "enabled": "flag", "policy": "object", "hits": "count", "saved_usd": "amount", "avoided_tokens": "count",
+    "by_origin": "@hit_group[]", "hits_ceiling_reached": "flag", "note": "text"
+   },
+   "optional": {"component_hits": "@component_hits"}
+  },
+  "caps": {
+   "required": {"exceeded": "count", "warnings": "count"}
+  },
+  "changes": {
+   "required": {"added": "count", "modified": "count", "removed": "count", "retyped": "count"}
+  },
+  "component_hits": {
+   "required": {"hits": "count", "saved_usd": "amount", "avoided_tokens": "count", "by_origin": "@hit_group[]"}
+  },
+  "decision": {
+   "required": {"is": "text", "reason": "text?", "detail": "text?"}
+  },
+  "evidence": {
+   "required": {
+    "ledger_complete": "flag", "unwritten_events": "count", "ended": "flag", "first_failing_seq": "count?",
+    "write_failures": "count", "note": "text"
+   }
+  },
+  "excluded_write": {
+   "required": {},
+   "optional": {"path": "text", "path_b64": "text"}
+  },
+  "family": {
+   "required": {"pattern": "text", "input": "text", "output": "text", "source": "text"},
+   "optional": {"cached_input": "text"}
+  },
+  "fault_injection": {
+   "required": {
+    "seed": "count", "spec": "text[]", "injections": "count", "upstream_asked": "count", "by_kind": "count{}"
+   }
+  },
+  "files": {
+   "required": {
+    "changed": "count", "added": "count", "modified": "count", "removed": "count", "violations": "count",
+    "top_paths": "text[]", "retyped": "count", "violations_by_rule": "count{}", "passes": "@passes"
+   }
+  },
+  "full_usage": {
+   "required": {
+    "input_tokens": "count", "cached_input_tokens": "count", "output_tokens": "count",
+    "cache_write_tokens": "count", "cache_write_5m_tokens": "count", "cache_write_30m_tokens": "count",
+    "cache_write_1h_tokens": "count", "cache_write_12h_tokens": "count", "reasoning_tokens": "count",
+    "audio_input_tokens": "count", "audio_output_tokens": "count", "web_searches": "count",
+    "file_searches": "count"
+   },
+   "optional": {
+    "image_input_tokens": "count", "image_output_tokens": "count", "code_sessions": "count",
+    "audio_seconds": "count"
+   }
+  },
+  "hit_group": {
+   "required": {
+    "key": "text", "model": "text", "usage_source": "text", "origin_seq": "count", "hits": "count",
+    "first_seq": "count", "last_seq": "count", "origin_hash": "digest", "event_hash": "digest",
+    "usage": "count{}", "avoided_usd_per_hit": "amount", "avoided_usd_total": "amount", "merkle_path": "any[]"
+   }
+  },
+  "isolation": {
+   "required": {"launcher": "text[]"}
+  },
+  "landing_refusal": {
+   "required": {"reason": "text"},
+   "optional": {"path": "text", "path_b64": "text", "detail": "text", "transaction": "text"}
+  },
+  "latency": {
+   "required": {
+    "method": {"is": "nearest-rank"}, "measured_calls": "count", "total_rows": "count", "total_ms": "count",
+    "max_ms": "count", "p50_ms": "count", "p95_ms": "count", "p99_ms": "count"
+   }
+  },
+  "ledger": {
+   "required": {
+    "format": {"is": "docket/ledger/v1"}, "events": "count", "head": "digest", "genesis": "digest",
+    "merkle_root": "digest", "file_sha256": "digest",
+    "chain": {"is": "hash = sha256(canonical {data, prev, seq, ts, type}); prev = hash of the event before"}
+   }
+  },
+  "limiter": {
+   "required": {
+    "per_minute": "count?", "per_second": "text?", "allowed": "count", "refused": "count", "waited": "count",
+    "waited_ms": "count", "longest_wait_ms": "count"
+   }
+  },
+  "model_calls": {
+   "required": {
+    "count": "count", "by_provider": "count{}", "denied": "count", "errors": "count", "admitted": "count",
+    "unsettled": "integer", "outcomes": "count{}", "denied_by_reason": "count{}", "errors_by_reason": "count{}",
+    "estimated": "count", "altered": "count", "other_exchanges": "count", "usage": "@full_usage"
+   }
+  },
+  "model_sum": {
+   "required": {
+    "model": "text", "calls": "count", "input_tokens": "count", "cached_input_tokens": "count",
+    "output_tokens": "count", "cost_usd": "amount"
+   }
+  },
+  "network": {
+   "required": {"tunnels_allowed": "count", "tunnels_denied": "count", "turned_away": "count"}
+  },
+  "not_covered": {
+   "required": {"reason": "text"},
+   "optional": {"path": "text", "path_b64": "text"}
+  },
+  "ops": {
+   "required": {
+    "circuit_breaker": "@breaker{}", "rate_limiter": "@limiter?", "snapshot": "@snapshot?",
+    "rollback": "@rollback?"
+   },
+   "optional": {"chaos_run": {"is": true}, "fault_injection": "@fault_injection"}
+  },
+  "pass": {
+   "required": {
+    "roots": "text[]", "files": "count", "directories": "count", "symlinks": "count", "omissions": "count",
+    "bytes_watched": "count", "tree_sha256": "digest"
+   },
+   "optional": {"unread": "count"}
+  },
+  "passes": {
+   "required": {"before": "@pass?", "after": "@pass?"}
+  },
+  "policy": {
+   "required": {"name": "text", "digest": "digest", "document": "object", "source": "text?"}
+  },
+  "pool": {
+   "required": {
+    "pool": "text", "daily_usd": "amount?", "weekly_usd": "amount?", "total_usd": "amount?",
+    "spent_usd": "amount?", "unknown_usd": "amount?", "overshoot_usd": "amount?", "bound_usd": "amount?"
+   }
+  },
+  "previous": {
+   "required": {"session": "text", "events": "count", "head": "digest", "receipt_sha256": "digest"}
+  },
+  "price_document": {
+   "required": {"_meta": "object", "families": "@family[]"}
+  },
+  "price_table": {
+   "required": {
+    "schema": {"is": "docket/prices/v1"}, "as_of": "text?", "digest": "digest", "document": "@price_document"
+   }
+  },
+  "proof": {
+   "required": {
+    "origin": "text", "project": "text", "run": "count", "previous": "@previous?", "signature": "@signing_key?",
+    "seal": "@sealing_key?"
+   }
+  },
+  "refusal": {
+   "required": {"reason": "text"},
+   "optional": {"path": "text", "path_b64": "text", "detail": "text"}
+  },
+  "responses": {
+   "required": {"kept": "count", "kept_bytes": "count", "truncated": "count", "not_kept": "count"}
+  },
+  "rollback": {
+   "required": {"applied": "flag", "trigger": "text"},
+   "optional": {
+    "restored": "count", "already": "count", "refused": "count", "kept": "count", "not_covered": "count",
+    "reason": "text", "detail": "text", "record": "text", "plan_sha256": "digest", "refusals": "@refusal[]"
+   }
+  },
+  "row": {
+   "required": {
+    "seq": "count", "model": "text", "provider": "text", "input_tokens": "count", "cached_input_tokens": "count",
+    "output_tokens": "count", "usage_source": ["reported", "estimated"], "cost_usd": "amount",
+    "event_hash": "digest", "merkle_path": "proof"
+   },
+   "optional": {"latency_ms": "count", "cache_key": "text"}
+  },
+  "sealing_key": {
+   "required": {"alg": {"is": "hmac-sha256"}, "key_id": "text"}
+  },
+  "session": {
+   "required": {
+    "id": "text", "argv": "text[]", "exit_code": "integer?", "duration_seconds": "text?", "breached": "text?",
+    "interrupted": "flag?", "cwd": "text", "agent": "text", "started_at": "instant", "exit_source": "text?",
+    "agent_exit": "object?", "host": "object"
+   },
+   "optional": {"argv_b64": "text[]", "cwd_b64": "text"}
+  },
+  "signing_key": {
+   "required": {"alg": {"is": "ed25519"}, "public_key": "text"}
+  },
+  "snapshot": {
+   "required": {"taken": "flag"},
+   "optional": {
+    "roots": "text[]", "files": "count", "directories": "count", "symlinks": "count", "omissions": "count",
+    "bytes_watched": "count", "tree_sha256": "digest", "bytes_stored": "count", "bytes_shared": "count",
+    "needed": "count", "allowed": "count", "format": "text", "store": "text", "reason": "text", "detail": "text",
+    "manifest_sha256": "digest", "not_covered": "@not_covered[]", "not_covered_count": "count?"
+   }
+  },
+  "staged": {
+   "required": {
+    "files": "count", "directories": "count", "symlinks": "count", "bytes": "count", "not_preserved": "count"
+   }
+  },
+  "surface": {
+   "required": {"excluded": "count", "shared": "count", "protected": "count"}
+  },
+  "tool": {
+   "required": {"name": "text", "version": "text", "format": {"is": "docket/receipt/v1"}, "fold": "text"}
+  },
+  "tools": {
+   "required": {"calls": "count", "names": "text[]", "failures": "count"}
+  },
+  "totals": {
+   "required": {
+    "calls": "count", "input_tokens": "count", "cached_input_tokens": "count", "output_tokens": "count",
+    "total_tokens": "count", "cost_usd": "amount", "cost_basis": "text", "usage_reported_calls": "count",
+    "usage_estimated_calls": "count", "asserted_calls": "count", "assumed_price_models": "text[]",
+    "by_model": "@model_sum[]"
+   }
+  },
+  "v1_appendix": {
+   "open": true,
+   "required": {"usage": "@v1_row[]", "proof_included": "flag"}
+  },
+  "v1_caps": {
+   "open": true,
+   "required": {"exceeded": "count", "warnings": "count"}
+  },
+  "v1_evidence": {
+   "open": true,
+   "required": {"ledger_complete": "flag", "unwritten_events": "count"}
+  },
+  "v1_family": {
+   "open": true,
+   "required": {"pattern": "text", "input": "text", "output": "text"}
+  },
+  "v1_files": {
+   "open": true,
+   "required": {
+    "changed": "count", "added": "count", "modified": "count", "removed": "count", "violations": "count",
+    "top_paths": "text[]"
+   }
+  },
+  "v1_ledger": {
+   "open": true,
+   "required": {
+    "format": {"is": "docket/ledger/v1"}, "events": "count", "head": "digest", "genesis": "digest",
+    "merkle_root": "digest", "file_sha256": "digest"
+   }
+  },
+  "v1_model_calls": {
+   "open": true,
+   "required": {"count": "count", "by_provider": "count{}", "denied": "count", "errors": "count"}
+  },
+  "v1_network": {
+   "open": true,
+   "required": {"tunnels_allowed": "count", "tunnels_denied": "count"}
+  },
+  "v1_policy": {
+   "open": true,
+   "required": {"name": "text", "digest": "digest", "document": "object"}
+  },
+  "v1_price_document": {
+   "open": true,
+   "required": {"families": "@v1_family[]"}
+  },
+  "v1_price_table": {
+   "open": true,
+   "required": {"digest": "digest", "document": "@v1_price_document"}
+  },
+  "v1_row": {
+   "open": true,
+   "required": {
+    "seq": "count", "model": "text", "provider": "text", "input_tokens": "count", "cached_input_tokens": "count",
+    "output_tokens": "count", "usage_source": ["reported", "estimated"], "cost_usd": "amount",
+    "event_hash": "digest"
+   },
+   "optional": {"merkle_path": "proof", "latency_ms": "count?", "cache_key": "text?", "asserted_by": "text?"}
+  },
+  "v1_session": {
+   "open": true,
+   "required": {
+    "id": "text", "argv": "text[]", "exit_code": "integer?", "duration_seconds": "text?", "breached": "text?",
+    "interrupted": "flag?", "cwd": "text?"
+   }
+  },
+  "v1_tool": {
+   "open": true,
+   "required": {"name": "text", "version": "text"},
+   "optional": {"format": {"is": "docket/receipt/v1"}}
+  },
+  "v1_tools": {
+   "open": true,
+   "required": {"calls": "count", "names": "text[]", "failures": "count"}
+  },
+  "v1_totals": {
+   "open": true,
+   "required": {
+    "calls": "count", "input_tokens": "count", "cached_input_tokens": "count", "output_tokens": "count",
+    "total_tokens": "count", "cost_usd": "amount", "cost_basis": "text", "usage_reported_calls": "count",
+    "usage_estimated_calls": "count", "asserted_calls": "count", "assumed_price_models": "text[]",
+    "by_model": "@model_sum[]"
+   }
+  },
+  "window": {
+   "required": {
+    "window_id": "text", "id": "text?", "name": "text", "asked_by": "@asked_by?", "before": "@window_before?",
+    "after": "@window_after?", "delta": "@window_delta?"
+   },
+   "optional": {"repository": "text", "provider": "text", "session_id": "text", "turn_id": "text", "mode": "text"}
+  },
+  "window_after": {
+   "required": {"seq": "count", "ok": "flag"}
+  },
+  "window_before": {
+   "required": {"seq": "count"},
+   "optional": {"group_id": "text", "tree": "text", "hashes": "text", "head": "text", "reason": "text"}
+  },
+  "window_delta": {
+   "required": {
+    "seq": "count", "members": "count", "files": "count", "scope": "text", "status": "text",
+    "delta_sha256": "digest", "event_hash": "digest", "merkle_path": "any[]"
+   },
+   "optional": {"group_id": "text", "reason": "text", "tree_before": "text", "tree_after": "text"}
+  },
+  "windows": {
+   "required": {
+    "count": "count", "complete": "count", "partial": "count", "open": "count", "groups": "count",
+    "files": "count", "partial_by_reason": "count{}", "hooks_lost": "count{}", "tools": "@window[]",
+    "note": "text"
+   }
+  },
+  "workspace": {
+   "required": {
+    "committed": "flag", "outcome": "text", "reason": "text?", "detail": "text?",
+    "not_transactional": {"is": ["network-calls", "database-writes", "processes-started", "paths-outside-the-declared-surface"]}
+   },
+   "optional": {
+    "transaction": "text", "backend": "text", "view": "text", "settle": "text", "store": "text",
+    "approval": "text", "base_sha256": "digest", "result_sha256": "digest", "diff_sha256": "digest",
+    "surface": "@surface", "staged": "@staged", "changes": "@changes", "decision": "@decision",
+    "approved": "flag", "plan_sha256": "digest?", "applied": "count?", "already": "count?", "refused": "count?",
+    "protected_changes": "count", "base_moved": "flag", "digests_cover": {"is": "changes"}, "unread": "count",
+    "refusals": "@landing_refusal[]", "not_preserved": "@refusal[]", "excluded_writes": "@excluded_write[]",
+    "excluded_write_count": "count"
+   }
+  }
+ }
+};
+return { DISCLOSURE, SENTENCES, RECEIPT_SHAPE };
 })();
 
 // rebuild/tally.mjs
@@ -5460,167 +5733,48 @@ return { LimitsDisclosure, ReceiptRebuild };
 
 // receipt_shape.mjs
 const $receipt_shape = (() => {
-// The two shapes of a receipt (spec/receipt.md, Members): docket's own, closed in every member, and v1 as other writers
-// fill it, with at least its members.
+// The two shapes of a receipt: docket's own, closed in every member, and v1 as other writers fill it. What they are is
+// spec/receipt-shape.json, of which `rebuild/lists.mjs` holds a copy; what its words mean is spec/receipt.md, Shape.
 
-const members = $member_shapes;
-const { LEDGER_FORMAT } = $ledger;
-const { LATENCY_METHOD } = $latency;
+const { merklePath } = $proof_path;
+const { RECEIPT_SHAPE } = $rebuild_lists;
 const {
-  amount, anything, array, constant, count, digest, each, flag, instant, integer, mapping, nullable, object, oneOf, record, text,
+  amount, anything, array, constant, count, digest, flag, instant, integer, mapping, nullable, object, oneOf, record, text,
 } = $shapes;
 
 const FORMAT = "docket/receipt/v1";
-const { counts, texts, tokens } = members;
-const OPEN = { closed: false };
 
-const TOTALS = {
-  calls: count,
-  ...tokens,
-  total_tokens: count,
-  cost_usd: amount,
-  cost_basis: text,
-  ...each(["usage_reported_calls", "usage_estimated_calls", "asserted_calls"], count),
-  assumed_price_models: texts,
-  by_model: array(record({ model: text, calls: count, ...tokens, cost_usd: amount })),
-};
-const latency = record({
-  method: constant(LATENCY_METHOD),
-  ...each(["measured_calls", "total_rows", "total_ms", "max_ms", "p50_ms", "p95_ms", "p99_ms"], count),
-});
-const PRICE = each(["pattern", "input", "output"], text);
-const LEDGER = {
-  format: constant(LEDGER_FORMAT),
-  events: count,
-  ...each(["head", "genesis", "merkle_root", "file_sha256"], digest),
-};
-const SESSION = {
-  id: text,
-  argv: texts,
-  exit_code: nullable(integer),
-  ...each(["duration_seconds", "breached"], nullable(text)),
-  interrupted: nullable(flag),
-};
-const POLICY = { name: text, digest, document: object };
-const CALLS = { count, by_provider: counts, denied: count, errors: count };
-const FILES = { ...each(["changed", "added", "modified", "removed", "violations"], count), top_paths: texts };
-const NETWORK = each(["tunnels_allowed", "tunnels_denied"], count);
-const EVIDENCE = { ledger_complete: flag, unwritten_events: count };
-const BOTH = {
-  format: constant(FORMAT),
-  docket_number: text,
-  label: nullable(text),
-  tools: record({ calls: count, names: texts, failures: count }),
-  caps: record({ exceeded: count, warnings: count }),
-  event_counts: counts,
-  findings: array(anything),
-  limits_disclosure: mapping(texts),
-  seal: nullable(object),
-  signature: nullable(object),
-};
-const ROW = {
-  seq: count,
-  model: text,
-  provider: text,
-  ...tokens,
-  usage_source: oneOf("reported", "estimated"),
-  cost_usd: amount,
-  event_hash: digest,
-};
-const FULL_USAGE = [
-  "input_tokens", "cached_input_tokens", "output_tokens", "cache_write_tokens", "cache_write_5m_tokens",
-  "cache_write_30m_tokens", "cache_write_1h_tokens", "cache_write_12h_tokens", "reasoning_tokens", "audio_input_tokens",
-  "audio_output_tokens", "web_searches", "file_searches",
-];
-const LATER_USAGE = ["image_input_tokens", "image_output_tokens", "code_sessions", "audio_seconds"];
-const CHAIN = "hash = sha256(canonical {data, prev, seq, ts, type}); prev = hash of the event before";
-const PROOF_NOTE =
-  "Each row names its ledger event by number and hash and leads to ledger.merkle_root by its path. Its cost is " +
-  "recomputed from its tokens and the embedded price table alone.";
+const WORDS = { amount, any: anything, count, digest, flag, instant, integer, object, proof: merklePath, text };
+const ENDINGS = { "?": nullable, "[]": array, "{}": mapping };
+const known = new Map();
 
-const ours = record({
-  ...BOTH,
-  created_at: instant,
-  tool: record({ name: text, version: text, format: constant(FORMAT), fold: text }),
-  session: record({
-    ...SESSION,
-    cwd: text,
-    agent: text,
-    started_at: instant,
-    exit_source: nullable(text),
-    agent_exit: nullable(object),
-    host: object,
-  }, { argv_b64: texts, cwd_b64: text }),
-  policy: nullable(record({ ...POLICY, source: nullable(text) })),
-  boundary: record({ admission: text, listener: object, upstream_overrides: object }),
-  totals: record(TOTALS),
-  model_calls: record({
-    ...CALLS,
-    admitted: count,
-    unsettled: integer,
-    ...each(["outcomes", "denied_by_reason", "errors_by_reason"], counts),
-    ...each(["estimated", "altered", "other_exchanges"], count),
-    usage: record(each(FULL_USAGE, count), each(LATER_USAGE, count)),
-  }),
-  budget: nullable(object),
-  files: record({
-    ...FILES,
-    retyped: count,
-    violations_by_rule: counts,
-    passes: record({ before: nullable(members.pass), after: nullable(members.pass) }),
-  }),
-  network: record({ ...NETWORK, turned_away: count }),
-  notes: counts,
-  ledger: record({ ...LEDGER, chain: constant(CHAIN) }),
-  price_table: record({
-    schema: constant("docket/prices/v1"),
-    as_of: nullable(text),
-    digest,
-    document: record({ _meta: object, families: array(record({ ...PRICE, source: text }, { cached_input: text })) }),
-  }),
-  appendix: record({
-    usage: array(record({ ...ROW, merkle_path: members.merklePath }, { latency_ms: count, cache_key: text })),
-    proof_included: constant(true),
-    note: constant(PROOF_NOTE),
-  }),
-  evidence: record({ ...EVIDENCE, ended: flag, first_failing_seq: nullable(count), write_failures: count, note: text }),
-  ops: members.ops,
-  isolation: nullable(record({ launcher: texts })),
-}, {
-  latency,
-  pools: members.pools,
-  asserted: record({ calls: count, ...tokens, notes: counts }),
-  cache: members.cache,
-  responses: record(each(["kept", "kept_bytes", "truncated", "not_kept"], count)),
-  workspace: members.workspace,
-  windows: members.windows,
-  proof: members.proof,
-});
+function ofWord(word) {
+  if (Array.isArray(word)) return oneOf(...word);
+  if (typeof word === "object") return ofConstant(word.is);
+  for (const [ending, of] of Object.entries(ENDINGS)) {
+    if (word.endsWith(ending)) return of(ofWord(word.slice(0, -ending.length)));
+  }
+  return word.startsWith("@") ? ofRecord(word.slice(1)) : WORDS[word];
+}
 
-const OPTIONAL_ROW = {
-  merkle_path: members.merklePath,
-  latency_ms: nullable(count),
-  cache_key: nullable(text),
-  asserted_by: nullable(text),
-};
+function ofConstant(wanted) {
+  if (!Array.isArray(wanted)) return constant(wanted);
+  const isSame = (value) => Array.isArray(value) && value.length === wanted.length && wanted.every((one, at) => value[at] === one);
+  return (value, where) => (isSame(value) ? null : `${where} is not ${wanted.join(", ")}`);
+}
 
-const v1 = record({
-  ...BOTH,
-  created_at: text,
-  tool: record({ name: text, version: text }, { format: constant(FORMAT) }, OPEN),
-  session: record({ ...SESSION, cwd: nullable(text) }, {}, OPEN),
-  policy: nullable(record(POLICY, {}, OPEN)),
-  totals: record(TOTALS, {}, OPEN),
-  model_calls: record(CALLS, {}, OPEN),
-  tools: record({ calls: count, names: texts, failures: count }, {}, OPEN),
-  files: record(FILES, {}, OPEN),
-  network: record(NETWORK, {}, OPEN),
-  caps: record({ exceeded: count, warnings: count }, {}, OPEN),
-  ledger: record(LEDGER, {}, OPEN),
-  price_table: record({ digest, document: record({ families: array(record(PRICE, {}, OPEN)) }, {}, OPEN) }, {}, OPEN),
-  appendix: record({ usage: array(record(ROW, OPTIONAL_ROW, OPEN)), proof_included: flag }, {}, OPEN),
-  evidence: record(EVIDENCE, {}, OPEN),
-}, { latency, cache: object }, OPEN);
+function ofRecord(name) {
+  if (!known.has(name)) known.set(name, made(RECEIPT_SHAPE.records[name]));
+  return known.get(name);
+}
+
+function made({ required, optional = {}, open = false }) {
+  const members = (words) => Object.fromEntries(Object.entries(words).map(([name, word]) => [name, ofWord(word)]));
+  return record(members(required), members(optional), { closed: !open });
+}
+
+const ours = made(RECEIPT_SHAPE.ours);
+const v1 = made(RECEIPT_SHAPE.v1);
 
 // Null, or a sentence that names the first member which has not its form.
 const checkReceipt = (document, isOurs) => (isOurs ? ours : v1)(document, "receipt");

@@ -8,7 +8,6 @@ import { Hashes, MerkleTree } from "./merkle.mjs";
 import { Refused } from "./refused.mjs";
 import { Sha256, isHexOf, sha256, toHex } from "./sha256.mjs";
 
-export const LEDGER_FORMAT = "docket/ledger/v1";
 export const FOLD = "docket/fold/v1";
 export const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
@@ -21,24 +20,29 @@ const refuse = () => {
   throw new Refused("not-canonical", "the line is not an event in canonical form");
 };
 
+function text(scanner) {
+  if (scanner.text.charCodeAt(scanner.index) !== 34) refuse();
+  return scanner.string();
+}
+
 // Reads one event that stands in `text` from `start` to `end`: {event, hashAt}, the place of its hash member. Sorted,
 // the six members can only stand in this order.
-function readEvent(text, start, end) {
-  const scanner = new Scanner(text, true, start);
+function readEvent(line, start, end) {
+  const scanner = new Scanner(line, true, start);
   if (!scanner.take('{"data":')) refuse();
   const data = scanner.value(1);
   if (!(data instanceof Plain)) refuse();
   const hashAt = scanner.index;
   if (!scanner.take(',"hash":')) refuse();
-  const hash = scanner.string();
+  const hash = text(scanner);
   if (!scanner.take(',"prev":')) refuse();
-  const prev = scanner.string();
+  const prev = text(scanner);
   if (!scanner.take(',"seq":')) refuse();
   const seq = scanner.integer();
   if (!scanner.take(',"ts":')) refuse();
-  const ts = scanner.string();
+  const ts = text(scanner);
   if (!scanner.take(',"type":')) refuse();
-  const type = scanner.string();
+  const type = text(scanner);
   if (!scanner.take("}") || scanner.index !== end) refuse();
   return { event: { seq, ts, type, data, prev, hash, known: false }, hashAt };
 }

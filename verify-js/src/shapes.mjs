@@ -13,9 +13,7 @@ export const integer = (value, where) => when(isInteger(value), where, "an integ
 export const count = (value, where) => when(isInteger(value) && value >= 0, where, "a count");
 export const isDigest = (value) => isText(value) && value.length === 64 && /^[0-9a-f]+$/.test(value);
 export const digest = (value, where) => when(isDigest(value), where, "a SHA-256 in lower-case hexadecimal");
-export const nothing = (value, where) => when(value === null, where, "null");
 export const object = (value, where) => when(isObject(value), where, "an object");
-export const list = (value, where) => when(Array.isArray(value), where, "an array");
 
 // An amount in its one spelling.
 export function amount(value, where) {
@@ -69,6 +67,3 @@ export function record(needed, optional = {}, { closed = true } = {}) {
     return null;
   };
 }
-
-// The members of a list of names, all of one shape.
-export const each = (names, shape) => Object.fromEntries(names.map((name) => [name, shape]));

@@ -3,7 +3,7 @@
 
 import { DAMAGED, NO_LEDGER, fail, pass, skip } from "../case.mjs";
 import { encode, utf8 } from "../canonical.mjs";
-import { merklePath } from "../member_shapes.mjs";
+import { merklePath } from "../proof_path.mjs";
 import { rootFromPath } from "../merkle.mjs";
 import { sha256Hex } from "../sha256.mjs";
 import { readDelta } from "./delta.mjs";

@@ -25,7 +25,7 @@ export class Components {
   constructor() {
     this.fault = null;
     this.known = new Map();
-    this.families = new Families([]);
+    this.made = null;
   }
 
   observe(event) {
@@ -46,8 +46,14 @@ export class Components {
   #family(data) {
     if (this.known.has(data.pattern)) return `the family ${shown(data.pattern)} is written twice`;
     this.known.set(data.pattern, data);
-    this.families = new Families([...this.known.values()].sort(moreSpecificFirst));
+    this.made = null;
     return null;
+  }
+
+  // The families so far, put in order when a reply is to be priced by them.
+  get families() {
+    this.made ??= new Families([...this.known.values()].sort(moreSpecificFirst));
+    return this.made;
   }
 
   #priced(data) {

@@ -35,7 +35,7 @@ class Arithmetic:
     """The families so far."""
 
     known: dict[str, Family] = field(default_factory=dict)
-    families: Families = field(default_factory=Families)
+    ordered: Families | None = None
 
     def take(self, _event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
@@ -49,19 +49,26 @@ class Arithmetic:
         if row.pattern in self.known:
             return f"the family {shown(row.pattern)} is written twice"
         self.known[row.pattern] = family_of(row)
-        self.families = Families(specific_first(self.known.values()))
+        self.ordered = None
         return None
 
+    def _families(self) -> Families:
+        """Return the families so far; they are put in order when a reply is to be priced by them."""
+        if self.ordered is None:
+            self.ordered = Families(specific_first(self.known.values()))
+        return self.ordered
+
     def _prices(self, payload: ModelResponse) -> str | None:
+        families = self._families()
         for index, part in enumerate(payload.components):
             if min(_tokens(part)) < 0:
                 return f"components[{index}] counts less than nothing"
-            cost = self.families.cost(part.model, _tokens(part))
+            cost = families.cost(part.model, _tokens(part))
             if cost is None:
                 return f"components[{index}]: no family of the table prices {shown(part.model)}"
             if cost != part.cost_usd:
                 return f"components[{index}]: its tokens cost {cost}, cost_usd is {part.cost_usd}"
-        if self.families.assumed(part.model for part in payload.components) and not payload.assumed_price:
+        if families.assumed(part.model for part in payload.components) and not payload.assumed_price:
             return "assumed_price is false, the fallback prices a component"
         return None
 

@@ -1,8 +1,8 @@
 """Which typed payload an event's type stands for (spec/ledger.md, Vocabulary).
 
 Unknown types are preserved: `read_payload` returns None for them and for documents of other writers whose known
-types carry other members. Names of types are append-only. What stands here stands in `spec/events.json` too, which other
-programs read; a test holds them against each other.
+types carry other members. Names of types are append-only. What stands here stands in `spec/events.json` too, which
+other programs read; a test holds them against each other.
 """
 
 from __future__ import annotations

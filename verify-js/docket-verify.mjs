@@ -3294,12 +3294,13 @@ const refuse = () => {
   throw new Refused("not-canonical", "the line is not an event in canonical form");
 };
 
+// The text that begins here, and nothing else.
 function text(scanner) {
   if (scanner.text.charCodeAt(scanner.index) !== 34) refuse();
   return scanner.string();
 }
 
-// Reads one event that stands in `text` from `start` to `end`: {event, hashAt}, the place of its hash member. Sorted,
+// Reads one event that stands in `line` from `start` to `end`: {event, hashAt}, the place of its hash member. Sorted,
 // the six members can only stand in this order.
 function readEvent(line, start, end) {
   const scanner = new Scanner(line, true, start);

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-from golden_ledgers import elsewhere, mutate, samples
+from golden_ledgers import elsewhere, samples
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.drawn import Drawn
 from golden_ledgers.judging import bodies, chained, lines_of, receipt_of, rederived
@@ -65,9 +66,11 @@ def test_orders_of_events() -> None:
     assert disagreements(pairs) == []
 
 
-@some(151)
-def test_small_changes_of_an_event_with_the_chain_made_to_fit(stride: int) -> None:
-    for batch in batches(one for sample in SAMPLES for one in small_changes(sample, stride)):
+@pytest.mark.parametrize("changes", ["every_small_change", "every_known_value"])
+@some(191)
+def test_changes_of_an_event_with_the_chain_made_to_fit(changes: str, stride: int) -> None:
+    made = getattr(loaded("hostile/test_doctored_ledgers.py"), changes)
+    for batch in batches(one for sample in SAMPLES for one in changed_events(sample, made, stride)):
         assert disagreements(batch) == []
 
 
@@ -103,18 +106,28 @@ def batches(pairs: Iterator[Pair], size: int = 2000) -> Iterator[list[Pair]]:
         yield batch
 
 
-def small_changes(sample: Callable[[], LedgerBuilder], stride: int) -> Iterator[Pair]:
-    """Each so-many-th change of a leaf, member or item of an event."""
+def changed_events(
+    sample: Callable[[], LedgerBuilder], changes: Callable[[dict[str, Any]], Iterable[tuple[str, Any]]], stride: int
+) -> Iterator[Pair]:
+    """The ledger with each so-many-th of the changes of its events."""
     good = sample()
     receipt, items, number = receipt_of(good.data()), bodies(good.events), 0
     for index, (type_, at, data) in enumerate(items):
-        for what, other in mutate.mutations({"ts": at, "data": data}):
+        for what, body in changes({"type": type_, "ts": at, "data": data}):
             number += 1
-            if number % stride or not isinstance(other, dict) or set(other) != {"ts", "data"}:
+            if number % stride or not is_event(body):
                 continue
-            if not isinstance(other["ts"], str) or not isinstance(other["data"], dict):
-                continue
-            body = (type_, other["ts"], other["data"])
-            events = chained([*items[:index], body, *items[index + 1 :]], good.events)
+            changed = (body["type"], body["ts"], body["data"])
+            events = chained([*items[:index], changed, *items[index + 1 :]], good.events)
             name = f"{sample.__name__}, event {index} ({type_}): {what}"
             yield pair(name, rederived(receipt, events), lines_of(events))
+
+
+def is_event(body: Any) -> bool:
+    """Whether a changed body is still one of which an event can be made."""
+    return (
+        isinstance(body, dict)
+        and set(body) == {"type", "ts", "data"}
+        and all(isinstance(body[name], str) for name in ("type", "ts"))
+        and isinstance(body["data"], dict)
+    )

@@ -20,7 +20,7 @@ from docket.formats.amount import Usd
 from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue, quoted, spelled, utf8
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import DATA_DEPTH, Draft, draft_encoded
-from docket.formats.ledger.payload_quick import Member, glanced, looked_for
+from docket.formats.ledger.payload_quick import Quick, looked_for
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -95,7 +95,7 @@ def _item(member: Any, depth: int) -> str:  # noqa: ANN401 - as `_to_json`
 
 def from_members(cls: type[P], value: JsonValue, where: str) -> P:
     """Read an object as `cls`; InvalidDocumentError names the member that is wrong."""
-    known = glanced(cls, _quick(cls), value)  # type: ignore[arg-type] # as above
+    known = _quick(cls).read(value)  # type: ignore[arg-type] # as above
     if known is not None:
         return known  # type: ignore[no-any-return] # it is what `cls` makes
     reader = Reader(value, where)
@@ -207,8 +207,9 @@ def _shape(cls: type) -> tuple[_Member, ...]:
 
 
 @cache
-def _quick(cls: type) -> tuple[Member, ...]:
-    return tuple(looked_for(item.name, item.kind, _quick, optional=item.optional) for item in _shape(cls))
+def _quick(cls: type) -> Quick:
+    members = [looked_for(item.name, item.kind, _quick, optional=item.optional) for item in _shape(cls)]
+    return Quick(cls, tuple(members))
 
 
 def _path(reader: Reader, *, optional: bool) -> RelPath | None:

@@ -24,6 +24,10 @@ from docket.formats.run.usage import Usage
 Glance: TypeAlias = "Callable[[Any], Any]"
 """Takes a member's JSON value and returns its typed value, or None where it is not sure."""
 
+_Look: TypeAlias = "tuple[type | None, Glance]"
+_PLAIN: Mapping[Any, type] = {str: str, bool: bool}
+_MOST_PLANS = 256
+
 
 class Member(NamedTuple):
     """A member as it is looked for: `plain` is the type of a value that is taken as it is, else `glance` reads it."""
@@ -34,48 +38,61 @@ class Member(NamedTuple):
     glance: Glance
 
 
-_ABSENT = object()
-_PLAIN: Mapping[Any, type] = {str: str, bool: bool}
+class Quick:
+    """The quick reading of one class; for each set of keys that came, what is looked at in their order."""
 
+    __slots__ = ("_cls", "_members", "_plans")
 
-def looked_for(name: str, kind: Any, members_of: Callable[[type], tuple[Member, ...]], *, optional: bool) -> Member:  # noqa: ANN401 - an annotation
-    """Return how a member of this annotated kind is looked at; `members_of` gives the members of a class within."""
-    return Member(name, optional, _PLAIN.get(kind), _glance(kind, members_of))
+    def __init__(self, cls: Callable[..., Any], members: tuple[Member, ...]) -> None:
+        self._cls, self._members = cls, members
+        self._plans: dict[tuple[str, ...], tuple[_Look, ...]] = {}
 
-
-def glanced(cls: Callable[..., Any], members: tuple[Member, ...], value: object) -> Any | None:  # noqa: ANN401 - as the codec
-    """Return the object read as `cls`, or None where that is not sure."""
-    if type(value) is not dict:
-        return None
-    arguments: dict[str, Any] = {}
-    get = value.get
-    try:
-        for name, optional, plain, glance in members:
-            found = get(name, _ABSENT)
-            if found is _ABSENT:
-                if optional:
-                    continue
-                return None
-            if plain is None:
-                found = glance(found)
-                if found is None:
+    def read(self, value: object) -> Any | None:  # noqa: ANN401 - as the codec
+        """Return the object read as the class, or None where that is not sure."""
+        if type(value) is not dict:
+            return None
+        keys = tuple(value)
+        plan = self._plans.get(keys) or self._planned(keys)
+        if plan is None:
+            return None
+        arguments = []
+        try:
+            for (plain, glance), found in zip(plan, value.values(), strict=True):
+                if plain is None:
+                    typed = glance(found)
+                    if typed is None:
+                        return None
+                    arguments.append(typed)
+                elif type(found) is plain:
+                    arguments.append(found)
+                else:
                     return None
-            elif type(found) is not plain:
-                return None
-            arguments[name] = found
-        # As many members as were found: none is left over.
-        return cls(**arguments) if len(arguments) == len(value) else None
-    except InvalidDocumentError:
-        return None
+            return self._cls(**dict(zip(keys, arguments, strict=True)))
+        except InvalidDocumentError:
+            return None
+
+    def _planned(self, keys: tuple[str, ...]) -> tuple[_Look, ...] | None:
+        known = {item.name: item for item in self._members}
+        if not known.keys() >= set(keys) or any(not item.optional and item.name not in keys for item in self._members):
+            return None
+        if len(self._plans) >= _MOST_PLANS:
+            self._plans.clear()
+        plan = self._plans[keys] = tuple((known[key].plain, known[key].glance) for key in keys)
+        return plan
 
 
-def _glance(kind: Any, members_of: Callable[[type], tuple[Member, ...]]) -> Glance:  # noqa: ANN401 - an annotation
+def looked_for(name: str, kind: Any, quick_of: Callable[[type], Quick], *, optional: bool) -> Member:  # noqa: ANN401 - an annotation
+    """Return how a member of this annotated kind is looked at; `quick_of` gives the reading of a class within."""
+    return Member(name, optional, _PLAIN.get(kind), _glance(kind, quick_of))
+
+
+def _glance(kind: Any, quick_of: Callable[[type], Quick]) -> Glance:  # noqa: ANN401 - an annotation
     known = _GLANCES.get(kind)
     if known is not None:
         return known
     origin = typing.get_origin(kind)
     if origin is tuple:
-        return _sequence(_glance(typing.get_args(kind)[0], members_of))
+        return _sequence(_glance(typing.get_args(kind)[0], quick_of))
     if origin is not None:
         return lambda value: value if type(value) is dict else None
     if isinstance(kind, type) and issubclass(kind, StrEnum):
@@ -83,7 +100,7 @@ def _glance(kind: Any, members_of: Callable[[type], tuple[Member, ...]]) -> Glan
         return lambda value: choices.get(value) if type(value) is str else None
     if is_dataclass(kind):
         inner = typing.cast("type", kind)
-        return lambda value: glanced(inner, members_of(inner), value)
+        return lambda value: quick_of(inner).read(value)
     return lambda _value: None
 
 

@@ -16,8 +16,10 @@ from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
+from docket.formats.ledger.model_events import ModelRequest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import FOLD
+from docket.formats.ledger.tree_events import FsChange
 from docket.formats.merkle import MerkleTree, Sibling
 from docket.rules.checks.arithmetic import Arithmetic
 from docket.rules.checks.cache_course import HitOrigins, HitSavings
@@ -86,6 +88,13 @@ class Watch(Protocol):
         ...
 
 
+FEW_WATCH: Mapping[type[Payload], tuple[str, ...]] = {
+    FsChange: ("session-shape", "event-order"),
+    ModelRequest: ("session-shape", "event-order", "cap-limits"),
+}
+"""Of which events no other watch has anything to say: of these a long ledger has the most."""
+
+
 def _watches() -> dict[str, Watch]:
     return {
         "session-shape": SessionShape(),
@@ -137,7 +146,9 @@ class LedgerPass:
             self.faults.setdefault("ledger-payloads", error.detail)
             return
         self._keep(event)
-        for name, watch in self.watches.items():
+        names = FEW_WATCH.get(type(payload), self.watches)  # type: ignore[arg-type] # None is no key, and is watched by all
+        for name in names:
+            watch = self.watches[name]
             fault = watch.take(event, payload)
             if fault is not None:
                 self.faults.setdefault(name, f"event {event.seq} ({event.type}): {fault}")

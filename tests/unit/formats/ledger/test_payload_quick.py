@@ -1,4 +1,4 @@
-"""The quick reading of payloads says what the strict one says, of every golden event and of each with one thing wrong."""
+"""The quick reading of payloads says what the strict one says, of golden events and of each with one thing wrong."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from docket.host import tree
 from docket.host.forked import MAX_JOBS, Report, share_jobs, spare_processors
 from docket.host.mounts import mounts_below
 from docket.host.tree import Unread
-from docket.stores.statcache import StatCache, ctime_of, is_settled
+from docket.stores.statcache import StatCache, ctime_of, is_settled, surely_settled_before
 
 MAX_PASSES = 2
 STARTS = 64
@@ -235,13 +235,25 @@ def _lookup(request: ObserveRequest, cache: DigestCache, clock_ns: int | None) -
     if not request.unread:
         return known
     if request.statuses:
-        return known if clock_ns is None else lambda key: known(key) or _unread(key, clock_ns)
+        return known if clock_ns is None else _known_or_unread(known, clock_ns)
     return lambda key: known(key) or UNKNOWN_DIGEST
 
 
-def _unread(key: bytes, clock_ns: int) -> bytes | None:
-    """Return what makes a file stay unread, None where a rewrite might leave its status as it is."""
-    return UNKNOWN_DIGEST if is_settled(ctime_of(key), clock_ns) else None
+def _known_or_unread(known: Callable[[bytes], bytes | None], clock_ns: int) -> Callable[[bytes], bytes | None]:
+    """Return a lookup that leaves a file unread of which nothing is known.
+
+    It is read all the same where a rewrite might leave its status as it is.
+    """
+    settled_ns = surely_settled_before(clock_ns)
+
+    def look(key: bytes) -> bytes | None:
+        found = known(key)
+        if found is not None:
+            return found
+        ctime_ns = ctime_of(key)
+        return UNKNOWN_DIGEST if ctime_ns < settled_ns or is_settled(ctime_ns, clock_ns) else None
+
+    return look
 
 
 def _nothing(_key: bytes) -> None:

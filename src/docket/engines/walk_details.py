@@ -51,13 +51,8 @@ def omission_of(path: bytes, why: Unread | LeftOut, status: Status | None) -> Om
 
 def line_of_status(member: str, status: Status, digest: bytes) -> str:
     """Return a file's line in a status listing, without its digest where that is UNKNOWN_DIGEST."""
-    told = FileStatus(
-        size=status.st_size,
-        mode=S_IMODE(status.st_mode),
-        inode=status.st_ino,
-        mtime_ns=status.st_mtime_ns,
-        ctime_ns=status.st_ctime_ns,
-    )
+    numbers = status.st_size, S_IMODE(status.st_mode), status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+    told = FileStatus._make(numbers)
     return status_line(member, told, None if digest == UNKNOWN_DIGEST else digest.hex())
 
 

@@ -40,6 +40,7 @@ _GROUP = struct.Struct("<BQ")  # how many bytes of attributes are remembered of 
 _MAGIC = b"docket/statcache/v2\n"
 _MAX_GROUP_ENTRIES = 4096
 _HEAD_BYTES = len(_MAGIC) + 32
+_CTIME = struct.Struct("<q").unpack_from
 _SECOND_NS = 1_000_000_000
 
 
@@ -53,9 +54,14 @@ def is_settled(ctime_ns: int, clock_ns: int) -> bool:
     return ctime_ns + margin < clock_ns
 
 
+def surely_settled_before(clock_ns: int) -> int:
+    """Return before which ctime a file is settled at `clock_ns`, whatever its file system's grain (`is_settled`)."""
+    return clock_ns - COARSE_MARGIN_NS - MARGIN_NS
+
+
 def ctime_of(key: bytes) -> int:
     """Return the ctime that a key of `host.tree.pack_key` holds, in nanoseconds."""
-    return int.from_bytes(key[-8:], "little", signed=True)
+    return int(_CTIME(key, KEY_BYTES - 8)[0])
 
 
 def settled_part(entries: bytes, clock_ns: int) -> bytes:

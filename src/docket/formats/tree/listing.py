@@ -108,11 +108,12 @@ class Listing:
     `mtimes` holds one little-endian signed 64-bit number a file, in the files' order; empty where unknown (a
     listing that was decoded), in which case every `mtime_ns` reads 0. `root` is the (device, inode) of the
     directory that was observed, where the listing comes from a pass; `details` is what the pass saw beside it, and
-    `statuses` the records of a status listing (formats.tree.status_listing) that it was asked for.
+    `statuses` the records of a status listing (formats.tree.status_listing) that it was asked for. `starts` holds where
+    the lines begin in which a text stands, of texts that were looked for (formats.tree.parts).
     """
 
     __slots__ = (
-        "_by_path", "_records", "counts", "details", "document", "mtimes", "omissions", "root", "statuses",
+        "_by_path", "_records", "counts", "details", "document", "mtimes", "omissions", "root", "starts", "statuses",
         "tree_sha256",
     )  # fmt: skip
 
@@ -132,6 +133,7 @@ class Listing:
         self.root = root
         self.details = _NO_DETAILS
         self.statuses = b""
+        self.starts: dict[bytes, tuple[int, ...]] = {}
         self.tree_sha256 = sha256(document)
         self._records: tuple[Record, ...] | None = None
         self._by_path: dict[RelPath, Record] | None = None

@@ -78,7 +78,7 @@ def paths_ending(listing: Listing, *suffixes: bytes) -> tuple[RelPath, ...]:
     They are in tree order.
     """
     # Of a path that is not UTF-8 the text does not show how it ends.
-    records = _records_with(listing.document, *(suffix + b'"' for suffix in suffixes), b'"path_b64":"')
+    records = _records_with(listing, *(suffix + b'"' for suffix in suffixes), b'"path_b64":"')
     return tuple(
         record.path for record in records if not isinstance(record, Omission) and record.path.raw.endswith(suffixes)
     )
@@ -86,19 +86,30 @@ def paths_ending(listing: Listing, *suffixes: bytes) -> tuple[RelPath, ...]:
 
 def links_of(listing: Listing) -> tuple[SymlinkEntry, ...]:
     """Return the symbolic links, in tree order."""
-    records = _records_with(listing.document, _SYMLINK)
+    records = _records_with(listing, _SYMLINK)
     return tuple(record for record in records if isinstance(record, SymlinkEntry))
 
 
-def _records_with(document: bytes, *texts: bytes) -> Iterator[Record]:
+def _records_with(listing: Listing, *texts: bytes) -> Iterator[Record]:
     """Yield the records in whose lines one of the texts stands, in tree order."""
-    lines = set[int]()
-    for text in texts:
-        at = document.find(text, len(HEADER))
-        while at >= 0:
-            lines.add(document.rindex(b"\n", 0, at) + 1)
-            at = document.find(text, document.index(b"\n", at))
-    return (decode_record(document[start : document.index(b"\n", start)]) for start in sorted(lines))
+    document = listing.document
+    starts = sorted({start for text in texts for start in _starts(listing, text)})
+    return (decode_record(document[start : document.index(b"\n", start)]) for start in starts)
+
+
+def _starts(listing: Listing, text: bytes) -> tuple[int, ...]:
+    """Return where the lines begin in which a text stands; a listing is asked for the same ones again and again."""
+    found = listing.starts.get(text)
+    if found is None:
+        found = listing.starts[text] = tuple(_lines_with(listing.document, text))
+    return found
+
+
+def _lines_with(document: bytes, text: bytes) -> Iterator[int]:
+    at = document.find(text, len(HEADER))
+    while at >= 0:
+        yield document.rindex(b"\n", 0, at) + 1
+        at = document.find(text, document.index(b"\n", at))
 
 
 def with_part(base: Listing, part: Listing, roots: Sequence[RelPath]) -> Listing:

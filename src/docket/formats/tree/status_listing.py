@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode, encode
@@ -29,8 +30,7 @@ HEADER = b'{"format":"docket/tree-status/v1"}\n'
 _NUMBER = re.compile(r"0|-?[1-9][0-9]{0,19}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStatus:
+class FileStatus(NamedTuple):
     """What an inode says of a regular file: times in nanoseconds since the epoch."""
 
     size: int

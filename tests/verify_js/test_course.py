@@ -23,12 +23,7 @@ from verify_js.overhearing import judged_pairs, ordered_pairs, pair_of
 
 TESTS = Path(__file__).parent.parent
 SAMPLES = [*samples.ALL.values(), strange]
-JUDGED = (
-    "hostile/test_doctored_cache.py",
-    "unit/rules/checks/test_ledger_checks.py",
-    "unit/rules/checks/test_other_writers.py",
-    "unit/rules/checks/test_receipt_checks.py",
-)
+JUDGED = ("hostile/test_doctored_cache.py", "unit/rules/checks/test_ledger_checks.py")
 ORDERED = ("test_windows_course.py", "test_workspace_course.py", "test_drill_order.py", "test_tunnel_order.py")
 
 pytestmark = needs_node

@@ -98,7 +98,7 @@ def test_a_usage_names_three_counts_always_and_the_others_where_there_are_some()
 
 
 def test_verify_js_embeds_it() -> None:
-    tool = ROOT / "tools" / "write_verify_grammar.py"
+    tool = ROOT / "tools" / "write_verify_js_lists.py"
     assert subprocess.run([sys.executable, str(tool), "--check"], timeout=60, check=False).returncode == 0
 
 

@@ -1,4 +1,4 @@
-// Written by tools/write_verify_grammar.py from spec/events.json, which is to be changed instead.
+// Written by tools/write_verify_js_lists.py from spec/*.json of these names: change those.
 
 export const EVENTS = {
  "format": "docket/events/v1",

@@ -3,8 +3,9 @@
 Rules:
 1. A file is made where its name is free, by a call that fails if it is not, and has exactly the content that it is to
    have: what is read of the source is compared with its digest, and the same bytes are written.
-2. A file may share the source's bytes in place of being written. What is compared then is the source, if its status
-   is the same before and afterwards and vouches for it; else the new file is read.
+2. A file may share the source's bytes in place of being written, unless it is so small that writing it costs less
+   than sharing it. What is compared then is the source, if its status is the same before and afterwards and vouches
+   for it; else the new file is read.
 3. No link is followed: each directory is opened past no link and no mount point, each file by its name in it.
 4. Where one file cannot be made as it should be, what was made of its batch is removed again.
 
@@ -32,6 +33,7 @@ from docket.host.tree_calls import TreeCalls, open_below, open_inside
 
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _CHUNK_BYTES = 1024 * 1024
+SHARED_FROM_BYTES = 16 * 1024
 
 Made: TypeAlias = list[tuple[bytes, os.stat_result]]
 """Files that were made, by name in their directory, and what their inodes said then."""
@@ -129,7 +131,7 @@ class Copier:
 
     def _filled(self, file: PlainFile, source: int, target: int, before: os.stat_result) -> os.stat_result | Refusal:
         path, mode, digest, size, mtime_ns = file
-        if self._source.shares and _shared(source, target):
+        if self._source.shares and size >= SHARED_FROM_BYTES and _shared(source, target):
             is_same = self._read(source, -1, size) == digest
             if not self._source.vouches(before.st_ctime_ns) or file_key(os.fstat(source)) != file_key(before):
                 os.lseek(target, 0, os.SEEK_SET)

@@ -168,6 +168,7 @@ def sharing(monkeypatch):
         os.write(target, os.pread(source, 1000, 0))
 
     monkeypatch.setattr(copying, "share", share)
+    monkeypatch.setattr(copying, "SHARED_FROM_BYTES", 0)
 
 
 @pytest.mark.usefixtures("sharing")
@@ -181,6 +182,15 @@ def test_a_shared_file_is_compared(lab, vouches):
     assert stopped.refusal.reason is Reason.CHANGED_WHILE_READ
 
 
+def test_a_small_file_is_written_rather_than_shared(lab, monkeypatch):
+    sizes: list[int] = []
+    monkeypatch.setattr(copying, "share", lambda source, _target: sizes.append(os.fstat(source).st_size))
+    for name, size in (("f", copying.SHARED_FROM_BYTES - 1), ("g", copying.SHARED_FROM_BYTES)):
+        (lab.base / "d" / name).write_bytes(b"a" * size)
+        lab.copy(told(b"d/" + name.encode(), b"a" * size), shares=True)
+    assert sizes == [copying.SHARED_FROM_BYTES]
+
+
 @pytest.mark.parametrize("vouches", [False, True])
 def test_a_file_that_was_another_when_it_was_shared_is_read_itself(lab, monkeypatch, vouches):
     def share(source: int, target: int) -> None:
@@ -189,6 +199,7 @@ def test_a_file_that_was_another_when_it_was_shared_is_read_itself(lab, monkeypa
             os.utime(source, ns=(OLD_NS, OLD_NS))
 
     monkeypatch.setattr(copying, "share", share)
+    monkeypatch.setattr(copying, "SHARED_FROM_BYTES", 0)
     (lab.base / "d/f").write_bytes(b"ab")
     stopped = lab.copy(told(b"d/f", b"ab"), shares=True, vouches=vouches)
     assert stopped.refusal.reason is Reason.CHANGED_WHILE_READ

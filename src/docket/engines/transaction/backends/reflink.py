@@ -4,7 +4,8 @@ Rules:
 1. It is made, shown, walked and removed as a copy is (`backends.copy`); what differs is how a file gets its bytes.
 2. What was shared is compared with its digest as a copy is: by reading the base's file (host.copying), for reading the
    new one fetches its bytes from the disk a second time.
-3. A file that cannot be shared (one with holes, one on another file system) is copied.
+3. A file of less than 16 KiB is copied, which costs less than to share it and leaves it in the system's cache.
+4. A file that cannot be shared (one with holes, one on another file system) is copied.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def test_it_shows_a_stopped_agent_a_verified_record_and_a_found_forgery(demo, tm
     done = demo()
     assert done.returncode == 0, done.stdout + done.stderr
     titles = [line.split(". ", 1)[1] for line in done.stdout.splitlines() if line[:1].isdigit()]
-    assert titles == ["A project", "A model provider", "The run", "The receipt", "Verified", "A forgery"]
+    assert titles == ["A project", "A key", "A model provider", "The run", "The receipt", "Verified", "A forgery"]
     assert "   | agent: refused (HTTP 400): docket DKT-" in done.stdout
     assert "max_usd" in done.stdout
     assert "verified" in done.stdout

@@ -40,12 +40,18 @@ def established(verdict: Verdict, ledger: Path | None) -> str:
     if ledger is None:
         return (
             "The receipt agrees with itself. Not established: that a ledger bears it out (none was given), "
-            "or who wrote it (no key vouches for it)."
+            f"or who wrote it ({_nobody(verdict)} it)."
         )
     return (
-        "The receipt is what its ledger gives. Not established: who wrote the two (no key vouches for them), "
+        f"The receipt is what its ledger gives. Not established: who wrote the two ({_nobody(verdict)} them), "
         "or that nothing happened outside the record."
     )
+
+
+def _nobody(verdict: Verdict) -> str:
+    if any(check.name == "signature" and check.status is Status.PASS for check in verdict.checks):
+        return "a key signed that you did not name: --public-key says whose word you take for"
+    return "no key vouches for"
 
 
 def _failed(verdict: Verdict) -> str:

@@ -1155,6 +1155,7 @@ class MerkleTree {
   constructor(hashes) {
     this.hashes = hashes;
     this.made = null;
+    this.rootText = null;
   }
 
   // All levels, the leaves first; made once, when first asked for.
@@ -1167,7 +1168,8 @@ class MerkleTree {
   }
 
   root() {
-    return toHex(this.levels.length === 0 ? sha256(new Uint8Array(0)) : this.levels.at(-1));
+    this.rootText ??= toHex(this.levels.length === 0 ? sha256(new Uint8Array(0)) : this.levels.at(-1));
+    return this.rootText;
   }
 
   // The path of a leaf as a receipt has it: [{side, hash}], the side being the sibling's.
@@ -3280,7 +3282,7 @@ const $ledger = (() => {
 const { Plain, Scanner, textOf } = $canonical;
 const { Hashes, MerkleTree } = $merkle;
 const { Refused } = $refused;
-const { Sha256, isHexOf, sha256, toHex } = $sha256;
+const { Sha256, isHexOf, sha256, sha256Hex, toHex } = $sha256;
 
 const FOLD = "docket/fold/v1";
 const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
@@ -3334,16 +3336,10 @@ class LedgerReader {
     this.computed = new Uint8Array(32);
   }
 
-  // Reads the whole file.
-  read(bytes) {
-    const file = new Sha256();
-    let at = 0;
-    while (at < bytes.length && this.damage === null && !this.torn) {
-      const end = this.chunk(bytes, at);
-      file.update(bytes, at, end);
-      at = end;
-    }
-    this.fileSha256 = file.update(bytes, at).hex();
+  // Reads the whole file; with `isHashed` false somebody else makes its digest.
+  read(bytes, isHashed = true) {
+    for (let at = 0; at < bytes.length && this.sound; ) at = this.chunk(bytes, at);
+    this.fileSha256 = isHashed ? sha256Hex(bytes) : null;
     this.events = this.hashes.count;
     this.tree = new MerkleTree(this.hashes);
     return this;
@@ -4659,14 +4655,25 @@ class UsageRowsRebound {
   }
 }
 
-// Whether an event's hash leads to the root by the steps. Where the sound ledger has that root, the path is compared
-// with the tree's own, which is the same and needs no hashing.
-function leadsToRoot({ ledger, receipt }, seq, eventHash, steps) {
+// The trees in which rows were found on their own path: two checks ask.
+const found = new WeakMap();
+
+// Whether a row's path is exactly that of its event in the tree.
+function isOnItsPath(tree, row) {
+  if (found.get(row) === tree) return true;
+  const held = tree.isPath(row.seq, row.merkle_path ?? []);
+  if (held) found.set(row, tree);
+  return held;
+}
+
+// Whether a row's event leads to the stated root. Where the sound ledger has that root, the row's path is compared with
+// the tree's own, which leads there and needs no hashing.
+function leadsToRoot({ ledger, receipt }, row) {
   const root = receipt.part("ledger", "merkle_root");
-  if (ledger?.sound && seq < ledger.events && ledger.tree.root() === root) {
-    if (ledger.hashes.hex(seq) === eventHash && ledger.tree.isPath(seq, steps)) return true;
+  if (ledger?.sound && row.seq < ledger.events && ledger.tree.root() === root) {
+    if (ledger.hashes.hex(row.seq) === row.event_hash && isOnItsPath(ledger.tree, row)) return true;
   }
-  return rootFromPath(eventHash, steps) === root;
+  return rootFromPath(row.event_hash, row.merkle_path ?? []) === root;
 }
 
 class UsageInclusionProofs {
@@ -4675,7 +4682,7 @@ class UsageInclusionProofs {
     if (receipt.rows.length === 0) return pass("no usage row to prove");
     if (receipt.part("appendix", "proof_included") !== true) return skip("the receipt carries no proofs");
     for (const [index, row] of receipt.rows.entries()) {
-      if (!leadsToRoot(given, row.seq, row.event_hash, row.merkle_path ?? [])) {
+      if (!leadsToRoot(given, row)) {
         return fail(`${name(index, row)}: its path does not lead to ledger.merkle_root`);
       }
     }
@@ -4696,7 +4703,7 @@ class CostRecomputation {
     return pass(`${receipt.rows.length} rows priced from the embedded table`);
   }
 }
-return { LedgerRows, UsageRowsRebound, leadsToRoot, UsageInclusionProofs, CostRecomputation };
+return { LedgerRows, UsageRowsRebound, isOnItsPath, UsageInclusionProofs, CostRecomputation };
 })();
 
 // latency.mjs
@@ -5366,7 +5373,7 @@ const $rebuild_fold = (() => {
 // Events are taken one by one; what is kept grows with the usage rows alone. An event of an unknown type is counted.
 
 const { Families } = $families;
-const { LedgerRows } = $rows;
+const { LedgerRows, isOnItsPath } = $rows;
 const { CallsFold } = $rebuild_calls;
 const { AssertedFold, CourseFold, orNull } = $rebuild_course;
 const { applying, disclosureOf, factsOf } = $rebuild_disclosure;
@@ -5431,7 +5438,7 @@ class LedgerFold {
   // The first row of the receipt whose path is not the tree's, in words, or null; all else of the rows is compared one by
   // one as usage-rows-rebound.
   differenceOfPaths(stated, { events, tree }) {
-    const at = stated.findIndex((row) => row.seq < events && !tree.isPath(row.seq, row.merkle_path));
+    const at = stated.findIndex((row) => row.seq < events && !isOnItsPath(tree, row));
     return at < 0 ? null : `${USAGE}[${at}].merkle_path is not the path of event ${stated[at].seq}`;
   }
 
@@ -6065,6 +6072,7 @@ const { FOLD, LedgerReader } = $ledger;
 const { Refused, shown } = $refused;
 const { CHECKS } = $registry;
 const { FORMAT, checkReceipt } = $receipt_shape;
+const { sha256Hex, toHex } = $sha256;
 const { Verdict, wordOf } = $verdict;
 
 const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;
@@ -6091,8 +6099,15 @@ function marksIn(bytes) {
   return marks;
 }
 
+// The digest of a whole file by the platform, which makes it beside the reading; null where it has none.
+function platformDigest(bytes) {
+  const subtle = globalThis.crypto?.subtle;
+  if (subtle === undefined) return null;
+  return subtle.digest("SHA-256", bytes).then((digest) => toHex(new Uint8Array(digest)), () => sha256Hex(bytes));
+}
+
 // Reads the ledger and shows its events to the course.
-function readLedger(bytes, course) {
+async function readLedger(bytes, course) {
   const found = { ours: false, fold: undefined, payloadFault: null, last: "", keptPaths: new Set() };
   const reader = new LedgerReader((event) => {
     if (event.seq === 0 && event.type === "session.start") found.fold = event.data.fold;
@@ -6105,8 +6120,10 @@ function readLedger(bytes, course) {
     if (type === "model.response" && data.response_retained === true) found.keptPaths.add(data.response_path);
     course.show(event, found.ours);
   });
-  reader.read(bytes);
-  const { events, hashes, head, tree, fileSha256, damage, torn, sound } = reader;
+  const digest = platformDigest(bytes);
+  reader.read(bytes, digest === null);
+  const { events, hashes, head, tree, damage, torn, sound } = reader;
+  const fileSha256 = digest === null ? reader.fileSha256 : await digest;
   const ended = found.last === "session.end";
   return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
 }
@@ -6137,7 +6154,7 @@ async function judge(document, options, required) {
   const first = named("receipt-format", "pass", FORMAT);
   const course = new Course();
   course.checks = CHECKS.map(([, Type]) => new Type(course));
-  const ledger = options.ledger ? readLedger(options.ledger, course) : null;
+  const ledger = options.ledger ? await readLedger(options.ledger, course) : null;
   const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);

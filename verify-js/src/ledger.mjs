@@ -6,7 +6,7 @@
 import { Plain, Scanner, textOf } from "./canonical.mjs";
 import { Hashes, MerkleTree } from "./merkle.mjs";
 import { Refused } from "./refused.mjs";
-import { Sha256, isHexOf, sha256, toHex } from "./sha256.mjs";
+import { Sha256, isHexOf, sha256, sha256Hex, toHex } from "./sha256.mjs";
 
 export const FOLD = "docket/fold/v1";
 export const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
@@ -60,16 +60,10 @@ export class LedgerReader {
     this.computed = new Uint8Array(32);
   }
 
-  // Reads the whole file.
-  read(bytes) {
-    const file = new Sha256();
-    let at = 0;
-    while (at < bytes.length && this.damage === null && !this.torn) {
-      const end = this.chunk(bytes, at);
-      file.update(bytes, at, end);
-      at = end;
-    }
-    this.fileSha256 = file.update(bytes, at).hex();
+  // Reads the whole file; with `isHashed` false somebody else makes its digest.
+  read(bytes, isHashed = true) {
+    for (let at = 0; at < bytes.length && this.sound; ) at = this.chunk(bytes, at);
+    this.fileSha256 = isHashed ? sha256Hex(bytes) : null;
     this.events = this.hashes.count;
     this.tree = new MerkleTree(this.hashes);
     return this;

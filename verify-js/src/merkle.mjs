@@ -34,6 +34,7 @@ export class MerkleTree {
   constructor(hashes) {
     this.hashes = hashes;
     this.made = null;
+    this.rootText = null;
   }
 
   // All levels, the leaves first; made once, when first asked for.
@@ -46,7 +47,8 @@ export class MerkleTree {
   }
 
   root() {
-    return toHex(this.levels.length === 0 ? sha256(new Uint8Array(0)) : this.levels.at(-1));
+    this.rootText ??= toHex(this.levels.length === 0 ? sha256(new Uint8Array(0)) : this.levels.at(-1));
+    return this.rootText;
   }
 
   // The path of a leaf as a receipt has it: [{side, hash}], the side being the sibling's.

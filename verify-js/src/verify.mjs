@@ -8,6 +8,7 @@ import { FOLD, LedgerReader } from "./ledger.mjs";
 import { Refused, shown } from "./refused.mjs";
 import { CHECKS } from "./registry.mjs";
 import { FORMAT, checkReceipt } from "./receipt_shape.mjs";
+import { sha256Hex, toHex } from "./sha256.mjs";
 import { Verdict, wordOf } from "./verdict.mjs";
 
 export const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;
@@ -34,8 +35,15 @@ function marksIn(bytes) {
   return marks;
 }
 
+// The digest of a whole file by the platform, which makes it beside the reading; null where it has none.
+function platformDigest(bytes) {
+  const subtle = globalThis.crypto?.subtle;
+  if (subtle === undefined) return null;
+  return subtle.digest("SHA-256", bytes).then((digest) => toHex(new Uint8Array(digest)), () => sha256Hex(bytes));
+}
+
 // Reads the ledger and shows its events to the course.
-function readLedger(bytes, course) {
+async function readLedger(bytes, course) {
   const found = { ours: false, fold: undefined, payloadFault: null, last: "", keptPaths: new Set() };
   const reader = new LedgerReader((event) => {
     if (event.seq === 0 && event.type === "session.start") found.fold = event.data.fold;
@@ -48,8 +56,10 @@ function readLedger(bytes, course) {
     if (type === "model.response" && data.response_retained === true) found.keptPaths.add(data.response_path);
     course.show(event, found.ours);
   });
-  reader.read(bytes);
-  const { events, hashes, head, tree, fileSha256, damage, torn, sound } = reader;
+  const digest = platformDigest(bytes);
+  reader.read(bytes, digest === null);
+  const { events, hashes, head, tree, damage, torn, sound } = reader;
+  const fileSha256 = digest === null ? reader.fileSha256 : await digest;
   const ended = found.last === "session.end";
   return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
 }
@@ -80,7 +90,7 @@ async function judge(document, options, required) {
   const first = named("receipt-format", "pass", FORMAT);
   const course = new Course();
   course.checks = CHECKS.map(([, Type]) => new Type(course));
-  const ledger = options.ledger ? readLedger(options.ledger, course) : null;
+  const ledger = options.ledger ? await readLedger(options.ledger, course) : null;
   const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);

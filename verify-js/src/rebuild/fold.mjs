@@ -3,7 +3,7 @@
 // Events are taken one by one; what is kept grows with the usage rows alone. An event of an unknown type is counted.
 
 import { Families } from "../families.mjs";
-import { LedgerRows } from "../rows.mjs";
+import { LedgerRows, isOnItsPath } from "../rows.mjs";
 import { CallsFold } from "./calls.mjs";
 import { AssertedFold, CourseFold, orNull } from "./course.mjs";
 import { applying, disclosureOf, factsOf } from "./disclosure.mjs";
@@ -68,7 +68,7 @@ export class LedgerFold {
   // The first row of the receipt whose path is not the tree's, in words, or null; all else of the rows is compared one by
   // one as usage-rows-rebound.
   differenceOfPaths(stated, { events, tree }) {
-    const at = stated.findIndex((row) => row.seq < events && !tree.isPath(row.seq, row.merkle_path));
+    const at = stated.findIndex((row) => row.seq < events && !isOnItsPath(tree, row));
     return at < 0 ? null : `${USAGE}[${at}].merkle_path is not the path of event ${stated[at].seq}`;
   }
 

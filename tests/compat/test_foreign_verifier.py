@@ -17,8 +17,9 @@ from agent_lab import program
 
 from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
 from docket.formats.canonical import encode_document
+from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from docket.formats.run.verdict import Status, Verdict, Word
-from golden_ledgers import kept, samples
+from golden_ledgers import kept, proven, samples
 from golden_ledgers.judging import receipt_of
 
 INCOMPLETE = ("no_end", "gap")
@@ -32,11 +33,24 @@ def theirs() -> Path:
     return Path(named) if named else program("docket-ai")
 
 
+def around(folder: Path) -> dict[str, str]:
+    """Its environment: a home of its own, and the library that it signs with, which it does without where it is not."""
+    import cryptography
+
+    libraries = str(Path(cryptography.__file__).parent.parent)
+    return {**os.environ, "TMPDIR": str(folder), "HOME": str(folder), "NO_COLOR": "1", "PYTHONPATH": libraries}
+
+
 def asked(theirs: Path, folder: Path, *arguments: str) -> dict[str, Any]:
     """What the other implementation answers in JSON; its remarks around it are left out."""
-    environment = {**os.environ, "TMPDIR": str(folder), "HOME": str(folder), "NO_COLOR": "1"}
     done = subprocess.run(
-        [str(theirs), *arguments], capture_output=True, text=True, cwd=folder, env=environment, timeout=100, check=False
+        [str(theirs), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=around(folder),
+        timeout=100,
+        check=False,
     )
     begin, end = done.stdout.find("{"), done.stdout.rfind("}")
     assert begin >= 0, done.stderr
@@ -146,6 +160,51 @@ def test_what_its_own_verifier_lets_through_ours_does_not(theirs: Path, tmp_path
         theirs_says = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--json")
         assert theirs_says["ok"] is True
         assert ours(receipt, ledger).failures[0].startswith(f"receipt-rebuild: receipt.session.{member} is ")
+
+
+@pytest.mark.parametrize("impl", ["python", "node"])
+def test_it_accepts_our_seal_and_signature_and_refuses_others(theirs: Path, tmp_path: Path, impl: str) -> None:
+    raw = proven.vouched_for().data()
+    good = proven.signed(proven.sealed(receipt_of(raw)))
+    receipt, ledger = tmp_path / "receipt.json", tmp_path / "run.jsonl"
+    ledger.write_bytes(raw)
+
+    def states(document: dict[str, Any], public_key: str, seal_key: str) -> dict[str, str]:
+        receipt.write_bytes(encode_document(document))
+        keys = ("--public-key", public_key, "--seal-key", seal_key)
+        flags = ("--ledger", str(ledger), "--impl", impl, "--json", *keys)
+        answer = asked(theirs, tmp_path, "verify", str(receipt), *flags)
+        return {check["name"]: check["status"] for check in answer["checks"]}
+
+    found = states(good, proven.PUBLIC_KEY, proven.SEAL_KEY.hex())
+    assert (found["signature"], "fail" in found.values()) == ("pass", False)
+    # Its Node verifier is not handed the key of a seal.
+    assert found["seal"] == ("pass" if impl == "python" else "skip")
+    doctored = states({**good, "label": "x"}, proven.PUBLIC_KEY, proven.SEAL_KEY.hex())
+    assert doctored["signature"] == "fail"
+    if impl == "python":
+        assert doctored["seal"] == "fail"
+        assert states(good, "0" * 64, "0" * 64)["signature"] == "fail"
+
+
+def test_its_signed_and_sealed_receipt_is_verified_by_its_keys(theirs: Path, tmp_path: Path) -> None:
+    for command in (("keygen", "a.key"), ("run", "--seal", "--sign", "a.key", "--max-usd", "1", "--", "true")):
+        subprocess.run(
+            [str(theirs), *command], cwd=tmp_path, env=around(tmp_path), check=True, capture_output=True, timeout=100
+        )
+    (receipt,) = (tmp_path / ".docket" / "receipts").glob("DKT-*.receipt.json")
+    (ledger,) = (tmp_path / ".docket" / "runs").glob("*.jsonl")
+    document = json.loads(receipt.read_bytes())
+    key = bytes.fromhex(document["signature"]["public_key"])
+    seal = bytes.fromhex((tmp_path / ".docket" / "keys" / "seal.key").read_text().strip())
+    pins = Pins(signers=(PinnedKey(public_key=key),), seals=(PinnedSeal(key=seal),))
+    request = VerifyRequest(receipt=read_receipt(receipt), ledger_path=ledger, pins=pins)
+
+    assert verify_receipt(request).word is Word.VERIFIED
+    other = VerifyRequest(
+        receipt=encode_document({**document, "label": "x"}), ledger_path=ledger, pins=pins, required=Word.VERIFIED
+    )
+    assert {failure.split(":")[0] for failure in verify_receipt(other).failures} >= {"seal", "signature"}
 
 
 def test_its_sealed_receipt_is_consistent_and_the_seal_is_not_vouched_for(theirs: Path, tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ UnavailableError with a reason. The machine's own disk is `host.disk`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
+
+from docket.formats.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ import errno
 import os
 import re
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.windows.names import Hashes
 from docket.host.regular_file import open_regular_file

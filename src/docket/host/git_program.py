@@ -13,10 +13,10 @@ from __future__ import annotations
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.host.git_environment import fixed_environment
 

@@ -11,7 +11,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from docket.formats.dataclass import dataclass
 
 MAX_DEPTH = 1024
 MAX_STEPS = 2**26

@@ -18,11 +18,11 @@ import hashlib
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.canonical import encode_document
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.visible import text_members

@@ -10,6 +10,7 @@ import pytest
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.host import disk as disk_module
+from docket.host import disk_calls
 from docket.host.disk import SYSTEM_DISK, reported, unavailable
 
 
@@ -87,12 +88,7 @@ def test_a_name_is_claimed_where_there_are_no_hard_links(folder, monkeypatch):
 def test_reserving_space_that_cannot_be_had(folder, monkeypatch, found):
     codes = {"unsupported": [errno.EOPNOTSUPP], "interrupted": [errno.EINTR, 0], "full": [errno.ENOSPC]}.get(found, [])
 
-    def fallocate(*_arguments):
-        code = codes.pop(0)
-        disk_module.ctypes.set_errno(code)
-        return -1 if code else 0
-
-    monkeypatch.setattr(disk_module, "fallocate", lambda: fallocate if found else None)
+    monkeypatch.setattr(disk_module, "fallocate", lambda: (lambda *_arguments: codes.pop(0)) if found else None)
     with folder.create("a") as file:
         if found == "full":
             with pytest.raises(UnavailableError) as caught:
@@ -111,6 +107,14 @@ def test_space_is_really_reserved_and_given_back(folder):
         assert file.size() == 1
         file.truncate(1)
         assert os.fstat(file.fileno()).st_blocks * 512 < 1_000_000
+
+
+@pytest.mark.parametrize("call", [disk_calls.fallocate, disk_calls.syncfs])
+def test_a_call_of_the_c_library_says_what_went_wrong(call):
+    called = call()
+    if called is None:
+        pytest.skip("the C library has none")
+    assert called(-1, 0, 0, 1) == errno.EBADF if call is disk_calls.fallocate else called(-1) == errno.EBADF
 
 
 def test_a_folder_of_another_user_is_not_used(folder, monkeypatch):

@@ -14,12 +14,12 @@ Rules:
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 
 from docket.engines.windows.buried import without_buried
 from docket.engines.windows.closers import is_left
 from docket.engines.windows.world import BeginRequest, Outcome, Said, WindowsWorld
 from docket.errors import PartialEvidenceError
+from docket.formats.dataclass import replace
 from docket.formats.windows.key import pre_ref
 from docket.formats.windows.names import PartialReason
 from docket.formats.windows.records import Moment, Tombstone

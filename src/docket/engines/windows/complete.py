@@ -9,12 +9,11 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from docket.engines.windows.buried import without_buried
 from docket.engines.windows.finish import finish_group, make_partial
 from docket.engines.windows.world import CompleteRequest, Outcome, Said, WindowsWorld
 from docket.errors import DocketError, PartialEvidenceError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.windows.names import PartialReason
 from docket.formats.windows.records import Completion, Moment, PendingPartial, Tombstone
 from docket.formats.windows.registry import Closing, OpenWindow, WindowStatus

@@ -14,12 +14,12 @@ Rules:
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docket.engines.windows.closers import NOBODY, is_left
 from docket.engines.windows.world import WindowsWorld
 from docket.errors import DocketError, PartialEvidenceError
+from docket.formats.dataclass import replace
 from docket.formats.digest import Digest
 from docket.formats.windows.key import post_ref
 from docket.formats.windows.names import PartialReason, Status

@@ -9,11 +9,11 @@ Rules (spec/windows.md, Groups):
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 
 from docket.engines.windows.finish import make_partial, resume_groups
 from docket.engines.windows.world import WindowsWorld
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.windows.names import PartialReason
 from docket.formats.windows.records import PendingPartial, Tombstone
 from docket.formats.windows.registry import OpenWindow

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.process_identity import ProcessIdentity
 from docket.formats.windows.key import IN_TREE, WindowKey

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from docket.formats.dataclass import dataclass
 from docket.formats.relpath import RelPath
 from docket.formats.windows.names import ABSENT_MODE
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass, replace
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode, encode
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest, sha256
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

@@ -10,10 +10,10 @@ Rules (spec/windows.md, Identity):
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, encode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 

@@ -9,11 +9,11 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode, encode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload, from_members, to_members
 from docket.formats.reading import Reader

@@ -10,13 +10,13 @@ Rules, checked whenever it is read and before it is published; what breaks one i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
 from typing import NoReturn
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode, encode
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.process_identity import ProcessIdentity
 from docket.formats.reason import Reason

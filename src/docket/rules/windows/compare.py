@@ -10,8 +10,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.windows.changes import Side, TreeChange
 from docket.formats.windows.delta import FileDelta, Hunk
 from docket.formats.windows.names import ABSENT_MODE, GITLINK_MODE, Hashes, Operation, kind_of

@@ -10,8 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.windows.key import WindowKey, group_id
 from docket.formats.windows.records import Completion, GroupFinal, Moment
 from docket.formats.windows.registry import Closing, Group, OpenWindow, Registry, WindowStatus

@@ -10,11 +10,11 @@ Rules:
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, sha256
 from docket.formats.windows.key import IN_TREE, MAX_TEXT, WindowKey, key_text
 from docket.formats.windows.records import MAX_SUMMARY

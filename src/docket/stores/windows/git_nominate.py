@@ -16,10 +16,10 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError, PartialEvidenceError
+from docket.formats.dataclass import dataclass
 from docket.formats.windows.names import Hashes, PartialReason
 from docket.host.clearing import remove_tree
 from docket.host.disk_errors import reported

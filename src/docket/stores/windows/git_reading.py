@@ -11,9 +11,9 @@ import hashlib
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from docket.formats.dataclass import dataclass
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side, TreeChange
 from docket.formats.windows.names import ABSENT_MODE, REGULAR_MODE, Hashes

@@ -18,10 +18,10 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError, PartialEvidenceError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.windows.key import REF_ROOT
 from docket.formats.windows.names import Hashes, PartialReason

@@ -15,11 +15,11 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from docket.errors import InvalidDocumentError, PartialEvidenceError, UnavailableError
+from docket.formats.dataclass import replace
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import TreeChange
 from docket.formats.windows.names import (

@@ -20,10 +20,10 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.visible import base64_text
 from docket.host.durable import temporary_name
 from docket.host.git_program import Deadline, GitWorkplace, run_git

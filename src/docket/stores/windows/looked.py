@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Protocol
 
 from docket.errors import DocketError, PartialEvidenceError
+from docket.formats.dataclass import dataclass
 from docket.formats.windows.changes import TreeChange
 from docket.formats.windows.names import Hashes, PartialReason
 from docket.formats.windows.registry import Baseline

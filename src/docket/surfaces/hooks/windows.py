@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.windows.take import give_up, take
 from docket.engines.windows.world import Outcome
 from docket.errors import DocketError
+from docket.formats.dataclass import replace
 from docket.formats.windows.key import key_text
 from docket.rules.agents.hooks import HOOK_READERS
 from docket.rules.windows.tool_event import HookEvent, Moments, OtherEvent, ToolEvent

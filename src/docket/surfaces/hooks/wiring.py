@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.windows.world import WindowsWorld
 from docket.errors import PartialEvidenceError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.relpath import RelPath
 from docket.formats.windows.key import IN_STAGE
 from docket.host.clock import SystemClock

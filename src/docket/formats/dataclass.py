@@ -1,0 +1,210 @@
+"""`dataclasses.dataclass` for modules that a hook loads: the same classes, whose methods are made when they are used.
+
+A hook is a process of its own, before and after each tool of an agent, and loads half a hundred dataclasses of which it
+makes a few. What the library does for each of them when it is defined takes longer than all else that the hook loads.
+
+Rules:
+1. What this makes behaves as what the library makes of the same arguments; for type checkers it is the library's. The
+   library's own functions (`fields`, `replace`, `asdict`, `is_dataclass`) work on it: what they look at is made by the
+   library when they ask.
+2. It takes classes with `slots`, all of whose fields are their own: none inherits fields, none has an InitVar.
+3. `__init__` is written and compiled with the first instance; the rest needs no code of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass, field, replace
+else:
+
+    def dataclass(
+        *, slots: bool, frozen: bool = False, kw_only: bool = False, order: bool = False
+    ) -> Callable[[type], type]:
+        """Return the decorator; `slots` must be set."""
+        if not slots:
+            raise TypeError("only classes with slots are made here")
+        arguments = {"frozen": frozen, "kw_only": kw_only, "order": order}
+        return lambda cls: _made(cls, arguments)
+
+    def field(*, default_factory: Callable[[], object]) -> Any:  # noqa: ANN401 - as the library
+        """Return what stands for a default that is made for each instance."""
+        return _Factory(default_factory)
+
+    def replace(instance: Any, /, **changes: Any) -> Any:  # noqa: ANN401 - as the library
+        """Return a copy of an instance with other values."""
+        cls = type(instance)
+        names = cls.__dict__.get(_NAMES)
+        if names is None:
+            from dataclasses import replace as replaced  # noqa: PLC0415 - the class is the library's own
+
+            return replaced(instance, **changes)
+        for name in names:
+            if name not in changes:
+                changes[name] = getattr(instance, name)
+        return cls(**changes)
+
+
+__all__ = ["dataclass", "field", "field_names", "replace"]
+
+_NAMES = "__docket_fields__"
+_MADE_BY_LIBRARY = ("__dataclass_fields__", "__dataclass_params__")
+
+
+def field_names(cls: type) -> tuple[str, ...]:
+    """Return the names of a dataclass's fields, whoever made it, in their order."""
+    names: tuple[str, ...] | None = cls.__dict__.get(_NAMES)
+    if names is not None:
+        return names
+    from dataclasses import fields  # noqa: PLC0415 - the class is the library's own
+
+    return tuple(item.name for item in fields(cls))
+
+
+class _Factory:
+    """A default that is made for each instance."""
+
+    __slots__ = ("make",)
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.make = make
+
+
+class _Later:
+    """A member of a class that is made when it is first asked for, and stands in its own place then."""
+
+    __slots__ = ("_make", "_name", "_owner")
+
+    def __init__(self, owner: type, name: str, make: Callable[[], dict[str, Any]]) -> None:
+        self._owner, self._name, self._make = owner, name, make
+
+    def __get__(self, instance: object, owner: type) -> Any:  # noqa: ANN401 - whatever is asked for
+        made = self._make()
+        for name, member in made.items():
+            setattr(self._owner, name, member)
+        found = made[self._name]
+        return found.__get__(instance, owner) if hasattr(found, "__get__") else found
+
+
+def _made(cls: type, arguments: dict[str, bool]) -> type:
+    if any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
+        raise TypeError(f"{cls.__qualname__} inherits fields")
+    kinds: dict[str, str] = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - text, and light
+    names = tuple(name for name, kind in kinds.items() if not kind.startswith(("ClassVar", "typing.ClassVar")))
+    space = {name: value for name, value in cls.__dict__.items() if name not in ("__dict__", "__weakref__")}
+    defaults = {name: space.pop(name) for name in names if name in space}
+    space |= {"__slots__": names, "__qualname__": cls.__qualname__, _NAMES: names}
+    space["__match_args__"] = () if arguments["kw_only"] else names
+    made = type(cls)(cls.__name__, cls.__bases__, space)
+    values = attrgetter(*names) if names else _nothing
+    members = {**_comparing(values, arguments), "__repr__": _repr, "__getstate__": _state, "__setstate__": _set_state}
+    if arguments["frozen"]:
+        members |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+    members["__init__"] = _Later(made, "__init__", lambda: {"__init__": _init(made, names, defaults, arguments)})
+    for name in _MADE_BY_LIBRARY:
+        members[name] = _Later(made, name, lambda: _by_library(made, kinds, defaults, arguments))
+    for name, member in members.items():
+        if name not in cls.__dict__:
+            setattr(made, name, member)
+    return made
+
+
+def _init(cls: type, names: tuple[str, ...], defaults: dict[str, object], arguments: dict[str, bool]) -> object:
+    """Return `__init__`: each value goes into its slot, past what refuses to set one."""
+    given: dict[str, Any] = {"_unset": _NAMES}
+    parts, lines = [], []
+    for name in names:
+        given[f"_set_{name}"] = cls.__dict__[name].__set__
+        default, value = defaults.get(name, _NAMES), name
+        if isinstance(default, _Factory):
+            given[f"_make_{name}"], default = default.make, None
+            value = f"_make_{name}() if {name} is _unset else {name}"
+            parts.append(f"{name}=_unset")
+        elif name in defaults:
+            given[f"_default_{name}"] = default
+            parts.append(f"{name}=_default_{name}")
+        else:
+            parts.append(name)
+        lines.append(f"    _set_{name}(self, {value})\n")
+    if hasattr(cls, "__post_init__"):
+        lines.append("    self.__post_init__()\n")
+    star = ["*"] if arguments["kw_only"] and names else []
+    source = f"def __init__({', '.join(['self', *star, *parts])}):\n{''.join(lines) or '    pass'}"
+    exec(source, given)  # noqa: S102 - as the library does; nothing in it is from outside
+    made = given["__init__"]
+    made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__annotations__ = {**{name: cls.__annotations__[name] for name in names}, "return": "None"}
+    made.__module__ = cls.__module__
+    return made
+
+
+def _by_library(
+    cls: type, kinds: dict[str, str], defaults: dict[str, object], arguments: dict[str, bool]
+) -> dict[str, object]:
+    """Return what the library's own functions look at, made by the library of a class with the same fields."""
+    from dataclasses import dataclass as made_by_library  # noqa: PLC0415 - hardly any program asks for it
+    from dataclasses import field as field_of_library  # noqa: PLC0415 - as above
+
+    told = {
+        name: field_of_library(default_factory=value.make) if isinstance(value, _Factory) else value
+        for name, value in defaults.items()
+    }
+    space = {**told, "__annotations__": kinds, "__module__": cls.__module__, "__doc__": cls.__doc__}
+    made: Any = made_by_library(slots=True, **arguments)(type(cls.__name__, (), space))
+    return {name: made.__dict__[name] for name in _MADE_BY_LIBRARY}
+
+
+def _comparing(values: Callable[[Any], Any], arguments: dict[str, bool]) -> dict[str, object]:
+    def __eq__(self: object, other: object) -> bool:  # noqa: N807 - what stands in the class
+        return values(self) == values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self: object) -> int:  # noqa: N807 - as above
+        return hash(values(self))
+
+    def __lt__(self: object, other: object) -> bool:  # noqa: N807 - as above
+        return values(self) < values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __le__(self: object, other: object) -> bool:  # noqa: N807 - as above
+        return values(self) <= values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __gt__(self: object, other: object) -> bool:  # noqa: N807 - as above
+        return values(self) > values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __ge__(self: object, other: object) -> bool:  # noqa: N807 - as above
+        return values(self) >= values(other) if other.__class__ is self.__class__ else NotImplemented
+
+    ordering = {"__lt__": __lt__, "__le__": __le__, "__gt__": __gt__, "__ge__": __ge__} if arguments["order"] else {}
+    return {"__eq__": __eq__, "__hash__": __hash__ if arguments["frozen"] else None, **ordering}
+
+
+def _nothing(_instance: object) -> tuple[()]:
+    return ()
+
+
+def _repr(self: Any) -> str:  # noqa: ANN401 - any instance
+    told = ", ".join(f"{name}={getattr(self, name)!r}" for name in getattr(type(self), _NAMES))
+    return f"{type(self).__qualname__}({told})"
+
+
+def _state(self: Any) -> list[object]:  # noqa: ANN401 - as above
+    return [getattr(self, name) for name in getattr(type(self), _NAMES)]
+
+
+def _set_state(self: Any, state: list[object]) -> None:  # noqa: ANN401 - as above
+    for name, value in zip(getattr(type(self), _NAMES), state, strict=True):
+        object.__setattr__(self, name, value)
+
+
+def _refuse_to_set(_self: object, name: str, _value: object) -> None:
+    from dataclasses import FrozenInstanceError  # noqa: PLC0415 - a fault of a program's
+
+    raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(_self: object, name: str) -> None:
+    from dataclasses import FrozenInstanceError  # noqa: PLC0415 - as above
+
+    raise FrozenInstanceError(f"cannot delete field {name!r}")

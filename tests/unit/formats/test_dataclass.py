@@ -1,0 +1,153 @@
+"""Classes whose methods are made when they are used, against the same classes as the library makes them."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import inspect
+import pickle
+import subprocess
+import sys
+import typing
+from typing import Any, ClassVar
+
+import pytest
+
+from docket.formats import dataclass as light
+
+SHAPES = [
+    {"frozen": True, "slots": True, "kw_only": True},
+    {"frozen": True, "slots": True},
+    {"slots": True},
+    {"frozen": True, "slots": True, "kw_only": True, "order": True},
+]
+
+
+def made_by(maker: Any, arguments: dict[str, bool]) -> Any:
+    """The same class by either."""
+
+    @maker.dataclass(**arguments)
+    class Point:
+        """A point."""
+
+        x: int
+        y: str = "y"
+        more: list[int] = maker.field(default_factory=list)
+        KIND: ClassVar[str] = "point"
+
+        @property
+        def both(self) -> str:
+            return f"{self.x}{self.y}"
+
+    return Point
+
+
+@pytest.fixture(params=SHAPES, ids="-".join)
+def pair(request) -> tuple[Any, Any]:
+    return made_by(light, request.param), made_by(dataclasses, request.param)
+
+
+def told(cls: Any) -> list[object]:
+    """What can be seen of a class and of some of its instances."""
+    one, same, other = cls(x=1), cls(x=1, y="y", more=[]), cls(x=2, y="z", more=[3])
+    found: list[object] = [repr(one), repr(other), one == same, one == other, one != other, one == 1, one.both]
+    found += [[(item.name, item.type, item.kw_only) for item in dataclasses.fields(cls)], dataclasses.is_dataclass(one)]
+    found += [dataclasses.asdict(other), dataclasses.astuple(other), repr(dataclasses.replace(one, x=5))]
+    found += [cls.__match_args__, cls.__slots__, cls.KIND, cls.__doc__, cls.__name__, cls.__qualname__]
+    found += [inspect.signature(cls).parameters.keys(), typing.get_type_hints(cls), repr(copy.copy(other))]
+    found += [repr(copy.deepcopy(other)), one.more is not same.more, cls.__dataclass_params__.frozen]
+    for attempt in (
+        cls, lambda: cls(x=1, z=1), lambda: cls(1), lambda: setattr(one, "x", 3), lambda: delattr(other, "y"),
+        lambda: setattr(one, "new", 3), lambda: hash(one), lambda: one < other, lambda: one >= other,
+        lambda: one <= same, lambda: one > same, lambda: one < 1, lambda: one <= 1, lambda: one > 1, lambda: one >= 1,
+        lambda: dataclasses.replace(one, z=1),
+    ):  # fmt: skip
+        try:
+            found.append(attempt() is not None or repr(one))
+        except Exception as error:
+            found.append(type(error))
+    return found
+
+
+def test_it_behaves_as_the_library_s(pair):
+    ours, theirs = pair
+    # The library refuses an unknown name of a frozen class by a call to super, which fails for a class with slots.
+    odd = [(one, other) for one, other in zip(told(ours), told(theirs), strict=True) if one != other]
+    refusals = {TypeError, dataclasses.FrozenInstanceError, AttributeError}
+    assert all(one in refusals and other in refusals for one, other in odd), odd
+
+
+def test_equal_ones_have_one_hash():
+    for shape in SHAPES[:2]:
+
+        @light.dataclass(**shape)
+        class Name:
+            text: str
+
+        assert {Name(text="a"), Name(text="a"), Name(text="b")} == {Name(text="a"), Name(text="b")}
+
+
+@light.dataclass(frozen=True, slots=True)
+class Pickled:
+    """One that is found by its name."""
+
+    x: int
+    y: str = "y"
+
+    def __post_init__(self) -> None:
+        if self.x < 0:
+            raise ValueError("x")
+
+
+@light.dataclass(frozen=True, slots=True)
+class Nothing:
+    """One without a field, and with words of its own."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+@light.dataclass(frozen=True, slots=True, kw_only=True)
+class Bare:
+    """One without a field."""
+
+
+def test_it_is_pickled_checked_and_without_a_field_as_well():
+    assert pickle.loads(pickle.dumps(Pickled(1))) == Pickled(1)  # noqa: S301 - made here
+    with pytest.raises(ValueError, match="x"):
+        Pickled(-1)
+    assert (repr(Nothing()), Nothing() == Nothing(), hash(Nothing()) == hash(Nothing())) == ("nothing", True, True)
+    assert repr(Bare()) == "Bare()"
+    match Pickled(3, "z"):
+        case Pickled(x, y):
+            assert (x, y) == (3, "z")
+
+
+def test_replacing_and_naming_work_on_both(pair):
+    for cls in pair:
+        assert light.field_names(cls) == ("x", "y", "more")
+        assert repr(light.replace(cls(x=1), y="z")) == repr(cls(x=1, y="z"))
+        with pytest.raises(TypeError):
+            light.replace(cls(x=1), z=1)
+
+
+def test_what_it_does_not_take_it_refuses():
+    with pytest.raises(TypeError, match="only classes with slots"):
+        light.dataclass(slots=False)
+    with pytest.raises(TypeError, match="inherits fields"):
+
+        @light.dataclass(frozen=True, slots=True)
+        class Lower(Pickled):
+            z: int = 0
+
+
+def test_the_library_is_not_loaded_for_it():
+    script = (
+        "import sys\nfrom docket.formats.dataclass import dataclass, replace\n"
+        "@dataclass(frozen=True, slots=True)\nclass A:\n    x: 'int'\n    y: 'int' = 2\n"
+        "assert replace(A(1), x=3) == A(3) and len({A(1), A(1)}) == 1 and repr(A(1)) == 'A(x=1, y=2)'\n"
+        "print('dataclasses' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{script}"],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    assert done.stdout == "False\n"

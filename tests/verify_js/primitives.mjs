@@ -40,6 +40,8 @@ const parts = {
   sha256: (texts) => texts.reduce((hasher, text) => hasher.update(bytes(text)), new Sha256()).hex(),
   hmac: (key, text) => toHex(hmacSha256(bytes(key), bytes(text))),
   ed25519: (key, signature, message) => signatureOfFault(bytes(key), bytes(signature), bytes(message)),
+  // Without the platform's Ed25519.
+  curve: (key, signature, message) => signatureOfFault(bytes(key), bytes(signature), bytes(message), false),
   root: (texts) => treeOf(texts).root(),
   path: (texts, index) => treeOf(texts).path(index),
   isPath: (texts, index, path) => treeOf(texts).isPath(index, path),

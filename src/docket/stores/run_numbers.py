@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,13 +22,12 @@ from docket.formats.ledger.proof_facts import PreviousRun
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
-from docket.host.durable import displace, publish
-from docket.host.locks import FileLock
+from docket.host.durable import TEMPORARY_SUFFIX, displace, publish
 from docket.stores.layout import LEDGER_SUFFIX, RUNS, Layout
 from docket.stores.unfinished import names_in, read_head
 
 FORMAT = "docket/run-numbers/v1"
-NUMBERS_FILE, NUMBERS_LOCK = "run-numbers.json", "run-numbers.lock"
+NUMBERS_FILE, NUMBERS_TURN = "run-numbers.json", "run-numbers.turn"
 HIGHEST = 10**12  # what stands in a ledger is not believed beyond this: the count could never go on from there
 _PATIENCE_SECONDS = 10.0
 _MAX_BYTES = 64 * 1024
@@ -47,7 +46,7 @@ class RunNumber:
 
 def take_number(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> RunNumber:
     """Return the next number, durably taken; UnavailableError where it cannot be kept or the lock is not to be had."""
-    with disk.folder(layout.state) as state, _alone(layout):
+    with disk.folder(layout.state) as state, _alone(state):
         kept = _kept(layout, state, disk)
         taken = replace(kept, run=kept.run + 1)
         _keep(state, taken)
@@ -56,12 +55,20 @@ def take_number(layout: Layout, *, disk: Disk = SYSTEM_DISK) -> RunNumber:
 
 def put_previous(layout: Layout, previous: PreviousRun, *, disk: Disk = SYSTEM_DISK) -> None:
     """Name the run whose receipt was published last; UnavailableError where that cannot be kept."""
-    with disk.folder(layout.state) as state, _alone(layout):
+    with disk.folder(layout.state) as state, _alone(state):
         _keep(state, replace(_kept(layout, state, disk), previous=previous))
 
 
-def _alone(layout: Layout) -> FileLock:
-    return FileLock.acquire(layout.state / NUMBERS_LOCK, wait_seconds=_PATIENCE_SECONDS)
+@contextmanager
+def _alone(state: Folder) -> Iterator[None]:
+    held = state.hold(NUMBERS_TURN, exclusive=True, wait_seconds=_PATIENCE_SECONDS)
+    try:
+        for name in state.names():
+            if name.startswith(f".{NUMBERS_FILE}.") and name.endswith(TEMPORARY_SUFFIX):
+                state.remove(name)  # whoever had begun it is dead: it would hold the turn
+        yield
+    finally:
+        held.release()
 
 
 def _keep(state: Folder, numbers: RunNumber) -> None:

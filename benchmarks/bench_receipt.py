@@ -3,13 +3,14 @@
 The ledger: in every four events a model.request, its model.response and two fs.change, so that a quarter of the
 events are usage rows, each with its proof. Row 6 is the fold, the assembly and the written form, in this process.
 Row 7 is `verify_receipt` in a process of its own, with its peak memory; its peer is docket-ai verifying the same two
-files (DOCKET_AI names its command).
+files (DOCKET_AI names its command). Beside it stands the JavaScript verifier on the same files, where node is there.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -37,6 +38,17 @@ began = time.perf_counter()
 verdict = verify_receipt(VerifyRequest(receipt=read_receipt(Path(sys.argv[1])), ledger_path=Path(sys.argv[2])))
 seconds = time.perf_counter() - began
 print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, str(verdict.word)]))
+"""
+
+VERIFIER = Path(__file__).resolve().parent.parent / "verify-js" / "docket-verify.mjs"
+VERIFY_JS = """
+import { readFileSync } from "node:fs";
+const { verify } = await import(process.argv[1]);
+const began = performance.now();
+const [receipt, ledger] = process.argv.slice(2, 4).map((path) => new Uint8Array(readFileSync(path)));
+const { verdict } = await verify({ receipt, ledger });
+const seconds = (performance.now() - began) / 1000;
+console.log(JSON.stringify([seconds, process.resourceUsage().maxRSS / 1024, verdict]));
 """
 
 
@@ -73,7 +85,14 @@ def assemble_seconds(raw: bytes) -> tuple[float, bytes]:
 
 
 def verify_once(receipt: Path, ledger: Path) -> tuple[float, float]:
-    command = [sys.executable, "-c", VERIFY, str(receipt), str(ledger)]
+    return _measured([sys.executable, "-c", VERIFY, str(receipt), str(ledger)])
+
+
+def verify_js_once(receipt: Path, ledger: Path) -> tuple[float, float]:
+    return _measured(["node", "--input-type=module", "-e", VERIFY_JS, str(VERIFIER), str(receipt), str(ledger)])
+
+
+def _measured(command: list[str]) -> tuple[float, float]:
     seconds, mebibytes, word = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     if word != "consistent":
         raise RuntimeError(word)
@@ -107,19 +126,34 @@ def rows() -> Iterator[dict[str, object]]:
         receipt, ledger = Path(folder, "receipt.json"), Path(folder, "run.jsonl")
         receipt.write_bytes(data)
         ledger.write_bytes(raw)
-        pairs = [(verify_once(receipt, ledger), peer_seconds(receipt, ledger)) for _ in range(3)]
-        seconds = statistics.median(item[0][0] for item in pairs)
-        mebibytes = statistics.median(item[0][1] for item in pairs)
-        theirs = statistics.median(item[1] for item in pairs) if pairs[0][1] is not None else None
-        peer = "docket-ai not installed (DOCKET_AI)" if theirs is None else f"docket-ai {theirs:.3g}"
+        yield from verify_rows(receipt, ledger, events)
+
+
+def verify_rows(receipt: Path, ledger: Path, events: int) -> Iterator[dict[str, object]]:
+    pairs = [(verify_once(receipt, ledger), peer_seconds(receipt, ledger)) for _ in range(3)]
+    seconds = statistics.median(item[0][0] for item in pairs)
+    mebibytes = statistics.median(item[0][1] for item in pairs)
+    theirs = statistics.median(item[1] for item in pairs) if pairs[0][1] is not None else None
+    yield {
+        "row": 7,
+        "what": f"verify {events:,} events with {(events - 10) // 4:,} rows, s ({mebibytes:.0f} MiB)",
+        "ours": seconds,
+        "peer": "docket-ai not installed (DOCKET_AI)" if theirs is None else f"docket-ai {theirs:.3g}",
+        "ratio": None if theirs is None else seconds / theirs,
+        "goal": "<= 2 s, <= 150 MiB",
+        "holds": seconds <= 2 and mebibytes <= 150,
+    }
+    if shutil.which("node") is not None:
+        measured = [verify_js_once(receipt, ledger) for _ in range(3)]
+        in_js, mebibytes = (statistics.median(item[at] for item in measured) for at in range(2))
         yield {
             "row": 7,
-            "what": f"verify {events:,} events with {(events - 10) // 4:,} rows, s ({mebibytes:.0f} MiB)",
-            "ours": seconds,
-            "peer": peer,
-            "ratio": None if theirs is None else seconds / theirs,
-            "goal": "<= 2 s, <= 150 MiB",
-            "holds": seconds <= 2 and mebibytes <= 150,
+            "what": f"the same in JavaScript, s ({mebibytes:.0f} MiB)",
+            "ours": in_js,
+            "peer": f"docket verify {seconds:.3g}",
+            "ratio": in_js / seconds,
+            "goal": "<= 2 s",
+            "holds": in_js <= 2,
         }
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue, encode
@@ -66,8 +67,13 @@ class Voucher:
 
     def vouched(self, receipt: JsonObject) -> dict[str, JsonValue]:
         """Return the receipt with its seal and its signature, each null where there is no key for it."""
-        document = {**receipt, "seal": self._seal(receipt), "signature": None}
-        return {**document, "signature": self._signature(document)}
+        if self.signer is None and self.seal_key is None:
+            return {**receipt, "seal": None, "signature": None}
+        # A long receipt is written once for both: only the seal differs between the two texts.
+        members = {name: _member(name, value) for name, value in receipt.items() if name not in ("seal", "signature")}
+        seal = self._seal(_text(members))
+        signature = self._signature(_text({**members, "seal": _member("seal", seal)}))
+        return {**receipt, "seal": seal, "signature": signature}
 
     def fault(self) -> str | None:
         """Try the keys; return what is wrong with one, None where both do what is asked of them."""
@@ -75,23 +81,31 @@ class Voucher:
             return ed25519.fault(self.signer.public_key, self.signer.sign(_TRIAL), _TRIAL)
         return None
 
-    def _seal(self, receipt: JsonObject) -> JsonValue:
+    def _seal(self, text: bytes) -> JsonValue:
         if self.seal_key is None:
             return None
         return {
             "alg": str(SealAlgorithm.HMAC_SHA256),
             "key_id": seal_key_id(self.seal_key),
-            "value": seal_value(self.seal_key, sealed_text(receipt)),
+            "value": seal_value(self.seal_key, text),
         }
 
-    def _signature(self, receipt: JsonObject) -> JsonValue:
+    def _signature(self, text: bytes) -> JsonValue:
         if self.signer is None:
             return None
         return {
             "alg": str(SignatureAlgorithm.ED25519),
             "public_key": self.signer.public_key.hex(),
-            "value": self.signer.sign(signed_text(receipt)).hex(),
+            "value": self.signer.sign(text).hex(),
         }
+
+
+def _member(name: str, value: JsonValue) -> bytes:
+    return encode(name) + b":" + encode(value, depth=2)
+
+
+def _text(members: Mapping[str, bytes]) -> bytes:
+    return b"{" + b",".join(members[name] for name in sorted(members)) + b"}"
 
 
 NO_VOUCHER = Voucher()

@@ -101,14 +101,14 @@ def test_a_standard_input_that_never_ends_is_not_waited_for(lab):
 
 
 def test_a_hook_starts_light():
-    script = (
-        "import sys; import docket.surfaces.hooks.windows, docket.stores.windows.git_tree, docket.rules.agents.hooks"
-    )
+    loaded = ("docket.surfaces.hooks.windows", "docket.stores.windows.git_tree", "docket.rules.agents.hooks",
+              "docket.rules.agents.hook_body")  # fmt: skip
+    script = f"import sys; import {', '.join(loaded)}"
     done = subprocess.run(
         [sys.executable, "-c", f"{script}; print(' '.join(sys.modules))"], capture_output=True, text=True, check=True
     )
     heavy = {"click", "rich", "asyncio", "aiohttp", "ssl", "cryptography", "pathspec", "platformdirs", "email",
-             "ctypes", "shutil", "tempfile", "datetime"}  # fmt: skip
+             "ctypes", "shutil", "tempfile", "datetime", "dataclasses", "inspect"}  # fmt: skip
     assert heavy.isdisjoint(done.stdout.split())
     heavy_of_docket = {"docket.engines.observe", "docket.formats.windows.delta", "docket.formats.tree.listing"}
     assert heavy_of_docket.isdisjoint(done.stdout.split())

@@ -7,9 +7,9 @@ a whole number of cents, else exactly six. How a computed one is rounded is `for
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 MICROS_PER_USD = 1_000_000

@@ -48,7 +48,7 @@ else:
         return cls(**changes)
 
 
-__all__ = ["dataclass", "field", "field_names", "replace"]
+__all__ = ["dataclass", "field", "field_names", "is_dataclass", "replace"]
 
 _NAMES = "__docket_fields__"
 _MADE_BY_LIBRARY = ("__dataclass_fields__", "__dataclass_params__")
@@ -62,6 +62,12 @@ def field_names(cls: type) -> tuple[str, ...]:
     from dataclasses import fields  # noqa: PLC0415 - the class is the library's own
 
     return tuple(item.name for item in fields(cls))
+
+
+def is_dataclass(value: object) -> bool:
+    """Whether a value is a dataclass or an instance of one, whoever made it."""
+    cls = value if isinstance(value, type) else type(value)
+    return _NAMES in cls.__dict__ or hasattr(cls, "__dataclass_fields__")
 
 
 class _Factory:
@@ -93,7 +99,7 @@ def _made(cls: type, arguments: dict[str, bool]) -> type:
     if any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
         raise TypeError(f"{cls.__qualname__} inherits fields")
     kinds: dict[str, str] = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - text, and light
-    names = tuple(name for name, kind in kinds.items() if not kind.startswith(("ClassVar", "typing.ClassVar")))
+    names = tuple(name for name, kind in kinds.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar")))
     space = {name: value for name, value in cls.__dict__.items() if name not in ("__dict__", "__weakref__")}
     defaults = {name: space.pop(name) for name in names if name in space}
     space |= {"__slots__": names, "__qualname__": cls.__qualname__, _NAMES: names}

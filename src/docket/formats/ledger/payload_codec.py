@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
 from operator import attrgetter
@@ -18,6 +17,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue, quoted, spelled, utf8
+from docket.formats.dataclass import dataclass, field_names, is_dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import DATA_DEPTH, Draft, draft_encoded
 from docket.formats.ledger.payload_quick import Quick, looked_for
@@ -112,7 +112,7 @@ def from_members(cls: type[P], value: JsonValue, where: str) -> P:
 
 
 _PLAIN = frozenset((str, int, bool))
-_USAGE_NAMES = sorted(item.name for item in fields(Usage))
+_USAGE_NAMES = sorted(field_names(Usage))
 _USAGE_KEYS = tuple(f"{quoted(name)}:" for name in _USAGE_NAMES)
 _USAGE_ALWAYS = frozenset(f"{quoted(name)}:" for name in Usage(input_tokens=0).to_json())
 _USAGE_COUNTS = attrgetter(*_USAGE_NAMES)
@@ -142,7 +142,7 @@ _MembersOf: TypeAlias = Callable[[object], tuple[Any, ...]]
 
 @cache
 def _getter(cls: type) -> tuple[tuple[str, ...], _MembersOf]:
-    names = tuple(item.name for item in fields(cls))
+    names = field_names(cls)
     return names, _members_of(names)
 
 
@@ -164,7 +164,7 @@ class _Plan:
 def _plan(cls: type) -> _Plan | None:
     if any(item.kind is RelPath for item in _shape(cls)):
         return None  # which key a path has depends on its bytes
-    names = tuple(sorted(item.name for item in fields(cls)))
+    names = tuple(sorted(field_names(cls)))
     return _Plan(tuple(f"{quoted(name)}:" for name in names), _members_of(names))
 
 
@@ -198,11 +198,11 @@ def _shape(cls: type) -> tuple[_Member, ...]:
     # JsonValue is recursive text: its names are looked up here, not in the module of the payload.
     hints = typing.get_type_hints(cls, localns={"Sequence": Sequence, "Mapping": Mapping, "JsonValue": JsonValue})
     shape = []
-    for item in fields(cls):
-        kind, optional = hints[item.name], False
+    for name in field_names(cls):
+        kind, optional = hints[name], False
         if typing.get_origin(kind) in (UnionType, typing.Union):
             kind, optional = next(arg for arg in typing.get_args(kind) if arg is not type(None)), True
-        shape.append(_Member(item.name, kind, optional, _reading(kind)))
+        shape.append(_Member(name, kind, optional, _reading(kind)))
     return tuple(shape)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
 from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import MAX_INTEGER
+from docket.formats.dataclass import field_names, is_dataclass
 from docket.formats.digest import Digest, is_digest
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage
@@ -130,7 +130,7 @@ def _amount(text: str) -> Usd:
 
 
 _ALWAYS = frozenset(Usage().to_json())
-_COUNTS = frozenset(Usage.__dataclass_fields__)
+_COUNTS = frozenset(field_names(Usage))
 _GLANCES: Mapping[Any, Glance] = {
     str: lambda value: value if type(value) is str else None,
     bool: lambda value: value if type(value) is bool else None,

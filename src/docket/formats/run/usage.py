@@ -8,12 +8,12 @@ provider whose buckets are disjoint (Anthropic) is added up by its parser; one w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from enum import StrEnum
 from operator import add, attrgetter
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, field_names
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 
@@ -99,7 +99,7 @@ class Usage:
         return cls(**counts)
 
 
-_NAMES = tuple(item.name for item in fields(Usage))
+_NAMES = field_names(Usage)
 _COUNTS = attrgetter(*_NAMES)
 
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields
 
 from docket.formats.canonical import JsonObject
+from docket.formats.dataclass import field_names
 from docket.rules.agents.hook_shape import Names
 from docket.rules.agents.hook_shapes import SHAPES
 
@@ -54,5 +54,5 @@ def _short_members(body: bytes, is_late: Callable[[], bool]) -> JsonObject | str
 
 def _short_names() -> tuple[str, ...]:
     """Return every name under which an agent says whose tool an event is about."""
-    names = {name for shape in SHAPES for one in fields(Names) for name in getattr(shape.names, one.name)}
+    names = {name for shape in SHAPES for one in field_names(Names) for name in getattr(shape.names, one)}
     return tuple(sorted(names.union(_OUTCOMES)))

@@ -347,8 +347,9 @@ def lived_in_git(seed: int, root: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-@pytest.mark.parametrize("seed", range(2))
-def test_a_real_repository_with_hooks_commits_and_rebases(seed, tmp_path):
+@pytest.mark.parametrize(("seed", "large_bytes"), [(0, 1024), (1, 0)])
+def test_a_real_repository_with_hooks_commits_and_rebases(seed, large_bytes, tmp_path, monkeypatch):
+    monkeypatch.setattr("docket.engines.windows.blame.LARGE_BYTES", large_bytes)
     lived_in_git(seed, tmp_path)
 
 

@@ -6,16 +6,18 @@ It gathers what is recorded and asks `rules.windows.blame`. It writes nothing, a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
+from docket.engines.windows.large_deltas import LARGE_BYTES, MOST_HELD, FilesOfLarge
 from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
-from docket.formats.windows.delta import Delta
+from docket.formats.windows.delta import Delta, FileDelta, decode_delta
 from docket.formats.windows.key import WindowKey
 from docket.formats.windows.names import Hashes
 from docket.formats.windows.registry import OpenWindow
@@ -83,10 +85,7 @@ def recorded_history(
         unreadable = 1
     there = evidence.count_closed()
     closed = tuple(evidence.every_closed())
-    deltas: dict[Digest, Delta] = {}
-    for digest in {record.delta_sha256 for record in closed}:
-        with suppress(DocketError):
-            deltas[digest] = evidence.delta(digest)
+    deltas, files = _deltas(evidence, {record.delta_sha256 for record in closed})
     return history_of(
         Recorded(
             repository=repository,
@@ -96,8 +95,31 @@ def recorded_history(
             open=running,
             unreadable=unreadable + max(there - len(closed), 0),
             landings=landings or {},
+            files=files,
         )
     )
+
+
+def _deltas(
+    evidence: Evidence, digests: Iterable[Digest]
+) -> tuple[dict[Digest, Delta], dict[Digest, Mapping[RelPath, FileDelta]]]:
+    """Return the deltas that can be read, and apart from them the files of those that are large."""
+    deltas, files = dict[Digest, Delta](), dict[Digest, Mapping[RelPath, FileDelta]]()
+
+    @lru_cache(maxsize=MOST_HELD)
+    def read(digest: Digest) -> Mapping[RelPath, FileDelta]:
+        return {file.path: file for file in evidence.delta(digest).files}
+
+    for digest in digests:
+        with suppress(DocketError):
+            document = evidence.delta_document(digest)
+            delta = decode_delta(document)
+            if len(document) >= LARGE_BYTES:
+                paths = frozenset(file.path for file in delta.files)
+                files[digest] = FilesOfLarge(paths, partial(read, digest))
+                delta = replace(delta, files=())
+            deltas[digest] = delta
+    return deltas, files
 
 
 def blame_file(path: RelPath, world: BlameWorld) -> FileBlame:

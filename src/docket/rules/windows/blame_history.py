@@ -93,7 +93,8 @@ class History:
 class Recorded:
     """All that is kept of windows. `deltas` lacks what cannot be read; `unreadable` counts records that cannot be.
 
-    `landings` are the instants at which the stages of runs landed, by the runs' session ids.
+    `landings` are the instants at which the stages of runs landed, by the runs' session ids. `files` are those of
+    deltas that are here without them.
     """
 
     repository: str
@@ -103,6 +104,7 @@ class Recorded:
     open: Sequence[OpenWindow] = ()
     unreadable: int = 0
     landings: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[Digest, Mapping[RelPath, FileDelta]] = field(default_factory=dict)
 
 
 def history_of(recorded: Recorded) -> History:
@@ -112,7 +114,7 @@ def history_of(recorded: Recorded) -> History:
     for record in closed:
         grouped.setdefault(record.delta_sha256, []).append(record)
     episodes = [
-        _episode(records, delta, recorded.landings)
+        _episode(records, delta, recorded)
         for digest, records in grouped.items()
         if (delta := recorded.deltas.get(digest)) is not None and _may_claim(delta)
     ]
@@ -149,10 +151,10 @@ def _is_here(key: WindowKey, recorded: Recorded) -> bool:
     return key.mode == IN_STAGE or key.repository == recorded.repository
 
 
-def _episode(records: Sequence[ClosedWindow], delta: Delta, landings: Mapping[str, str]) -> Episode:
+def _episode(records: Sequence[ClosedWindow], delta: Delta, recorded: Recorded) -> Episode:
     first = min(records, key=lambda record: record.seq or 0)
     actors = delta.actors
-    landed_at = landings.get(_session(first))
+    landed_at = recorded.landings.get(_session(first))
     callers = tuple(
         Caller(
             key=WindowKey(
@@ -171,7 +173,7 @@ def _episode(records: Sequence[ClosedWindow], delta: Delta, landings: Mapping[st
         digest=first.delta_sha256,
         delta=delta,
         callers=callers,
-        files={file.path: file for file in delta.files},
+        files=recorded.files.get(first.delta_sha256) or {file.path: file for file in delta.files},
         started=instant(delta.window.started_at),
         completed=instant(delta.window.completed_at),
         seq=first.seq,

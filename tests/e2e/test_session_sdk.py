@@ -417,3 +417,15 @@ with docket.Session(max_usd="1", upstreams={"anthropic": sys.argv[1]}) as sessio
         go.touch()
         assert running.wait(timeout=60) == 0
     assert os.listdir(lab.tree / ".docket" / "receipts")
+
+
+def test_the_process_of_a_session_is_given_no_key(lab):
+    (lab.root / "policy.toml").write_text("[proof]\nsign = '/nowhere/a.key'\nseal = true\n")
+    script = "import docket, sys\nwith docket.Session(policy=sys.argv[1]):\n    pass\n"
+    done = alone(lab, script, str(lab.root / "policy.toml"))
+    assert done.returncode == 0, done.stderr
+    receipt = lab.receipt()
+    assert (receipt["seal"], receipt["signature"], receipt["proof"]["signature"]) == (None, None, None)
+    remarks = [note["message"].partition(" is")[0] for note in lab.events("note") if note["code"] == "policy-remark"]
+    assert remarks == ["proof.sign", "proof.seal"]
+    assert not (lab.state / "keys").exists()

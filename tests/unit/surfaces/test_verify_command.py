@@ -127,6 +127,12 @@ def test_text_of_a_document_cannot_drive_the_terminal(evidence: Path, capsys: py
     ("verdict", "words"),
     [
         (Verdict(word=Word.VERIFIED), "and a key you named vouches for it."),
+        (Verdict(word=Word.CONSISTENT), "who wrote it (no key vouches for it)"),
+        (Verdict(word=Word.CONSISTENT, vouched=True), "a key you named vouches for it. Not established: that a ledger"),
+        (
+            Verdict(word=Word.CONSISTENT, checks=(Check("signature", Status.PASS, ""),)),
+            "a key signed that you did not name: --public-key says whose word you take for it",
+        ),
         (Verdict(word=Word.INCOMPLETE), "nothing is established about what is missing"),
         (Verdict(word=Word.UNREADABLE, detail="not JSON"), "Nothing was checked: not JSON"),
         (

@@ -46,13 +46,17 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The outcome; `required` is the word exit code 0 asks for, `detail` the reason of an unreadable document."""
+    """The outcome; `required` is the word exit code 0 asks for, `detail` the reason of an unreadable document.
+
+    `vouched`: a key that the caller named vouches for the receipt.
+    """
 
     word: Word
     required: Word = Word.CONSISTENT
     docket_number: str | None = None
     checks: tuple[Check, ...] = ()
     detail: str = ""
+    vouched: bool = False
 
     @property
     def ok(self) -> bool:

@@ -113,7 +113,8 @@ def judge(
         *(Check(name, answer.status, answer.detail) for name, answer in answers),
     )
     vouched = any(answer.vouches for _, answer in answers)
-    return Verdict(word=_word(case, checks, vouched=vouched), required=required, docket_number=named, checks=checks)
+    word = _word(case, checks, vouched=vouched)
+    return Verdict(word=word, required=required, docket_number=named, checks=checks, vouched=vouched)
 
 
 def _word(case: Case, checks: Sequence[Check], *, vouched: bool) -> Word:

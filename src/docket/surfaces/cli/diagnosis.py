@@ -47,7 +47,7 @@ class Finding:
 
 def diagnose(root: Path, docket_dir: Path | None) -> tuple[Finding, ...]:
     """Return the findings, the machine's first."""
-    findings = [question() for question in (_python, _system, _git, _prices)]
+    findings = [question() for question in (_python, _system, _git, _prices, _signing)]
     findings += _agents()
     findings += _project(root, docket_dir)
     return tuple(findings)
@@ -85,6 +85,16 @@ def _prices() -> Finding:
         return Finding("prices", Level.PROBLEM, error.detail, error.hint or "install docket again")
     origin = "" if book.imported is None else f", imported from {book.imported.get('source')}"
     return Finding("prices", Level.OK, f"as of {book.as_of}{origin}")
+
+
+def _signing() -> Finding:
+    from docket.rules.proof.ed25519 import MISSING_LIBRARY, Signer  # noqa: PLC0415 - loads the library it is about
+
+    try:
+        Signer.of_seed(bytes(32))
+    except ImportError:
+        return Finding("signing", Level.NOTE, MISSING_LIBRARY, "nothing can be signed, and no signature be checked")
+    return Finding("signing", Level.OK, "receipts can be signed and signatures checked")
 
 
 def _agents() -> Iterator[Finding]:

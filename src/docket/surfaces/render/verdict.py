@@ -37,6 +37,11 @@ def established(verdict: Verdict, ledger: Path | None) -> str:
             return "The receipt is what its ledger gives, and a key you named vouches for it."
         case Word.UNREADABLE:
             return f"Nothing was checked: {plain(verdict.detail)}"
+    if ledger is None and verdict.vouched:
+        return (
+            "The receipt agrees with itself, and a key you named vouches for it. "
+            "Not established: that a ledger bears it out (none was given)."
+        )
     if ledger is None:
         return (
             "The receipt agrees with itself. Not established: that a ledger bears it out (none was given), "

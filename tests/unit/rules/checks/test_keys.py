@@ -80,7 +80,8 @@ def test_nothing_is_verified_without_its_ledger_to_the_end(ended: bool) -> None:
     raw = ledger.data() if ended else ledger.data()[:-3]
     verdict = asked(receipt, raw, signers=(SIGNER,))
     assert verdict.word is (Word.VERIFIED if ended else Word.FAILED)
-    assert asked(receipt, None, signers=(SIGNER,)).word is Word.CONSISTENT
+    alone = asked(receipt, None, signers=(SIGNER,))
+    assert (alone.word, alone.vouched, asked(receipt, None).vouched) == (Word.CONSISTENT, True, False)
 
 
 def test_a_run_without_an_end_is_incomplete_though_it_is_signed() -> None:

@@ -45,7 +45,7 @@ VERIFY_JS = """
 import { readFileSync } from "node:fs";
 const { verify } = await import(process.argv[1]);
 const began = performance.now();
-const [receipt, ledger] = process.argv.slice(2, 4).map((path) => new Uint8Array(readFileSync(path)));
+const [receipt, ledger] = process.argv.slice(2, 4).map((path) => readFileSync(path));
 const { verdict } = await verify({ receipt, ledger });
 const seconds = (performance.now() - began) / 1000;
 console.log(JSON.stringify([seconds, process.resourceUsage().maxRSS / 1024, verdict]));

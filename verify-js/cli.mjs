@@ -5,7 +5,7 @@ import { readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { Refused, decodeReceipt, fingerprint, readPublicKey, readSealKey, readTrust, verify } from "./docket-verify.mjs";
+import { Refused, fingerprint, readPublicKey, readSealKey, readTrust, verify } from "./docket-verify.mjs";
 
 const USAGE = `Usage: node cli.mjs RECEIPT [--ledger FILE] [--public-key KEY|FILE]... [--seal-key FILE]... [--trust FILE]
                    [--require consistent|verified] [--json]`;
@@ -30,7 +30,8 @@ function read(path, most = MAX_FILE_BYTES) {
   if (found === undefined) return null;
   if (!found.isFile()) throw new UsageError(`${path} is not a regular file`);
   if (found.size > most) throw new UsageError(`${path} has more than ${most} bytes`);
-  return new Uint8Array(readFileSync(path));
+  const { buffer, byteOffset, length } = readFileSync(path);
+  return new Uint8Array(buffer, byteOffset, length);
 }
 
 function needed(path, what) {
@@ -67,15 +68,6 @@ function keysOf(values) {
   return { publicKeys, sealKeys, either };
 }
 
-function documentOf(bytes) {
-  try {
-    return decodeReceipt(bytes);
-  } catch (error) {
-    if (error instanceof Refused) return null;
-    throw error;
-  }
-}
-
 // The ledger that stands in the folder of a receipt's evidence.
 function ledgerBeside(receipt, document) {
   const id = document?.session?.id;
@@ -105,20 +97,18 @@ function namesIn(folder) {
 }
 
 // The kept responses beside a ledger, for the paths that it names.
-function responsesBeside(ledger) {
+function responsesBeside(ledger, paths) {
   const root = dirname(dirname(ledger));
   const own = `responses/${basename(ledger, ".jsonl")}`;
-  return (paths) => {
-    const found = new Map();
-    let isThere = false;
-    for (const path of paths.filter((one) => one !== "" && !leadsOut(one))) {
-      isThere ||= statSync(dirname(join(root, path)), { throwIfNoEntry: false })?.isDirectory() === true;
-      const bytes = readOr(join(root, path));
-      if (bytes !== null) found.set(path, bytes);
-    }
-    for (const name of namesIn(join(root, own)).sort()) if (!found.has(`${own}/${name}`)) found.set(`${own}/${name}`, new Uint8Array(0));
-    return isThere || found.size > 0 ? found : null;
-  };
+  const found = new Map();
+  let isThere = false;
+  for (const path of paths.filter((one) => one !== "" && !leadsOut(one))) {
+    isThere ||= statSync(dirname(join(root, path)), { throwIfNoEntry: false })?.isDirectory() === true;
+    const bytes = readOr(join(root, path));
+    if (bytes !== null) found.set(path, bytes);
+  }
+  for (const name of namesIn(join(root, own)).sort()) if (!found.has(`${own}/${name}`)) found.set(`${own}/${name}`, new Uint8Array(0));
+  return isThere || found.size > 0 ? found : null;
 }
 
 function deltasBeside(ledger, document) {
@@ -158,13 +148,15 @@ async function main() {
   const [path] = positionals;
   const keys = keysOf(values);
   const receipt = needed(path, "the receipt");
-  const document = documentOf(receipt);
-  const ledger = values.ledger ?? ledgerBeside(path, document);
+  let ledger = null;
   const verdict = await verify({
     receipt,
-    ledger: ledger === null ? null : needed(ledger, "the ledger"),
-    responses: ledger === null ? null : responsesBeside(ledger),
-    deltas: ledger === null || document === null ? null : deltasBeside(ledger, document),
+    ledger: (document) => {
+      ledger = values.ledger ?? ledgerBeside(path, document);
+      return ledger === null ? null : needed(ledger, "the ledger");
+    },
+    responses: (paths) => responsesBeside(ledger, paths),
+    deltas: (document) => (ledger === null ? null : deltasBeside(ledger, document)),
     ...keys,
     required: values.require,
   });

@@ -6193,7 +6193,8 @@ async function readLedger(bytes, course) {
 // `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, either, required}, all but
 // `receipt` optional: bytes; `responses` a Map from path to bytes or a function that gives one for the paths that the
 // ledger names, `deltas` a Map from digest to bytes, each null where the folder is not there; the keys arrays of
-// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for.
+// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for. `ledger` and `deltas` may be
+// functions of the decoded receipt, whose form is not checked yet.
 async function verify(options) {
   const required = options.required ?? "consistent";
   let document;
@@ -6216,24 +6217,41 @@ async function judge(document, options, required) {
   const first = named("receipt-format", "pass", FORMAT);
   const course = new Course();
   course.checks = CHECKS.map(([, Type]) => new Type(course));
-  const ledger = options.ledger ? await readLedger(options.ledger, course) : null;
+  const bytes = given(options.ledger, document);
+  const ledger = bytes ? await readLedger(bytes, course) : null;
   const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);
-  const keys = { publicKeys: options.publicKeys ?? [], sealKeys: options.sealKeys ?? [], either: options.either ?? false };
-  const { deltas, checkpoints, responses } = options;
-  const bodies = ledger !== null && typeof responses === "function" ? responses([...ledger.keptPaths].filter(isText)) : responses;
   const receipt = new Receipt(document, ours);
-  const given = new Case({ receipt, ledger, course, bodies, deltas, checkpoints, keys });
+  const found = new Case({ receipt, ledger, course, ...beside(options, document, ledger) });
   const shape = ours ? "docket/fold/v1, exactly its members" : "another writer's, with the members of v1";
-  const checks = [first, named("receipt-shape", "pass", shape)];
+  const { checks, vouched } = await answers(found);
+  const all = [first, named("receipt-shape", "pass", shape), ...checks];
+  return ended(wordOf(found, all, vouched), all);
+}
+
+// What is given as it stands, or as a function of something that is known only now.
+const given = (value, known) => (typeof value === "function" ? value(known) : value);
+
+// What stands beside the ledger, and the keys that were named.
+function beside({ checkpoints, deltas, responses, publicKeys = [], sealKeys = [], either = false }, document, ledger) {
+  return {
+    bodies: ledger === null ? null : given(responses, [...ledger.keptPaths].filter(isText)),
+    deltas: given(deltas, document),
+    checkpoints,
+    keys: { publicKeys, sealKeys, either },
+  };
+}
+
+async function answers(found) {
+  const checks = [];
   let vouched = false;
-  for (const [at, check] of course.checks.entries()) {
-    const { status, detail, vouches } = await check.finish(given);
+  for (const [at, check] of found.course.checks.entries()) {
+    const { status, detail, vouches } = await check.finish(found);
     vouched ||= vouches === true;
     checks.push(named(CHECKS[at][0], status, detail));
   }
-  return ended(wordOf(given, checks, vouched), checks);
+  return { checks, vouched };
 }
 
 const named = (name, status, detail) => ({ name, status, detail });

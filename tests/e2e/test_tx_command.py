@@ -299,3 +299,30 @@ def test_a_run_that_was_cut_short_is_told_by_recover_and_ended_by_discard(lab: R
     assert f"the run of {state.id} was cut short" in told.stderr
     assert lab.docket("tx", "discard", state.id).exit_code == 0
     assert lab.docket("tx", "recover").stdout == "nothing in this tree was interrupted\n"
+
+
+def test_where_the_newest_cannot_be_read_no_older_one_is_meant_for_it(lab: RunLab) -> None:
+    for agent in ("echo first > f", "echo second > f"):
+        assert staged(lab, "--workspace-tx-settle", "review", agent=agent).exit_code == 0
+    first, second = (item["id"] for item in json.loads(lab.docket("tx", "list", "--json").stdout))
+    path = lab.state / "workspace-tx" / second / "tx.json"
+    path.write_bytes(path.read_bytes()[:40])
+    for command in (("commit", "--yes"), ("discard",), ("diff",)):
+        done = lab.docket("tx", *command)
+        assert done.exit_code == 1, done.said
+        assert f"{second} cannot be read: " in done.stderr
+        assert f"name it: {first}\n" in done.stderr
+    assert (lab.tree / "f").read_text() == "one\n"
+    assert lab.docket("tx", "commit", "--yes", first).exit_code == 0
+    assert (lab.tree / "f").read_text() == "first\n"
+
+
+def test_a_damaged_transaction_that_is_older_is_in_nobodys_way(lab: RunLab) -> None:
+    assert staged(lab, "--workspace-tx-settle", "review", agent="echo first > f").exit_code == 0
+    (first,) = (item["id"] for item in json.loads(lab.docket("tx", "list", "--json").stdout))
+    folder = lab.state / "workspace-tx" / first
+    (folder / "tx.json").write_bytes(b"{")
+    os.utime(folder, (1, 1))
+    assert staged(lab, "--workspace-tx-settle", "review", agent="echo second > f").exit_code == 0
+    assert lab.docket("tx", "commit", "--yes").exit_code == 0
+    assert (lab.tree / "f").read_text() == "second\n"

@@ -113,8 +113,7 @@ class Transactions:
         """Read what the base's staged part was; InvalidDocumentError where that is not what the state names."""
         document = self._read(state.id, LISTING, MAX_LISTING_BYTES)
         if sha256(document) != state.manifest_sha256:
-            detail = f"the listing of {state.id} is not the one that its state names"
-            raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail)
+            raise self._another(state.id, "the listing of {} is not the one that its state names")
         listing = known_listing(document)
         with suppress(UnavailableError):  # an older docket took none down
             inodes = self._read(state.id, DIRECTORIES, MAX_LISTING_BYTES)
@@ -122,8 +121,7 @@ class Transactions:
         if state.statuses_sha256 is not None:
             statuses = status_listing(self._read(state.id, STATUSES, MAX_LISTING_BYTES))
             if statuses.digest != state.statuses_sha256:
-                detail = f"the statuses of {state.id} are not the ones that its state names"
-                raise InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail)
+                raise self._another(state.id, "the statuses of {} are not the ones that its state names")
             listing.statuses = statuses.document[len(STATUS_HEADER) :]
         return listing
 
@@ -228,6 +226,10 @@ class Transactions:
             if error.reason == Reason.NOT_FOUND:
                 return None
             raise
+
+    def _another(self, transaction_id: str, detail: str) -> InvalidDocumentError:
+        hint = f"it can no more land as a whole; what the run made is in {self.path(transaction_id)}/{STAGE_PREFIX}"
+        return InvalidDocumentError(Reason.DOCUMENTS_DISAGREE, detail.format(transaction_id), hint=hint)
 
     def _read(self, transaction_id: str, name: str, most: int) -> bytes:
         with self._disk.folder(self.path(transaction_id)) as folder, folder.open(name) as file:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +15,7 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.hunk_choice import MAX_CHOICE_BYTES, HunkChoice, decode_choice
 from docket.formats.workspace.state import TransactionState
-from docket.stores.workspace.transactions import Damaged, Transactions
+from docket.stores.workspace.transactions import STATE, Damaged, Transactions
 from docket.surfaces.cli.project import current_folder, layout_at
 from docket.surfaces.cli.transactions import transaction_world
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 OPENS_ONE = "docket run --workspace-tx opens one"
 LISTS_THEM = "docket tx list --all names them"
+KEPT = "what the run made is in its folder stage"
 
 
 def as_json_option(function: click.decorators.FC) -> click.decorators.FC:
@@ -63,13 +66,13 @@ def named_transaction(wanted: str | None) -> TransactionState:
     """Return the transaction whose id begins so, None for the newest of the tree that a person stands in."""
     found = Transactions.of(os.environ).every()
     if wanted is None:
-        return _newest_here([item for item in found if not isinstance(item, Damaged)])
+        return _newest_here(found)
     named = [item for item in found if item.id.startswith(wanted)]
     if len(named) != 1:
         what = "no transaction is" if not named else f"{len(named)} transactions are"
         raise UsageError(Reason.NOT_FOUND, f"{what} called {wanted!r}", hint=LISTS_THEM)
     if isinstance(named[0], Damaged):
-        raise InvalidDocumentError(Reason.WRONG_VALUE, f"{named[0].path} cannot be read: {named[0].detail}")
+        raise _damaged(named[0])
     return named[0]
 
 
@@ -78,13 +81,35 @@ def is_here(state: TransactionState) -> bool:
     return state.base.path in {os.fsencode(folder) for folder in _above()}
 
 
-def _newest_here(found: list[TransactionState]) -> TransactionState:
-    """Return the newest of the tree that a person stands in: nobody lands work in another tree without naming it."""
-    states = [item for item in found if is_here(item)]
+def _newest_here(found: Iterable[TransactionState | Damaged]) -> TransactionState:
+    """Return the newest of the tree that a person stands in: nobody lands work in another tree without naming it.
+
+    InvalidDocumentError where one that cannot be read may be that one: an older one is not what the person means.
+    """
+    found = tuple(found)
+    states = [item for item in found if not isinstance(item, Damaged) and is_here(item)]
     if not states:
         hint = "docket tx list --all names those of other trees" if found else OPENS_ONE
         raise UnavailableError(Reason.NOT_FOUND, f"there is no transaction of {_above()[0]}", hint=hint)
+    for item in found:
+        if isinstance(item, Damaged) and _may_be_newer(item, states[-1]):
+            hint = f"it may be the newest of this tree; to mean the one before it, name it: {states[-1].id}"
+            raise _damaged(item, hint=hint)
     return states[-1]
+
+
+def _may_be_newer(damaged: Damaged, state: TransactionState) -> bool:
+    """Whether something was written in a transaction's folder since another was opened; one without a state is none."""
+    try:
+        (damaged.path / STATE).lstat()
+        changed_at = damaged.path.stat().st_mtime
+    except OSError:
+        return False
+    return changed_at >= datetime.fromisoformat(state.opened_at).timestamp()
+
+
+def _damaged(item: Damaged, hint: str = KEPT) -> InvalidDocumentError:
+    return InvalidDocumentError(Reason.WRONG_VALUE, f"{item.path} cannot be read: {item.detail}", hint=hint)
 
 
 def _above() -> tuple[Path, ...]:

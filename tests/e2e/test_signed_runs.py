@@ -158,9 +158,10 @@ def test_a_signed_run_that_was_killed_is_incomplete_and_never_verified(lab: RunL
         process.send_signal(signal.SIGKILL)
         process.communicate(timeout=30)
     deadline = time.monotonic() + 20
-    while lab.docket("recover").exit_code != 0 and time.monotonic() < deadline:
+    while (recovered := lab.docket("recover")).exit_code != 0 and time.monotonic() < deadline:
         time.sleep(0.1)
     receipt = lab.receipt()
+    assert "a recovery has none" in recovered.stdout + recovered.stderr
 
     assert (receipt["signature"], receipt["proof"]["signature"]["alg"]) == (None, "ed25519")
     for flags in ((), ("--public-key", f"{key}.pub")):

@@ -27,7 +27,7 @@ from docket.host.clock import Clock
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import FileLock, is_held
 from docket.rules.receipt.assemble import receipt_from_ledger
-from docket.rules.receipt.proof import previous_of
+from docket.rules.receipt.proof import announces_a_key, previous_of
 from docket.stores.layout import RECEIPTS, Layout, receipt_name
 from docket.stores.ledger_reader import AcquireLock, Lock, cut_torn_tail, read_chunks
 from docket.stores.live import live_path, remove_live_folder
@@ -312,6 +312,8 @@ class _Case:
             disk=self.world.disk,
         )
         self.problems += (problem.detail for problem in published.problems)
+        if announces_a_key(receipt):
+            self.problems.append("a key was to vouch for it and does not: a recovery has none")
         if is_latest:
             with suppress(DocketError):  # a chain of runs that lacks a link is no reason to lose a receipt
                 put_previous(self._layout, previous_of(receipt), disk=self.world.disk)

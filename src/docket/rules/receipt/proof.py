@@ -25,3 +25,9 @@ def previous_of(receipt: JsonObject) -> PreviousRun:
         "receipt_sha256": digest_of(receipt),
     }
     return from_members(PreviousRun, members, "the receipt")
+
+
+def announces_a_key(receipt: JsonObject) -> bool:
+    """Whether the run said that its receipt would be signed or sealed."""
+    proof = object_at(receipt, "proof")
+    return any(proof.get(name) is not None for name in ("signature", "seal"))

@@ -19,10 +19,12 @@ from docket.engines.verify import RESPONSES, VerifyRequest, verify_receipt
 from docket.errors import InvalidDocumentError
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import PolicyApplied, SessionStart
+from docket.formats.ledger.tree_events import Phase
+from docket.formats.ledger.workspace_events import WorkspaceIntent, WorkspaceSettled
 from docket.formats.run.verdict import Verdict
 from docket.rules.receipt.fold import fold
 from golden_ledgers import samples
-from golden_ledgers.build import LedgerBuilder, policy, start
+from golden_ledgers.build import LedgerBuilder, exited, policy, snapshot, spawn, start
 from golden_ledgers.judging import bodies, chained, judged, lines_of, receipt_of, rederived
 from verify_js.in_node import Pair, pair
 
@@ -68,13 +70,25 @@ def ordered_pairs(module: ModuleType) -> list[Pair]:
 
 
 def told(name: str, *payloads: Payload) -> Pair:
-    """The pair of a ledger that tells these payloads, behind a start and a policy where they have none."""
+    """The pair of a ledger that tells these payloads, behind a start and a policy where they have none.
+
+    What becomes of a stage stands behind the passes that it needs.
+    """
     ledger = LedgerBuilder()
     kinds = {type(payload) for payload in payloads}
     first = [] if SessionStart in kinds else [start()]
-    for payload in (*first, *([] if PolicyApplied in kinds else [policy()]), *payloads):
+    settles = bool(kinds & _SETTLING)
+    passes = [snapshot(Phase.BEFORE, 2)] if settles else []
+    for payload in (*first, *([] if PolicyApplied in kinds else [policy()]), *passes, *payloads):
+        if settles and type(payload) in _SETTLING:
+            settles = False
+            for one in (spawn(), exited(), snapshot(Phase.AFTER, 2)):
+                ledger.add(one)
         ledger.add(payload)
     return pair_of(name, ledger)
+
+
+_SETTLING = {WorkspaceIntent, WorkspaceSettled}
 
 
 def pair_of(name: str, ledger: LedgerBuilder) -> Pair:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from docket.errors import RefusedBeforeStartError, UsageError
+from docket.formats.canonical import encode_document
 from docket.formats.proof.key_text import private_pem, public_pem, verifier_key
 from docket.formats.proof.pins import PinnedKey, PinnedSeal
 from docket.formats.reason import Reason
@@ -20,15 +22,15 @@ from docket.host import prctl
 from docket.rules.proof.ed25519 import Signer
 from docket.surfaces.cli import key_choice
 from docket.surfaces.cli.key_choice import KeysAsked, pins_of, voucher_for
-from golden_ledgers.proven import PUBLIC_KEY, SEAL_KEY, SEAL_KEY_ID, SECRET_KEY
+from golden_ledgers import elsewhere
+from golden_ledgers.judging import receipt_of
+from golden_ledgers.proven import PUBLIC_KEY, SEAL_KEY, SEAL_KEY_ID, SECRET_KEY, sealed, signed, vouched_for
 
 PUBLIC = bytes.fromhex(PUBLIC_KEY)
 
 
 @pytest.fixture(autouse=True)
 def _as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    import resource
-
     monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
     limits = resource.getrlimit(resource.RLIMIT_CORE)
     yield
@@ -69,6 +71,7 @@ def test_keys_are_read_and_kept_from_others(tree: Path) -> None:
     voucher = voucher_for(asked, Policy(), tree)
     assert (voucher.public_key, voucher.seal_key) == (PUBLIC, SEAL_KEY)
     assert not prctl.is_dumpable()
+    assert resource.getrlimit(resource.RLIMIT_CORE)[0] == 0
     assert not (tree.parent / "state").exists()
 
 
@@ -206,3 +209,16 @@ def test_a_list_of_trusted_keys(tree: Path) -> None:
         assert raised.value.detail.startswith("--trust")
     with pytest.raises(UsageError):
         pins_of((), (), folder / "nothing")
+
+
+def test_the_library_is_loaded_for_a_signature_alone(tree: Path) -> None:
+    program = (
+        "import sys\nfrom docket.surfaces.cli.main import main\n"
+        "main(['verify', sys.argv[1]])\nsys.exit('cryptography' in sys.modules)"
+    )
+    raw = vouched_for(signature=False).data()
+    for receipt, loads in ((sealed(receipt_of(raw)), 0), (signed(elsewhere.receipt(elsewhere.ledger())), 1)):
+        path = tree / "receipt.json"
+        path.write_bytes(encode_document(receipt))
+        command = [sys.executable, "-c", program, str(path)]
+        assert subprocess.run(command, cwd=tree, capture_output=True, timeout=60, check=False).returncode == loads

@@ -323,6 +323,9 @@ def test_a_damaged_transaction_that_is_older_is_in_nobodys_way(lab: RunLab) -> N
     folder = lab.state / "workspace-tx" / first
     (folder / "tx.json").write_bytes(b"{")
     os.utime(folder, (1, 1))
+    alone = lab.docket("tx", "commit", "--yes")
+    assert alone.exit_code == 75
+    assert f"; {folder}, which cannot be read, may be of this one\n" in alone.stderr
     assert staged(lab, "--workspace-tx-settle", "review", agent="echo second > f").exit_code == 0
     assert lab.docket("tx", "commit", "--yes").exit_code == 0
     assert (lab.tree / "f").read_text() == "second\n"

@@ -89,7 +89,10 @@ def _newest_here(found: Iterable[TransactionState | Damaged]) -> TransactionStat
     found = tuple(found)
     states = [item for item in found if not isinstance(item, Damaged) and is_here(item)]
     if not states:
+        unread = [item.path for item in found if isinstance(item, Damaged)]
         hint = "docket tx list --all names those of other trees" if found else OPENS_ONE
+        if unread:
+            hint += f"; {unread[0]}, which cannot be read, may be of this one"
         raise UnavailableError(Reason.NOT_FOUND, f"there is no transaction of {_above()[0]}", hint=hint)
     for item in found:
         if isinstance(item, Damaged) and _may_be_newer(item, states[-1]):

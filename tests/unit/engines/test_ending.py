@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from docket.engines.supervise.ending import Ending, ending_of, exit_payload
+from docket.engines.supervise.ending import Ending, ending_of, exit_payload, vouched
 from docket.engines.supervise.watch import Breached, Cause, Watched
 from docket.formats.ledger.session_events import ExitSource
 from docket.formats.reason import Reason
 from docket.formats.run.policy import OnBreach
 from docket.host.process import AgentExit
 from docket.rules.boundary.protocol import Breach
+from docket.rules.proof.vouching import Voucher
 
 
 def left(code=None, number=None, failure=None):
@@ -81,3 +82,13 @@ def test_the_first_breach_counts_but_one_that_kills_counts_over_one_that_denies(
 def test_exit_payload(watched, code, name, by):
     payload = exit_payload(watched)
     assert (payload.exit_code, payload.signal, payload.terminated_by) == (code, name, by)
+
+
+def test_a_key_that_fails_at_the_end_loses_no_receipt():
+    receipt, problems = {"label": None, "seal": None, "signature": None}, []
+    assert vouched(receipt, Voucher(seal_key=b"\x0b" * 32), problems)["seal"] is not None
+    assert problems == []
+    assert vouched(receipt, Voucher(seal_key="no bytes"), problems) == receipt
+    (problem,) = problems
+    assert problem.reason is Reason.KEY_UNUSABLE
+    assert problem.detail.startswith("the receipt is not signed, though it was to be: ")

@@ -20,6 +20,7 @@ from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
 from docket.host.disk import SYSTEM_DISK
 from docket.host.process import AgentExit
+from docket.rules.proof.vouching import Voucher
 from docket.rules.receipt.assemble import receipt_from_ledger
 from docket.rules.receipt.proof import previous_of
 from docket.stores.layout import RUNS, open_docket_dir
@@ -144,7 +145,7 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
     problems: list[Problem] = []
     receipt, ledger_path = _derive(run, problems)
     if receipt is not None:
-        receipt = request.voucher.vouched(receipt)
+        receipt = vouched(receipt, request.voucher, problems)
     session.ledger.close()
     if session.responses is not None:
         session.responses.close()
@@ -172,6 +173,16 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
         ledger_path=ledger_path,
         problems=tuple(problems),
     )
+
+
+def vouched(receipt: JsonObject, voucher: Voucher, problems: list[Problem]) -> JsonObject:
+    """Return the receipt sealed and signed; as it is where a key that was tried before fails now, and that is told."""
+    try:
+        return voucher.vouched(receipt)
+    except Exception as error:  # noqa: BLE001 - what the library may raise: an unsigned receipt is better than none
+        detail = f"the receipt is not signed, though it was to be: {type(error).__name__}: {error}"
+        problems.append(Problem(Reason.KEY_UNUSABLE, detail))
+        return receipt
 
 
 def _make_previous(run: OpenRun, receipt: JsonObject, problems: list[Problem]) -> None:

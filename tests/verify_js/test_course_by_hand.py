@@ -37,6 +37,7 @@ from golden_ledgers.build import (
     start,
 )
 from golden_ledgers.judging import named, receipt_of, rederived
+from golden_ledgers.staged import INTENT, OPENED
 from verify_js.in_node import Pair, disagreements, needs_node, pair
 from verify_js.overhearing import pair_of, told
 
@@ -64,6 +65,8 @@ def orders() -> list[Case]:
         ("contents kept too late", "session-shape", (BEFORE, spawn(), snapshot(Phase.CONTENTS, 2))),
         ("a pass of contents alone", "session-shape", (snapshot(Phase.CONTENTS, 2),)),
         ("an exit without a start", "session-shape", (exited(),)),
+        ("a process before the policy", "session-shape", (spawn(), policy(POLICY))),
+        ("a call before the policy", "session-shape", (request(1, "openai", "gpt-5"), policy(POLICY))),
         ("two budgets", "session-shape", (budget("0.00"), budget("0.00"))),
         ("something behind the end", "session-shape", (end("0.00"), Note(code="x", message="x"))),
         ("a call of the number 2", "event-order", (request(2, "openai", "gpt-5"),)),
@@ -77,7 +80,11 @@ def orders() -> list[Case]:
         ("a name without a scope", "cap-limits", (replace(EXCEEDED, scope_name="x"),)),
         ("an end by a cap of which nothing is told", "cap-limits", (end("0.00", breached="max_usd"),)),
     ]
-    return [(name, check, told(name, *payloads)) for name, check, payloads in given]
+    early = LedgerBuilder()
+    for payload in (start(), policy(), BEFORE, OPENED, spawn(), INTENT):
+        early.add(payload)
+    found = [(name, check, told(name, *payloads)) for name, check, payloads in given]
+    return [*found, ("an intent before the pass after", "session-shape", pair_of("an early intent", early))]
 
 
 def calls() -> list[Case]:

@@ -12,15 +12,18 @@ from docket.rules.providers.endpoints import ANTHROPIC_MESSAGES
 from docket.rules.providers.estimate import settle
 from docket.rules.providers.interface import Wire
 from docket.rules.providers.usage_chunk import inject_usage
+from sweeps import some
 
 WIRES = tuple(endpoints.WIRES.values())
 EACH_WIRE = pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
 
 
+@some(5)
 @EACH_WIRE
-def test_every_depth_of_nesting(wire: Wire) -> None:
-    # Somewhere below the interpreter's limit a value can still be parsed and no longer be written.
-    for depth in (*range(850, 1000), 5000, 100_000):
+def test_depths_of_nesting(wire: Wire, stride: int) -> None:
+    # Somewhere below the interpreter's limit a value can still be parsed and no longer be written. Each wire begins
+    # elsewhere, so that every depth has its turn.
+    for depth in (*range(850 + WIRES.index(wire) % stride, 1000, stride), 5000, 100_000):
         nested = b'{"a":' * depth + b"1" + b"}" * depth
         facts = wire.read_request(b'{"model":"m","input":' + nested + b"}")
         assert facts.model in ("m", None)

@@ -107,7 +107,8 @@ function responsesBeside(ledger, paths) {
     const bytes = readOr(join(root, path));
     if (bytes !== null) found.set(path, bytes);
   }
-  for (const name of namesIn(join(root, own)).sort()) if (!found.has(`${own}/${name}`)) found.set(`${own}/${name}`, new Uint8Array(0));
+  const others = namesIn(join(root, own)).map((name) => `${own}/${name}`);
+  for (const path of others.sort()) if (!found.has(path)) found.set(path, new Uint8Array(0));
   return isThere || found.size > 0 ? found : null;
 }
 

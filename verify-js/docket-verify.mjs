@@ -43,12 +43,13 @@ class Receipt {
 }
 
 // `ledger` is null or {events, hashes, head, tree, fileSha256, damage, torn, sound, ended, fold, ours, payloadFault,
-// keptBodies}: the number of events, their hashes (`hashes.hex(n)`), the last hash, the tree (`tree.root()`,
+// keptPaths}: the number of events, their hashes (`hashes.hex(n)`), the last hash, the tree (`tree.root()`,
 // `tree.path(n)`), the digest of the file, why reading stopped, whether bytes follow the last LF, whether it could be
-// read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, and the first payload
-// that was refused or null.
+// read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, the first payload
+// that was refused or null, and the paths of the bodies that its replies say were kept.
 // `bodies` (path to bytes) and `deltas` (digest to bytes) are Maps, or null where their folder is not there;
-// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys, either}, arrays of bytes and whether one kind is enough.
+// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys, either}: arrays of bytes, and whether
+// one kind of them is enough.
 // `course.follow(key, Type)` gives the one follower of a key, so that several checks share what one pass derived.
 class Case {
   constructor({ receipt, ledger, course, bodies = null, deltas = null, checkpoints = null, keys }) {
@@ -1262,7 +1263,9 @@ function amount(value, where) {
   return when(micros !== null && spelledUsd(micros) === value, where, "an amount in canonical form");
 }
 
-const INSTANT = /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]{1,9})?Z$/;
+const DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
+const TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?Z";
+const INSTANT = new RegExp(`^${DAY}T${TIME}$`);
 
 // canonical.md, Instants: the form alone is looked at.
 const isInstant = (value) => isText(value) && INSTANT.test(value);
@@ -3665,7 +3668,8 @@ class Signature {
     const named = new Map(keys.publicKeys.map((key) => [toHex(key), key]));
     const found = receipt.part("signature");
     if (found === null) return absent(given, SIGNATURE, named);
-    const fault = formFault(found, SIGNATURE) ?? otherThanAnnounced(given, SIGNATURE, found) ?? (await mathematics(receipt, found));
+    const form = formFault(found, SIGNATURE) ?? otherThanAnnounced(given, SIGNATURE, found);
+    const fault = form ?? (await mathematics(receipt, found));
     if (fault !== null) return fail(fault);
     if (named.size === 0) {
       return pass(`it holds by the key ${found.public_key}, which nobody named: it says who signed, not whether to believe them`);
@@ -5829,8 +5833,8 @@ function ofWord(word) {
 
 function ofConstant(wanted) {
   if (!Array.isArray(wanted)) return constant(wanted);
-  const isSame = (value) => Array.isArray(value) && value.length === wanted.length && wanted.every((one, at) => value[at] === one);
-  return (value, where) => (isSame(value) ? null : `${where} is not ${wanted.join(", ")}`);
+  const isSame = (value) => value.length === wanted.length && wanted.every((one, at) => value[at] === one);
+  return (value, where) => (Array.isArray(value) && isSame(value) ? null : `${where} is not ${wanted.join(", ")}`);
 }
 
 function ofRecord(name) {
@@ -5968,8 +5972,10 @@ class AssumedPrices {
     const stated = receipt.part("totals", "assumed_price_models");
     const named = new Set(stated);
     const allowed = ours ? models : new Set(fallback);
-    const held = named.size === stated.length && fallback.every((model) => named.has(model)) && stated.every((model) => allowed.has(model));
-    if (!held) return fail(`totals.assumed_price_models is ${shown(stated)}, the table's fallback prices ${shown(fallback)}`);
+    const isWhole = named.size === stated.length && fallback.every((model) => named.has(model));
+    if (!isWhole || !stated.every((model) => allowed.has(model))) {
+      return fail(`totals.assumed_price_models is ${shown(stated)}, the table's fallback prices ${shown(fallback)}`);
+    }
     return pass(`${stated.length} models have an assumed price`);
   }
 }
@@ -5987,8 +5993,10 @@ class ByModelTotals {
       const rows = left.get(entry.model);
       if (rows === undefined) return fail(`totals.by_model[${index}]: no row is left for ${shown(entry.model)}`);
       left.delete(entry.model);
-      const held = entry.calls === rows.length && entry.cost_usd === cost(rows) && SUMS.every((member) => entry[member] === sum(rows, member));
-      if (!held) return fail(`totals.by_model[${index}] of ${shown(entry.model)} differs from the sum of its rows`);
+      const isSum = SUMS.every((member) => entry[member] === sum(rows, member));
+      if (!isSum || entry.calls !== rows.length || entry.cost_usd !== cost(rows)) {
+        return fail(`totals.by_model[${index}] of ${shown(entry.model)} differs from the sum of its rows`);
+      }
     }
     if (left.size > 0) return fail(`totals.by_model has no entry for ${shown([...left.keys()].sort(compareTexts)[0])}`);
     return pass("every model's sum equals its rows");
@@ -6145,7 +6153,9 @@ const NO_RECEIPT = "the document has not the form of a receipt";
 // The receipt as an object, its form unchecked; Refused where it is none.
 function decodeReceipt(bytes) {
   if (bytes.length > MAX_RECEIPT_BYTES) throw new Refused("too-large", `the receipt has more than ${MAX_RECEIPT_BYTES} bytes`);
-  if (bytes.length > MAX_RECEIPT_VALUES && marksIn(bytes) > MAX_RECEIPT_VALUES) throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
+  if (bytes.length > MAX_RECEIPT_VALUES && marksIn(bytes) > MAX_RECEIPT_VALUES) {
+    throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
+  }
   const document = decodeDocument(bytes);
   if (!isObject(document)) throw new Refused("wrong-type", "the receipt is not a JSON object");
   return document;

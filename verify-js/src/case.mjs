@@ -37,12 +37,13 @@ export class Receipt {
 }
 
 // `ledger` is null or {events, hashes, head, tree, fileSha256, damage, torn, sound, ended, fold, ours, payloadFault,
-// keptBodies}: the number of events, their hashes (`hashes.hex(n)`), the last hash, the tree (`tree.root()`,
+// keptPaths}: the number of events, their hashes (`hashes.hex(n)`), the last hash, the tree (`tree.root()`,
 // `tree.path(n)`), the digest of the file, why reading stopped, whether bytes follow the last LF, whether it could be
-// read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, and the first payload
-// that was refused or null.
+// read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, the first payload
+// that was refused or null, and the paths of the bodies that its replies say were kept.
 // `bodies` (path to bytes) and `deltas` (digest to bytes) are Maps, or null where their folder is not there;
-// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys, either}, arrays of bytes and whether one kind is enough.
+// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys, either}: arrays of bytes, and whether
+// one kind of them is enough.
 // `course.follow(key, Type)` gives the one follower of a key, so that several checks share what one pass derived.
 export class Case {
   constructor({ receipt, ledger, course, bodies = null, deltas = null, checkpoints = null, keys }) {

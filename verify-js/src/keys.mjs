@@ -93,7 +93,8 @@ export class Signature {
     const named = new Map(keys.publicKeys.map((key) => [toHex(key), key]));
     const found = receipt.part("signature");
     if (found === null) return absent(given, SIGNATURE, named);
-    const fault = formFault(found, SIGNATURE) ?? otherThanAnnounced(given, SIGNATURE, found) ?? (await mathematics(receipt, found));
+    const form = formFault(found, SIGNATURE) ?? otherThanAnnounced(given, SIGNATURE, found);
+    const fault = form ?? (await mathematics(receipt, found));
     if (fault !== null) return fail(fault);
     if (named.size === 0) {
       return pass(`it holds by the key ${found.public_key}, which nobody named: it says who signed, not whether to believe them`);

@@ -24,8 +24,8 @@ function ofWord(word) {
 
 function ofConstant(wanted) {
   if (!Array.isArray(wanted)) return constant(wanted);
-  const isSame = (value) => Array.isArray(value) && value.length === wanted.length && wanted.every((one, at) => value[at] === one);
-  return (value, where) => (isSame(value) ? null : `${where} is not ${wanted.join(", ")}`);
+  const isSame = (value) => value.length === wanted.length && wanted.every((one, at) => value[at] === one);
+  return (value, where) => (Array.isArray(value) && isSame(value) ? null : `${where} is not ${wanted.join(", ")}`);
 }
 
 function ofRecord(name) {

@@ -21,7 +21,9 @@ export function amount(value, where) {
   return when(micros !== null && spelledUsd(micros) === value, where, "an amount in canonical form");
 }
 
-const INSTANT = /^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]{1,9})?Z$/;
+const DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
+const TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?Z";
+const INSTANT = new RegExp(`^${DAY}T${TIME}$`);
 
 // canonical.md, Instants: the form alone is looked at.
 export const isInstant = (value) => isText(value) && INSTANT.test(value);

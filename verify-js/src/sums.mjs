@@ -47,8 +47,10 @@ export class AssumedPrices {
     const stated = receipt.part("totals", "assumed_price_models");
     const named = new Set(stated);
     const allowed = ours ? models : new Set(fallback);
-    const held = named.size === stated.length && fallback.every((model) => named.has(model)) && stated.every((model) => allowed.has(model));
-    if (!held) return fail(`totals.assumed_price_models is ${shown(stated)}, the table's fallback prices ${shown(fallback)}`);
+    const isWhole = named.size === stated.length && fallback.every((model) => named.has(model));
+    if (!isWhole || !stated.every((model) => allowed.has(model))) {
+      return fail(`totals.assumed_price_models is ${shown(stated)}, the table's fallback prices ${shown(fallback)}`);
+    }
     return pass(`${stated.length} models have an assumed price`);
   }
 }
@@ -66,8 +68,10 @@ export class ByModelTotals {
       const rows = left.get(entry.model);
       if (rows === undefined) return fail(`totals.by_model[${index}]: no row is left for ${shown(entry.model)}`);
       left.delete(entry.model);
-      const held = entry.calls === rows.length && entry.cost_usd === cost(rows) && SUMS.every((member) => entry[member] === sum(rows, member));
-      if (!held) return fail(`totals.by_model[${index}] of ${shown(entry.model)} differs from the sum of its rows`);
+      const isSum = SUMS.every((member) => entry[member] === sum(rows, member));
+      if (!isSum || entry.calls !== rows.length || entry.cost_usd !== cost(rows)) {
+        return fail(`totals.by_model[${index}] of ${shown(entry.model)} differs from the sum of its rows`);
+      }
     }
     if (left.size > 0) return fail(`totals.by_model has no entry for ${shown([...left.keys()].sort(compareTexts)[0])}`);
     return pass("every model's sum equals its rows");

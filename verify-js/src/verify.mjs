@@ -19,7 +19,9 @@ const NO_RECEIPT = "the document has not the form of a receipt";
 // The receipt as an object, its form unchecked; Refused where it is none.
 export function decodeReceipt(bytes) {
   if (bytes.length > MAX_RECEIPT_BYTES) throw new Refused("too-large", `the receipt has more than ${MAX_RECEIPT_BYTES} bytes`);
-  if (bytes.length > MAX_RECEIPT_VALUES && marksIn(bytes) > MAX_RECEIPT_VALUES) throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
+  if (bytes.length > MAX_RECEIPT_VALUES && marksIn(bytes) > MAX_RECEIPT_VALUES) {
+    throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
+  }
   const document = decodeDocument(bytes);
   if (!isObject(document)) throw new Refused("wrong-type", "the receipt is not a JSON object");
   return document;

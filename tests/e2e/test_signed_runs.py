@@ -202,3 +202,16 @@ def test_the_same_looks_find_a_key_that_is_held_without_care(tmp_path: Path) -> 
     found = json.loads((tmp_path / "seen.json").read_text())["found"]
     assert [part for _, part, word in found if word == words[0]] == ["mem"] * len(found)
     assert found
+
+
+def test_a_ledger_that_the_agent_rewrites_is_not_what_is_signed(lab: RunLab) -> None:
+    key = make_key(lab)
+    program = (
+        "import pathlib, sys\n(path,) = pathlib.Path(sys.argv[1]).glob('*/runs/*.jsonl')\n"
+        "path.write_bytes(path.read_bytes().splitlines(True)[0])\n"
+    )
+    done = lab.run("--sign", str(key), "--", sys.executable, "-c", program, str(lab.state))
+    assert done.exit_code == 0, done.said
+    assert "something rewrote the ledger" in done.stderr
+    assert lab.receipt()["notes"]["ledger-diverged"] == 1
+    assert verified_by(lab, "--public-key", f"{key}.pub")[1]["verdict"] == "verified"

@@ -11,7 +11,7 @@ from docket.formats.reason import Reason
 from docket.formats.run.policy import OnBreach
 from docket.host.process import AgentExit
 from docket.rules.boundary.protocol import Breach
-from docket.rules.proof.vouching import Voucher
+from docket.rules.proof.vouching import NO_VOUCHER, Voucher
 
 
 def left(code=None, number=None, failure=None):
@@ -84,11 +84,22 @@ def test_exit_payload(watched, code, name, by):
     assert (payload.exit_code, payload.signal, payload.terminated_by) == (code, name, by)
 
 
+SEALING = Voucher(seal_key=b"\x0b" * 32)
+
+
 def test_a_key_that_fails_at_the_end_loses_no_receipt():
-    receipt, problems = {"label": None, "seal": None, "signature": None}, []
-    assert vouched(receipt, Voucher(seal_key=b"\x0b" * 32), problems)["seal"] is not None
+    receipt, problems = {"ledger": {"events": 2, "head": "b"}, "seal": None, "signature": None}, []
+    assert vouched(receipt, SEALING, ["a", "b"], problems)["seal"] is not None
+    assert vouched(receipt, NO_VOUCHER, [], problems) == receipt
     assert problems == []
-    assert vouched(receipt, Voucher(seal_key="no bytes"), problems) == receipt
+    assert vouched(receipt, Voucher(seal_key="no bytes"), ["a", "b"], problems) == receipt
     (problem,) = problems
     assert problem.reason is Reason.KEY_UNUSABLE
     assert problem.detail.startswith("the receipt is not signed, though it was to be: ")
+
+
+@pytest.mark.parametrize("written", [[], ["a"], ["a", "c"], ["a", "b", "c"]])
+def test_nothing_is_signed_that_was_not_written(written):
+    receipt, problems = {"ledger": {"events": 2, "head": "b"}, "seal": None, "signature": None}, []
+    assert vouched(receipt, SEALING, written, problems) == receipt
+    assert [problem.reason for problem in problems] == [Reason.LEDGER_DAMAGED, Reason.KEY_UNUSABLE]

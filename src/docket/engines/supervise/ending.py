@@ -13,14 +13,15 @@ from docket.engines.supervise.session import OpenRun, Session
 from docket.engines.supervise.watch import Breached, Cause, Watched, signal_name
 from docket.errors import DocketError, UnavailableError
 from docket.formats.amount import ZERO, Usd
-from docket.formats.canonical import JsonObject, encode_document
+from docket.formats.canonical import JsonObject, encode_document, object_at
+from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
 from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
 from docket.host.disk import SYSTEM_DISK
 from docket.host.process import AgentExit
-from docket.rules.proof.vouching import Voucher
+from docket.rules.proof.vouching import NO_VOUCHER, Voucher
 from docket.rules.receipt.assemble import receipt_from_ledger
 from docket.rules.receipt.proof import previous_of
 from docket.stores.layout import RUNS, open_docket_dir
@@ -145,7 +146,7 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
     problems: list[Problem] = []
     receipt, ledger_path = _derive(run, problems)
     if receipt is not None:
-        receipt = vouched(receipt, request.voucher, problems)
+        receipt = vouched(receipt, request.voucher, session.ledger.hashes, problems)
     session.ledger.close()
     if session.responses is not None:
         session.responses.close()
@@ -175,8 +176,19 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
     )
 
 
-def vouched(receipt: JsonObject, voucher: Voucher, problems: list[Problem]) -> JsonObject:
-    """Return the receipt sealed and signed; as it is where a key that was tried before fails now, and that is told."""
+def vouched(receipt: JsonObject, voucher: Voucher, written: Sequence[Digest], problems: list[Problem]) -> JsonObject:
+    """Return the receipt sealed and signed; as it is, and told, where that cannot be.
+
+    `written` are the hashes of what docket wrote: it signs for no ledger that says anything else, whoever changed the
+    file before it was read back.
+    """
+    if voucher == NO_VOUCHER:
+        return receipt
+    ledger = object_at(receipt, "ledger")
+    if (ledger.get("events"), ledger.get("head")) != (len(written), written[-1] if written else None):
+        problems.append(Problem(Reason.LEDGER_DAMAGED, "the ledger that was read back is not the one that was written"))
+        problems.append(Problem(Reason.KEY_UNUSABLE, "the receipt is not signed, though it was to be"))
+        return receipt
     try:
         return voucher.vouched(receipt)
     except Exception as error:  # noqa: BLE001 - what the library may raise: an unsigned receipt is better than none

@@ -113,7 +113,7 @@ class _Walk:
     def run(self) -> None:
         """Walk back until every line is told."""
         if not self.history.episodes and not self.history.staged:
-            self.give_up(Unknown.NOTHING_RECORDED)
+            self.nothing_whole()
         while self.held:
             if self.at <= 0:
                 self.begin_of_track()
@@ -121,6 +121,14 @@ class _Walk:
                 self.cross_episode(self.track.episodes[self.at // 2])
             else:
                 self.cross_gap()
+
+    def nothing_whole(self) -> None:
+        """No tool call has a whole record; those that ran, or run still, are named."""
+        lapses = self.history.lapses
+        reason = Unknown.TOOL_UNSEEN if lapses else Unknown.NOTHING_RECORDED
+        callers = tuple(lapse.caller for lapse in lapses if lapse.caller is not None)
+        self.tell(self.held, LineOrigin(origin=Origin.UNKNOWN, path=self.path, line=0, reason=reason, callers=callers))
+        self.held = {}
 
     def begin_of_track(self) -> None:
         """Nothing older is known of the path on this track."""

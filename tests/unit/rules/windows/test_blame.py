@@ -18,7 +18,7 @@ from docket.formats.windows.registry import OpenWindow, WindowStatus
 from docket.rules.windows.blame import PresentFile, blame
 from docket.rules.windows.blame_history import History, Recorded, history_of
 from docket.rules.windows.naming import content_name
-from docket.rules.windows.origin import WHY, LineOrigin, Unknown
+from docket.rules.windows.origin import WHY, LineOrigin, Origin, Unknown
 
 TOOL = ("tool", frozenset({"u1"}))
 OUTSIDE = ("outside", frozenset())
@@ -432,6 +432,14 @@ def blamed(tree: Tree, **other: object) -> list[tuple[str, frozenset[str]]]:
     content = tree.record.tree["a"]
     file = PresentFile(path=RelPath(b"a"), content=content, name=name_of(content))
     return said(blame(file, history_of(replace(tree.record.recorded(), **other)), tree.record))
+
+
+def test_tools_of_which_nothing_whole_is_recorded_yet_are_named():
+    tree = Tree(a=b"1\n")
+    file = PresentFile(path=RelPath(b"a"), content=b"1\n", name=name_of(b"1\n"))
+    (line,) = blame(file, history_of(replace(tree.record.recorded(), open=[running("now", 1)])), tree.record)
+    assert (line.origin, line.reason) == (Origin.UNKNOWN, Unknown.TOOL_UNSEEN)
+    assert [caller.key.tool_use_id for caller in line.callers] == ["now"]
 
 
 def test_what_comes_while_a_tool_runs_is_not_known_yet():

@@ -33,6 +33,7 @@ PUBLIC = bytes.fromhex(PUBLIC_KEY)
 def _as_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setenv("DOCKET_STATE_DIR", str(tmp_path / "state"))
     limits = resource.getrlimit(resource.RLIMIT_CORE)
+    prctl.set_dumpable(dumpable=True)  # other tests carry out commands in this process
     yield
     prctl.set_dumpable(dumpable=True)
     resource.setrlimit(resource.RLIMIT_CORE, limits)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -247,3 +248,21 @@ def test_until_it_is_recovered_nothing_begins_on_that_tree_from_any_state_folder
     record = next(staged.lab.state.glob("workspace-tx/*/records/*-forward.json"))
     assert '"recovery": "forward"' in record.read_text()
     assert staged.lab.docket("tx", "recover").stdout == "nothing in this tree was interrupted\n"
+
+
+def test_where_the_tree_of_an_interrupted_commit_is_gone_for_good_there_is_a_way_on(staged):
+    lab = staged.lab
+    staged.anew()
+    count = steps(staged, "tx", "commit")
+    staged.anew()
+    assert staged.killed(count * 3 // 5, "tx", "commit")
+    assert standing_of(lab) == "interrupted-commit"
+    shutil.rmtree(lab.tree)
+    lab.tree.mkdir()
+    refused = lab.docket("tx", "recover")
+    assert refused.exit_code == 75, refused.said
+    (folder,) = re.findall(r"gone for good, remove (\S+), which", refused.stderr)
+    shutil.rmtree(folder)
+    again = lab.run("--workspace-tx", "--", "sh", "-c", "echo new > new.txt")
+    assert again.exit_code == 0, again.said
+    assert (lab.tree / "new.txt").read_text() == "new\n"

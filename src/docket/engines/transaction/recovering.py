@@ -102,7 +102,9 @@ def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWor
         held.enter_context(DirectoryLock.acquire(base, wait_seconds=LOCK_PATIENCE_SECONDS))
         tree = held.enter_context(open_tree(os.fsencode(base)))
         if tree.identity != state.base.identity:
-            raise UnavailableError(Reason.ROOT_REPLACED, f"{base} is not the directory that was staged")
+            detail = f"{base} is not the directory that was staged"
+            hint = f"put that one back at its path; if it is gone for good, remove {folder}, which is this transaction"
+            raise UnavailableError(Reason.ROOT_REPLACED, detail, hint=hint)
         if found is not None and not asked.dry_run:
             held.enter_context(locked(tree, found[1].steps, transaction_id))
         return _with_rest(_Recovery(state, folder, world).run(found, tree, asked), asked, world)

@@ -89,6 +89,16 @@ def event_id(request: CompleteRequest, world: WindowsWorld) -> str:
     return f"{request.key.window_id}.post"
 
 
+def completion_of(request: CompleteRequest, world: WindowsWorld, now: Moment) -> Completion:
+    """Return what is taken down of a tool's end."""
+    return Completion(
+        moment=now,
+        event_id=request.event_id or event_id(request, world),
+        command_summary=request.command_summary,
+        outcome=request.outcome,
+    )
+
+
 def _completed(request: CompleteRequest, world: WindowsWorld, deadline: Deadline, now: Moment) -> _Published | None:
     """Publish that the tool has ended; None where it has no window."""
     with world.registry.held(_wait(deadline)) as held:
@@ -99,13 +109,7 @@ def _completed(request: CompleteRequest, world: WindowsWorld, deadline: Deadline
             if window is None:
                 return None
             return _Published(window=window, is_known=True, is_sealed=registry.group(window.group_id).sealed)
-        completion = Completion(
-            moment=now,
-            event_id=request.event_id or event_id(request, world),
-            command_summary=request.command_summary,
-            outcome=request.outcome,
-        )
-        registry = completed(registry, window, completion)
+        registry = completed(registry, window, completion_of(request, world, now))
         is_last = not registry.active(window.group_id)
         if is_last:
             closing = Closing(owner=world.owner(), attempts=1, seq=registry.next_seq)

@@ -148,3 +148,24 @@ def test_a_turn_that_cannot_be_had_is_not_waited_for_longer_than_its_share(lab):
     lab.world = replace(lab.world, budget_seconds=3.0)
     with lab.world.registry.in_turn(0.0):
         assert lab.pre("u").said is Said.OPENED
+
+
+def test_an_end_without_time_beside_a_tool_that_runs_on_is_an_end_like_another(lab):
+    lab.pre("u")
+    lab.pre("v")
+    write(lab.tree / "a", "1\n2\n3\n4\n")
+    assert give_up_post(lab, "u") is None
+    assert give_up_post(lab, "u") is None, "it stands in the registry"
+    write(lab.tree / "a", "1\n2\n3\n4\n5\n")
+    closed = lab.post("v")
+    assert told(lab.delta(closed)) == {"a": ("edit", [], ["4", "5"])}
+    assert sorted(use.tool_use_id for use in lab.delta(closed).tool_uses) == ["u", "v"]
+    assert lab.world.evidence.closed(lab.key("u").window_id).reason is None
+
+
+def test_an_end_without_time_is_a_partial_one_where_the_registry_cannot_be_had_at_once(lab):
+    lab.pre("u")
+    lab.pre("v")
+    with lab.world.registry.held(1.0):
+        assert give_up_post(lab, "u").reason == PartialReason.TIMEOUT
+    assert lab.post("v").reason == PartialReason.TIMEOUT, "of the group nothing whole is known"

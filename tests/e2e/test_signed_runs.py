@@ -118,6 +118,14 @@ def test_the_second_run_names_the_first_and_counts_on(lab: RunLab) -> None:
     assert (second["proof"]["run"], second["proof"]["project"]) == (2, first["proof"]["project"])
     assert second["proof"]["previous"]["head"] == first["ledger"]["head"]
     assert second["proof"]["previous"]["session"] == first["session"]["id"]
+    (numbers,) = lab.state.glob("*/run-numbers.json")
+    numbers.unlink()
+    done = lab.run("--", "true")
+    assert "goes on from 2, the highest that its ledgers name" in done.stderr
+    (third,) = [one for one in map(json.loads, (path.read_bytes() for path in lab.receipts())) if one["notes"].get(
+        "run-number-lost")]  # fmt: skip
+    assert (third["proof"]["run"], third["proof"]["project"]) == (3, first["proof"]["project"])
+    assert third["proof"]["previous"] is None
 
 
 def test_a_key_by_descriptor_is_read_once_and_handed_to_nobody(lab: RunLab) -> None:

@@ -143,6 +143,7 @@ def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:
         session.ledger.append(plan, control=True)
     if session.number.lost:
         session.ledger.append(Note(code="run-number-lost", message=session.number.lost), control=True)
+        run.world.watcher.warned(session.number.lost)
     for remark in request.remarks:
         session.ledger.append(Note(code="policy-remark", message=remark), control=True)
     session.ledger.flush()

@@ -38,7 +38,7 @@ print(json.dumps({
     "signals": [repr(signal.getsignal(number)) for number in signal.valid_signals()],
     "wakeup": signal.set_wakeup_fd(-1), "threads": threading.active_count(), "group": os.getpgrp(),
     "session": os.getsid(0),
-    "status": [line for line in status if line.startswith(("Sig", "Shd", "Cap", "Uid", "Gid"))],
+    "status": [line for line in status if line.startswith(("SigB", "SigI", "SigC", "Cap", "Uid", "Gid"))],
 }), flush=True)
 """
 

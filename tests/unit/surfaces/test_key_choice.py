@@ -14,7 +14,7 @@ import pytest
 
 from docket.errors import RefusedBeforeStartError, UsageError
 from docket.formats.canonical import encode_document
-from docket.formats.proof.key_text import private_pem, public_pem, verifier_key
+from docket.formats.proof.key_text import private_pem, public_pem, read_public_key, verifier_key
 from docket.formats.proof.pins import PinnedKey, PinnedSeal
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy, ProofPolicy
@@ -22,6 +22,7 @@ from docket.host import prctl
 from docket.rules.proof.ed25519 import Signer
 from docket.surfaces.cli import key_choice
 from docket.surfaces.cli.key_choice import KeysAsked, pins_of, voucher_for
+from docket.surfaces.cli.main import main
 from golden_ledgers import elsewhere
 from golden_ledgers.judging import receipt_of
 from golden_ledgers.proven import PUBLIC_KEY, SEAL_KEY, SEAL_KEY_ID, SECRET_KEY, sealed, signed, vouched_for
@@ -223,3 +224,21 @@ def test_the_library_is_loaded_for_a_signature_alone(tree: Path) -> None:
         path.write_bytes(encode_document(receipt))
         command = [sys.executable, "-c", program, str(path)]
         assert subprocess.run(command, cwd=tree, capture_output=True, timeout=60, check=False).returncode == loads
+
+
+def test_a_key_is_made_and_told_in_its_forms(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tree)
+    assert main(["keygen", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["private_key"] == str(tree.parent / "state" / "keys" / "signing.key")
+    voucher = voucher_for(KeysAsked(sign=told["private_key"]), Policy(), tree)
+    assert voucher.public_key == bytes.fromhex(told["public_key"]) == read_public_key(told["verifier_key"])
+    assert main(["keygen"]) == 75
+    assert main(["keygen", "here.key"]) == 0
+    said = capsys.readouterr()
+    assert "a run here will refuse it" in said.err
+    assert "fingerprint  " in said.out
+    assert refusal(KeysAsked(sign="here.key"), tree).reason == Reason.KEY_EXPOSED
+    assert main(["keygen", "here.key", "--force"]) == 0

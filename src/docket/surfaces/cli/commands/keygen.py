@@ -17,6 +17,7 @@ from docket.rules.proof.ed25519 import MISSING_LIBRARY, Signer
 from docket.stores.key_files import default_key_path, key_files, write_pair
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like
+from docket.surfaces.cli.project import current_folder
 
 
 @click.command()
@@ -47,6 +48,8 @@ def keygen(path: Path | None, *, force: bool, as_json: bool) -> int:
     except ImportError as error:
         raise UnavailableError(Reason.KEY_UNUSABLE, f"{MISSING_LIBRARY}: it makes the key") from error
     write_pair(files, seed, public_key, overwrite=force)
+    if Path(os.path.realpath(files.private)).is_relative_to(current_folder()):
+        console.warn("the key stands in the current folder: a run here will refuse it, for its agent could read it")
     if as_json:
         members = {"private_key": str(files.private), "public_key": public_key.hex()}
         console.result(console.as_json({**members, "verifier_key": verifier_key(public_key)}))

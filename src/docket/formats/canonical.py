@@ -256,7 +256,7 @@ def _for_people(members: Callable[[list[tuple[str, JsonValue]]], dict[str, JsonV
     )
 
 
-_MANY_DIGITS = re.compile(rb"[:,\[-][0-9]{16}")
+_MANY_DIGITS = re.compile(rb"(?:^|[:,\[-])[0-9]{16}")
 _IN_C = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")).encode
 _CANONICAL = json.JSONDecoder(parse_float=_refuse_float, parse_constant=_refuse_constant)
 _FOR_PEOPLE = _for_people(_unique)

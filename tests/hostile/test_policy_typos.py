@@ -18,6 +18,7 @@ VALUES = {
     "resilience.breaker_max_cooldown_seconds": "301",
     "caps.per_model": '{ "*opus*" = 2 }', "caps.per_agent": '{ "*" = 2 }', "caps.on_sub_breach": '"kill"',
     "workspace.backend": '"copy"', "workspace.settle": '"review"',
+    "proof.sign": '"~/signing.key"',
 }  # fmt: skip
 
 

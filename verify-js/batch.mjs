@@ -1,10 +1,11 @@
 // Verifies many receipts in one process: each line of the standard input is a JSON object {receipt, ledger} of texts
-// in base64, `ledger` null where there is none, and optionally `publicKeys` and `sealKeys`, arrays of hexadecimal. Each
-// line of the output is a verdict as `--json` prints it.
+// in base64, `ledger` null where there is none, and optionally `publicKeys` and `sealKeys`, arrays of hexadecimal,
+// `checkpoints` and `state`, files in base64, and `heads`, an array of heads in words. Each line of the output is a verdict as
+// `--json` prints it.
 
 import { createInterface } from "node:readline";
 
-import { verify } from "./docket-verify.mjs";
+import { readHeadWords, readState, verify } from "./docket-verify.mjs";
 
 const bytes = (text) => (text === null || text === undefined ? null : new Uint8Array(Buffer.from(text, "base64")));
 const hex = (texts) => (texts ?? []).map((text) => new Uint8Array(Buffer.from(text, "hex")));
@@ -20,6 +21,8 @@ for await (const line of createInterface({ input: process.stdin })) {
     responses: map(given.responses),
     deltas: map(given.deltas),
     checkpoints: bytes(given.checkpoints),
+    heads: (given.heads ?? []).map(readHeadWords),
+    remembered: given.state ? readState(bytes(given.state)) : null,
     publicKeys: hex(given.publicKeys),
     sealKeys: hex(given.sealKeys),
     required: given.required ?? "consistent",

@@ -48,17 +48,20 @@ class Receipt {
 // read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, the first payload
 // that was refused or null, and the paths of the bodies that its replies say were kept.
 // `bodies` (path to bytes) and `deltas` (digest to bytes) are Maps, or null where their folder is not there;
-// `checkpoints` are the bytes of that file or null; `keys` is {publicKeys, sealKeys, either}: arrays of bytes, and whether
+// `checkpoints` are the bytes of that file or null, `heads` those that were written down, `remembered` what a state knows
+// of earlier runs or null; `keys` is {publicKeys, sealKeys, either}: arrays of bytes, and whether
 // one kind of them is enough.
 // `course.follow(key, Type)` gives the one follower of a key, so that several checks share what one pass derived.
 class Case {
-  constructor({ receipt, ledger, course, bodies = null, deltas = null, checkpoints = null, keys }) {
+  constructor({ receipt, ledger, course, bodies = null, deltas = null, checkpoints = null, heads = [], remembered = null, keys }) {
     this.receipt = receipt;
     this.ledger = ledger;
     this.course = course;
     this.bodies = bodies;
     this.deltas = deltas;
     this.checkpoints = checkpoints;
+    this.heads = heads;
+    this.remembered = remembered;
     this.keys = keys;
     this.ours = receipt.ours;
   }
@@ -1171,6 +1174,21 @@ class MerkleTree {
   root() {
     this.rootText ??= toHex(this.levels.length === 0 ? sha256(new Uint8Array(0)) : this.levels.at(-1));
     return this.rootText;
+  }
+
+  // The root over the first `size` leaves, in hexadecimal; 0 < size <= count.
+  rootAt(size) {
+    let node = null;
+    let end = size;
+    for (let height = 0; end > 0; height += 1) {
+      const whole = 2 ** height;
+      if (end % (2 * whole) === 0) continue;
+      const at = 32 * ((end - whole) / whole);
+      const left = this.levels[height].slice(at, at + 32);
+      node = node === null ? left : hasher.update(NODE).update(left).update(node).digest();
+      end -= whole;
+    }
+    return toHex(node);
   }
 
   // The path of a leaf as a receipt has it: [{side, hash}], the side being the sibling's.
@@ -2680,6 +2698,9 @@ const EVENTS = {
   },
   "x-docket.hook-lost": {
    "required": {"kind": "text", "count": "integer"}
+  },
+  "x-docket.checkpoint": {
+   "required": {"number": "integer", "size": "integer", "root": "digest"}
   }
  }
 };
@@ -3569,6 +3590,332 @@ async function signatureOfFault(publicKey, signature, message, asksPlatform = tr
 // What a key is called by where it is not written out: the first 16 digits of its SHA-256.
 const fingerprint = (key) => toHex(sha256(key)).slice(0, 16);
 return { keyFault, signatureFault, signatureOfFault, fingerprint };
+})();
+
+// key_texts.mjs
+const $key_texts = (() => {
+// How keys are written (spec/receipt.md, Keys and Trusted keys): each form has one spelling, and what does not read back
+// to itself is refused.
+
+const { decodeDocument, isObject, isText, utf8 } = $canonical;
+const { keyFault } = $ed25519;
+const { Refused } = $refused;
+const { fromHex, sha256, toHex } = $sha256;
+const { array, constant, record, text: textShape } = $shapes;
+
+const SPKI = fromHex("302a300506032b6570032100", 12);
+const NOTE_KEY = 1;
+const VKEY = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/;
+const PEM = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([^-]*)-----END \1-----$/;
+const TRUST = "docket/trust/v1";
+
+const unusable = (detail) => new Refused("key-unusable", detail);
+
+const startsWith = (bytes, prefix) => prefix.every((byte, at) => bytes[at] === byte);
+
+// The bytes of padded base64 in its only spelling.
+function fromBase64(coded) {
+  let made;
+  try {
+    made = Uint8Array.from(atob(coded), (character) => character.charCodeAt(0));
+  } catch {
+    throw unusable("its base64 cannot be read");
+  }
+  if (btoa(String.fromCharCode(...made)) !== coded) throw unusable("its base64 does not re-encode to itself");
+  return made;
+}
+
+function ofPem(bare) {
+  const match = PEM.exec(bare);
+  if (match === null) throw unusable("it is not one block of PEM");
+  if (match[1] !== "PUBLIC KEY") throw unusable(`it is a ${match[1].toLowerCase()}, no public key`);
+  const der = fromBase64(match[2].replace(/\s/g, ""));
+  if (der.length !== SPKI.length + 32 || !startsWith(der, SPKI)) throw unusable("it is not an Ed25519 key in its plain form");
+  return der.subarray(SPKI.length);
+}
+
+// The verifier key of a C2SP signed note: NAME+HASH+BASE64.
+function ofNote([, name, hash, coded]) {
+  const bytes = fromBase64(coded);
+  if (bytes[0] !== NOTE_KEY || bytes.length !== 33) throw unusable("it is not an Ed25519 verifier key");
+  const found = toHex(noteKeyHash(name, bytes.subarray(1)));
+  if (found !== hash) throw unusable("its hash is not that of its name and key");
+  return bytes.subarray(1);
+}
+
+// The four bytes by which a signed note names a key.
+function noteKeyHash(name, publicKey) {
+  return sha256(Uint8Array.of(...utf8(name), 10, NOTE_KEY, ...publicKey)).subarray(0, 4);
+}
+
+// The 32 bytes of a public key in hexadecimal, PEM or as a verifier key.
+function readPublicKey(text) {
+  const bare = text.trim();
+  const note = VKEY.exec(bare);
+  let key = fromHex(bare, 32);
+  if (key === null && bare.startsWith("-----BEGIN ")) key = ofPem(bare);
+  if (key === null && note !== null) key = ofNote(note);
+  if (key === null) throw unusable("it is neither 64 lower-case hexadecimal digits nor a public key in PEM nor a verifier key");
+  const fault = keyFault(key);
+  if (fault !== null) throw unusable(fault);
+  return key;
+}
+
+// The 32 bytes of the key of a seal.
+function readSealKey(text) {
+  const key = fromHex(text.trim(), 32);
+  if (key === null) throw unusable("it is not 64 lower-case hexadecimal digits");
+  return key;
+}
+
+const trustShape = record({ format: constant(TRUST) }, {
+  signers: array(record({ name: textShape, public_key: textShape })),
+  seal_keys: array(record({ name: textShape, key_id: textShape, file: textShape })),
+});
+
+const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
+
+// {signers, sealKeys} of a list of trusted keys: [{name, publicKey}] and [{name, keyId, file}].
+function readTrust(bytes) {
+  const value = decodeDocument(bytes);
+  const fault = isObject(value) ? trustShape(value, "trust") : "it is not an object";
+  if (fault !== null) throw unusable(fault);
+  const { signers = [], seal_keys: seals = [] } = value;
+  if (signers.length + seals.length === 0) throw unusable("it names no key");
+  if (![...signers, ...seals].every(({ name }) => isName(name))) throw unusable("a name is no name on one line");
+  return {
+    signers: signers.map(({ name, public_key: key }) => ({ name, publicKey: readPublicKey(key) })),
+    sealKeys: seals.map(({ name, key_id: keyId, file }) => ({ name, keyId, file })),
+  };
+}
+return { fromBase64, noteKeyHash, readPublicKey, readSealKey, readTrust };
+})();
+
+// notes.mjs
+const $notes = (() => {
+// Checkpoints (spec/checkpoint.md): the body, the signed note around it, and the file that keeps them.
+
+const { decodeCanonical, isInteger, isObject, isText, utf8 } = $canonical;
+const { fromBase64, noteKeyHash } = $key_texts;
+const { Refused } = $refused;
+const { fingerprint, signatureOfFault } = $ed25519;
+const { fromHex, toHex } = $sha256;
+
+const FORMAT = "docket/checkpoint/v1";
+const MAX_SIGNATURES = 64;
+const LINE = /^\u2014 ([^+\s\u0085]+) (.+)$/u;
+const SIZE = /^[1-9][0-9]{0,15}$/;
+const NAME = /^[^+\s\u0085]+$/u;
+
+const wrong = (detail) => new Refused("wrong-value", `the checkpoint is none: ${detail}`);
+
+function decoded(coded, what) {
+  try {
+    return fromBase64(coded);
+  } catch {
+    throw wrong(`the base64 of ${what} does not re-encode to itself`);
+  }
+}
+
+// A body: {origin, size, root}, the root in hexadecimal.
+function readHeadText(text) {
+  const lines = text.split("\n");
+  if (lines.length !== 4 || lines[3] !== "" || !NAME.test(lines[0])) {
+    throw wrong("its text is not an origin, a size and a root, a line each");
+  }
+  const root = decoded(lines[2], "its root");
+  if (root.length !== 32) throw wrong("its root is not 32 bytes in base64");
+  return { origin: lines[0], size: sizeOf(lines[1]), root: toHex(root) };
+}
+
+// The head that somebody wrote down: `ORIGIN SIZE ROOT`, `docket-head` before it or not.
+function readHeadWords(text) {
+  const words = text.split(/\s+/).filter((word) => word !== "");
+  if (words[0] === "docket-head") words.shift();
+  if (words.length !== 3 || !NAME.test(words[0]) || fromHex(words[2], 32) === null) {
+    throw wrong("a head is an origin, a number of events and a root");
+  }
+  return { origin: words[0], size: sizeOf(words[1]), root: words[2] };
+}
+
+function sizeOf(text) {
+  if (!SIZE.test(text)) throw wrong("its size is not a number of events in decimal digits, from 1 on");
+  return Number(text);
+}
+
+// The parts of a note: {text, signatures: [{name, keyHash, value}]}.
+function readNote(text) {
+  // eslint-disable-next-line no-control-regex
+  if (/[\u0000-\u0009\u000b-\u001f]/.test(text)) throw wrong("it holds a control character");
+  const at = text.lastIndexOf("\n\n");
+  if (at < 0) throw wrong("no empty line parts a text from its signatures");
+  const below = text.slice(at + 2);
+  if (!below.endsWith("\n")) throw wrong("it does not end with a line of a signature");
+  const lines = below.slice(0, -1).split("\n");
+  if (lines.length > MAX_SIGNATURES) throw wrong(`it has more than ${MAX_SIGNATURES} signatures`);
+  return { text: text.slice(0, at + 1), signatures: lines.map(readSignature) };
+}
+
+function readSignature(line) {
+  const match = LINE.exec(line);
+  if (match === null) throw wrong("a line of a signature is not a dash, a key's name and base64");
+  const raw = decoded(match[2], "a signature");
+  if (raw.length <= 4) throw wrong("the base64 of a signature is too short");
+  return { name: match[1], keyHash: raw.subarray(0, 4), value: raw.subarray(4) };
+}
+
+// The lines of a file: [{number, head, note}], `note` null where the body stands alone.
+function readCheckpoints(bytes) {
+  const found = [];
+  let start = 0;
+  while (start < bytes.length) {
+    const end = bytes.indexOf(10, start);
+    if (end < 0) throw wrong(`line ${found.length + 1} is not whole`);
+    found.push(readLine(bytes.subarray(start, end), found.length + 1));
+    start = end + 1;
+  }
+  if (found.length === 0) throw wrong("the file holds no line");
+  return found;
+}
+
+function readLine(bytes, number) {
+  const value = decodeCanonical(bytes);
+  const names = isObject(value) ? Object.keys(value).sort().join(" ") : "";
+  if (names !== "format note number" || value.format !== FORMAT) throw wrong(`line ${number} is not ${FORMAT}`);
+  if (!isInteger(value.number) || !isText(value.note)) throw wrong(`line ${number} has members of other types`);
+  if (value.number !== number) throw wrong(`its number is ${value.number}, the next one is ${number}`);
+  if (!value.note.includes("\n\n")) return { number, head: readHeadText(value.note), note: null };
+  const note = readNote(value.note);
+  return { number, head: readHeadText(note.text), note };
+}
+
+// What is wrong with the signature of a run's own checkpoint; `key` is null where the run names none.
+async function checkpointFault({ note }, key) {
+  if (key === null) return note === null ? null : "it is signed, and the run names no key";
+  if (note === null) return "it is not signed, and the run names a key";
+  if (note.signatures.length !== 1) return "it has other signatures than the run's";
+  const [{ name, keyHash, value }] = note.signatures;
+  const wanted = `docket.local/${fingerprint(key)}`;
+  if (name !== wanted || toHex(keyHash) !== toHex(noteKeyHash(wanted, key))) return "it carries no signature by the key";
+  return signatureOfFault(key, value, utf8(note.text));
+}
+return { readHeadText, readHeadWords, readNote, readCheckpoints, checkpointFault };
+})();
+
+// checkpoints.mjs
+const $checkpoints = (() => {
+// The check of checkpoints: what the ledger was at earlier sizes (spec/checkpoint.md).
+
+const { fail, pass, skip } = $case;
+const { isInteger } = $canonical;
+const { checkpointFault, readCheckpoints } = $notes;
+const { Refused, shown } = $refused;
+const { fromHex } = $sha256;
+
+const TYPE = "x-docket.checkpoint";
+
+const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
+
+class Checkpoints {
+  constructor() {
+    this.made = [];
+  }
+
+  observe(event) {
+    if (event.type === TYPE) this.made.push({ seq: event.seq, ...event.data });
+  }
+
+  async finish(given) {
+    const { checkpoints, heads, ours } = given;
+    if (!ours) return heads.length > 0 ? fail("another writer's record has no head") : skip("another writer's record");
+    try {
+      const fault = this.eventsFault(given) ?? headsFault(given) ?? (await this.fileFault(given));
+      if (fault !== null) return fail(fault);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      return fail(error.message);
+    }
+    if (checkpoints !== null) return pass(`${counted(readCheckpoints(checkpoints).length, "checkpoint")} of this ledger`);
+    if (heads.length > 0) return pass(`${counted(heads.length, "head")} written down earlier: beginnings of this ledger`);
+    return skip("no file of checkpoints was given");
+  }
+
+  eventsFault({ ledger }) {
+    if (ledger === null || !ledger.sound) return null;
+    let last = 0;
+    for (const [at, made] of this.made.entries()) {
+      const fault = eventFault(ledger.tree, made, at + 1, last);
+      if (fault !== null) return `event ${made.seq} (${TYPE}): ${fault}`;
+      last = made.size;
+    }
+    return null;
+  }
+
+  async fileFault(given) {
+    const { checkpoints, receipt, ledger } = given;
+    if (checkpoints === null) return null;
+    const text = receipt.part("proof", "signature", "public_key");
+    const key = text === undefined ? null : (fromHex(text, 32) ?? new Uint8Array(0));
+    const kept = readCheckpoints(checkpoints);
+    const told = ledger?.sound ? this.made.length : countOf(receipt);
+    const ended = receipt.part("evidence", "ended") === true;
+    if (kept.length !== told + 1 && (ended || kept.length !== told)) {
+      return `the file holds ${counted(kept.length, "checkpoint")}, the ledger tells of ${told} before the last`;
+    }
+    let last = 0;
+    for (const one of kept) {
+      const fault = this.noteFault(given, one, last) ?? (await checkpointFault(one, key));
+      if (fault !== null) return `checkpoint ${one.number}: ${fault}`;
+      last = one.head.size;
+    }
+    const events = receipt.part("ledger", "events");
+    return ended && last !== events ? `the last checkpoint is of ${last} events, the ledger has ${events}` : null;
+  }
+
+  noteFault({ receipt, ledger }, { head, number }, last) {
+    const events = receipt.part("ledger", "events");
+    if (head.origin !== receipt.part("proof", "origin")) return `it is ${shown(head.origin)}'s, and not the receipt's`;
+    if (head.size <= last || head.size > events) return `it is of ${head.size} events, between ${last + 1} and ${events} are possible`;
+    if (head.size === events && head.root !== receipt.part("ledger", "merkle_root")) return "its root is not the receipt's";
+    if (!ledger?.sound) return null;
+    const made = this.made[number - 1];
+    if (made !== undefined && (made.size !== head.size || made.root !== head.root)) return "the ledger tells of another size or root";
+    if (head.size <= ledger.events && ledger.tree.rootAt(head.size) === head.root) return null;
+    return `its root is not that of the first ${head.size} events`;
+  }
+}
+
+function eventFault(tree, { seq, number, size, root }, next, last) {
+  if (number !== next) return `its number is ${number}, the next one is ${next}`;
+  if (size <= last || size > seq) return `it is of ${size} events, between ${last + 1} and ${seq} are possible`;
+  return tree.rootAt(size) === root ? null : `its root is not that of the first ${size} events`;
+}
+
+function countOf(receipt) {
+  const count = receipt.part("event_counts", TYPE);
+  return isInteger(count) ? count : 0;
+}
+
+function headsFault({ heads, receipt, ledger }) {
+  for (const head of heads) {
+    const fault = headFault(receipt, ledger, head);
+    if (fault !== null) return `the head that was written down, of ${head.size} events: ${fault}`;
+  }
+  return null;
+}
+
+function headFault(receipt, ledger, { origin, size, root }) {
+  const events = receipt.part("ledger", "events");
+  if (origin !== receipt.part("proof", "origin")) return `it is ${shown(origin)}'s, and not the receipt's`;
+  if (size > events) return `the ledger has ${events} now`;
+  if (!ledger?.sound) {
+    const whole = size === events && root === receipt.part("ledger", "merkle_root");
+    return whole ? null : "without a whole ledger it cannot be told for a beginning of it";
+  }
+  if (size > ledger.events) return `the ledger has ${ledger.events} now`;
+  return ledger.tree.rootAt(size) === root ? null : "the ledger does not begin so";
+}
+return { Checkpoints };
 })();
 
 // keys.mjs
@@ -5805,6 +6152,79 @@ const figures = ({ events, fileSha256, head, tree }) => ({ events, fileSha256, h
 return { LimitsDisclosure, ReceiptRebuild };
 })();
 
+// rollback.mjs
+const $rollback = (() => {
+// The check of rollback: no receipt older than one that the same verifier accepted before (spec/checkpoint.md, State).
+
+const { fail, pass, skip } = $case;
+const { decodeDocument, encode, utf8 } = $canonical;
+const { Refused } = $refused;
+const { sha256Hex } = $sha256;
+const { array, constant, count, digest, record, text } = $shapes;
+
+const FORMAT = "docket/verifier-state/v1";
+
+const positive = (value, where) => count(value, where) ?? (value > 0 ? null : `${where} is 0`);
+
+const stateShape = record({
+  format: constant(FORMAT),
+  projects: array(record({ key: text, project: text, run: positive, session: text, receipt_sha256: digest })),
+  origins: array(record({ origin: text, size: positive, root: digest })),
+});
+
+// What a state remembers, of the bytes of its document; Refused where it is none.
+function readState(bytes) {
+  const document = decodeDocument(bytes);
+  const fault = stateShape(document, "the state");
+  if (fault !== null) throw new Refused("wrong-value", fault);
+  const { projects, origins } = document;
+  const unique = (names) => new Set(names).size === names.length;
+  if (!unique(projects.map(({ key, project }) => `${key} ${project}`)) || !unique(origins.map(({ origin }) => origin))) {
+    throw new Refused("wrong-value", "it names a project by one key, or an origin, twice");
+  }
+  return { projects, origins };
+}
+
+class Rollback {
+  finish({ receipt, ledger, ours, remembered }) {
+    if (remembered === null) return skip("no state of earlier verifications was named");
+    const proof = receipt.part("proof");
+    if (!ours || !(proof?.run > 0) || receipt.part("ledger", "events") === 0) {
+      return fail("the record does not say which run of its project it is: it cannot be told from an older one");
+    }
+    const key = proof.signature?.public_key ?? "unsigned";
+    const known = remembered.projects.find((one) => one.key === key && one.project === proof.project);
+    const fault = (known && olderRun(receipt, proof, known)) ?? smallerHead(receipt, ledger, remembered, proof.origin);
+    if (fault !== null) return fail(fault);
+    const before = known === undefined ? "the first of its project that this state knows" : `the highest before was ${known.run}`;
+    return pass(`run ${proof.run}, ${before}`);
+  }
+}
+
+function olderRun(receipt, { run, previous }, known) {
+  if (run < known.run) return `it is run ${run} of its project, and run ${known.run} was verified before`;
+  if (run === known.run) {
+    const same = sha256Hex(utf8(encode(receipt.document))) === known.receipt_sha256;
+    return same ? null : `another receipt of run ${run} was verified before`;
+  }
+  if (previous?.session === known.session && previous.receipt_sha256 !== known.receipt_sha256) {
+    return `it names another receipt of run ${known.run} as the one before than was verified`;
+  }
+  return null;
+}
+
+function smallerHead(receipt, ledger, { origins }, origin) {
+  const known = origins.find((one) => one.origin === origin);
+  const { events, merkle_root: root } = receipt.part("ledger");
+  if (known === undefined) return null;
+  if (events < known.size) return `its ledger has ${events} events, and ${known.size} were verified before`;
+  if (events === known.size) return root === known.root ? null : `another ledger of ${events} events was verified before`;
+  if (!ledger?.sound || ledger.events < known.size || ledger.tree.rootAt(known.size) === known.root) return null;
+  return `its ledger does not begin with the ${known.size} events that were verified before`;
+}
+return { readState, Rollback };
+})();
+
 // receipt_shape.mjs
 const $receipt_shape = (() => {
 // The two shapes of a receipt: docket's own, closed in every member, and v1 as other writers fill it. What they are is
@@ -6048,10 +6468,12 @@ const $registry = (() => {
 // All checks after receipt-format and receipt-shape, by their registered names and in their order
 // (spec/receipt.md, Checks). A class is made anew for each verification and is given its Course.
 
+const checkpoints = $checkpoints;
 const course = $course_checks;
 const keys = $keys;
 const ledger = $chain;
 const rebuild = $rebuild_checks;
+const rollback = $rollback;
 const rows = $rows;
 const statements = $statements;
 const sums = $sums;
@@ -6093,6 +6515,8 @@ const CHECKS = [
   ["tool-windows", course.ToolWindows],
   ["tool-deltas", course.ToolDeltas],
   ["proof-facts", keys.ProofFacts],
+  ["checkpoints", checkpoints.Checkpoints],
+  ["rollback", rollback.Rollback],
 ];
 return { CHECKS };
 })();
@@ -6200,11 +6624,11 @@ async function readLedger(bytes, course) {
   return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
 }
 
-// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, either, required}, all but
-// `receipt` optional: bytes; `responses` a Map from path to bytes or a function that gives one for the paths that the
+// `options` is {receipt, ledger, responses, deltas, checkpoints, heads, remembered, publicKeys, sealKeys, either,
+// required}, all but `receipt` optional: bytes; `heads` what readHeadWords gives, `remembered` what readState gives; `responses` a Map from path to bytes or a function that gives one for the paths that the
 // ledger names, `deltas` a Map from digest to bytes, each null where the folder is not there; the keys arrays of
-// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for. `ledger` and `deltas` may be
-// functions of the decoded receipt, whose form is not checked yet.
+// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for. `ledger`, `deltas` and
+// `checkpoints` may be functions of the decoded receipt, whose form is not checked yet.
 async function verify(options) {
   const required = options.required ?? "consistent";
   let document;
@@ -6244,11 +6668,13 @@ async function judge(document, options, required) {
 const given = (value, known) => (typeof value === "function" ? value(known) : value);
 
 // What stands beside the ledger, and the keys that were named.
-function beside({ checkpoints, deltas, responses, publicKeys = [], sealKeys = [], either = false }, document, ledger) {
+function beside({ checkpoints, heads, remembered, deltas, responses, publicKeys = [], sealKeys = [], either = false }, document, ledger) {
   return {
     bodies: ledger === null ? null : given(responses, [...ledger.keptPaths].filter(isText)),
     deltas: given(deltas, document),
-    checkpoints,
+    checkpoints: given(checkpoints, document) ?? null,
+    heads,
+    remembered,
     keys: { publicKeys, sealKeys, either },
   };
 }
@@ -6269,109 +6695,10 @@ const notRun = () => CHECKS.map(([name]) => named(name, "skip", NO_RECEIPT));
 return { MAX_RECEIPT_BYTES, MAX_RECEIPT_VALUES, decodeReceipt, verify };
 })();
 
-// key_texts.mjs
-const $key_texts = (() => {
-// How keys are written (spec/receipt.md, Keys and Trusted keys): each form has one spelling, and what does not read back
-// to itself is refused.
-
-const { decodeDocument, isObject, isText, utf8 } = $canonical;
-const { keyFault } = $ed25519;
-const { Refused } = $refused;
-const { fromHex, sha256, toHex } = $sha256;
-const { array, constant, record, text: textShape } = $shapes;
-
-const SPKI = fromHex("302a300506032b6570032100", 12);
-const NOTE_KEY = 1;
-const VKEY = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/;
-const PEM = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([^-]*)-----END \1-----$/;
-const TRUST = "docket/trust/v1";
-
-const unusable = (detail) => new Refused("key-unusable", detail);
-
-const startsWith = (bytes, prefix) => prefix.every((byte, at) => bytes[at] === byte);
-
-// The bytes of padded base64 in its only spelling.
-function fromBase64(coded) {
-  let made;
-  try {
-    made = Uint8Array.from(atob(coded), (character) => character.charCodeAt(0));
-  } catch {
-    throw unusable("its base64 cannot be read");
-  }
-  if (btoa(String.fromCharCode(...made)) !== coded) throw unusable("its base64 does not re-encode to itself");
-  return made;
-}
-
-function ofPem(bare) {
-  const match = PEM.exec(bare);
-  if (match === null) throw unusable("it is not one block of PEM");
-  if (match[1] !== "PUBLIC KEY") throw unusable(`it is a ${match[1].toLowerCase()}, no public key`);
-  const der = fromBase64(match[2].replace(/\s/g, ""));
-  if (der.length !== SPKI.length + 32 || !startsWith(der, SPKI)) throw unusable("it is not an Ed25519 key in its plain form");
-  return der.subarray(SPKI.length);
-}
-
-// The verifier key of a C2SP signed note: NAME+HASH+BASE64.
-function ofNote([, name, hash, coded]) {
-  const bytes = fromBase64(coded);
-  if (bytes[0] !== NOTE_KEY || bytes.length !== 33) throw unusable("it is not an Ed25519 verifier key");
-  const found = toHex(noteKeyHash(name, bytes.subarray(1)));
-  if (found !== hash) throw unusable("its hash is not that of its name and key");
-  return bytes.subarray(1);
-}
-
-// The four bytes by which a signed note names a key.
-function noteKeyHash(name, publicKey) {
-  return sha256(Uint8Array.of(...utf8(name), 10, NOTE_KEY, ...publicKey)).subarray(0, 4);
-}
-
-// The 32 bytes of a public key in hexadecimal, PEM or as a verifier key.
-function readPublicKey(text) {
-  const bare = text.trim();
-  const note = VKEY.exec(bare);
-  let key = fromHex(bare, 32);
-  if (key === null && bare.startsWith("-----BEGIN ")) key = ofPem(bare);
-  if (key === null && note !== null) key = ofNote(note);
-  if (key === null) throw unusable("it is neither 64 lower-case hexadecimal digits nor a public key in PEM nor a verifier key");
-  const fault = keyFault(key);
-  if (fault !== null) throw unusable(fault);
-  return key;
-}
-
-// The 32 bytes of the key of a seal.
-function readSealKey(text) {
-  const key = fromHex(text.trim(), 32);
-  if (key === null) throw unusable("it is not 64 lower-case hexadecimal digits");
-  return key;
-}
-
-const trustShape = record({ format: constant(TRUST) }, {
-  signers: array(record({ name: textShape, public_key: textShape })),
-  seal_keys: array(record({ name: textShape, key_id: textShape, file: textShape })),
-});
-
-const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
-
-// {signers, sealKeys} of a list of trusted keys: [{name, publicKey}] and [{name, keyId, file}].
-function readTrust(bytes) {
-  const value = decodeDocument(bytes);
-  const fault = isObject(value) ? trustShape(value, "trust") : "it is not an object";
-  if (fault !== null) throw unusable(fault);
-  const { signers = [], seal_keys: seals = [] } = value;
-  if (signers.length + seals.length === 0) throw unusable("it names no key");
-  if (![...signers, ...seals].every(({ name }) => isName(name))) throw unusable("a name is no name on one line");
-  return {
-    signers: signers.map(({ name, public_key: key }) => ({ name, publicKey: readPublicKey(key) })),
-    sealKeys: seals.map(({ name, key_id: keyId, file }) => ({ name, keyId, file })),
-  };
-}
-return { noteKeyHash, readPublicKey, readSealKey, readTrust };
-})();
-
 // index.mjs
 const $index = (() => {
 // What the module offers.
-return { decodeReceipt: $verify.decodeReceipt, verify: $verify.verify, fingerprint: $ed25519.fingerprint, readPublicKey: $key_texts.readPublicKey, readSealKey: $key_texts.readSealKey, readTrust: $key_texts.readTrust, Refused: $refused.Refused, sha256Hex: $sha256.sha256Hex };
+return { decodeReceipt: $verify.decodeReceipt, verify: $verify.verify, fingerprint: $ed25519.fingerprint, readPublicKey: $key_texts.readPublicKey, readSealKey: $key_texts.readSealKey, readTrust: $key_texts.readTrust, readHeadWords: $notes.readHeadWords, readState: $rollback.readState, Refused: $refused.Refused, sha256Hex: $sha256.sha256Hex };
 })();
 
-export const { Refused, decodeReceipt, fingerprint, readPublicKey, readSealKey, readTrust, sha256Hex, verify } = $index;
+export const { Refused, decodeReceipt, fingerprint, readHeadWords, readPublicKey, readSealKey, readState, readTrust, sha256Hex, verify } = $index;

@@ -131,7 +131,7 @@ def test_we_find_the_receipts_of_its_demo_consistent(theirs: Path, tmp_path: Pat
     cache = set() if arguments else {"cache-savings", "cache-hit-origins", "cache-hit-proofs"}
     assert skipped == cache | {
         "retained-responses", "seal", "signature", "ledger-payloads", "session-shape", "event-order", "components",
-        "cap-limits", "tool-windows", "tool-deltas", "proof-facts",
+        "cap-limits", "tool-windows", "tool-deltas", "proof-facts", "checkpoints", "rollback",
     }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from docket.formats.ledger.lines import follow
 from docket.formats.merkle import MerkleTree
 from docket.formats.run.verdict import Check, Verdict, Word
 from docket.rules.checks.ledger_pass import LedgerPass, LedgerReading
-from docket.rules.checks.registry import judge
+from docket.rules.checks.registry import NOTHING_BESIDE, Beside, judge
 from docket.rules.receipt.assemble import receipt_from_ledger
 
 Body = tuple[str, str, dict[str, Any]]
@@ -38,9 +38,9 @@ def reading_of(raw: bytes) -> LedgerReading:
     return ledger.finish(file_sha256=Digest(hashlib.sha256(raw).hexdigest()), damage=None)
 
 
-def judged(document: dict[str, Any], raw: bytes | None) -> Verdict:
+def judged(document: dict[str, Any], raw: bytes | None, beside: Beside = NOTHING_BESIDE) -> Verdict:
     """The verdict on a receipt with its ledger."""
-    return judge(document, None if raw is None else reading_of(raw), Word.CONSISTENT)
+    return judge(document, None if raw is None else reading_of(raw), Word.CONSISTENT, beside)
 
 
 def named(verdict: Verdict, name: str) -> Check:

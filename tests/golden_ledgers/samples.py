@@ -34,6 +34,7 @@ from golden_ledgers.build import (
     start,
 )
 from golden_ledgers.contents import contents, contents_refused, rollback_refused, rolled_back
+from golden_ledgers.headed import checkpointed
 from golden_ledgers.kept import cached
 from golden_ledgers.pooled import pooled
 from golden_ledgers.proven import numbered
@@ -529,5 +530,6 @@ ALL = {
         windowed,
         on_a_stage,
         numbered,
+        checkpointed,
     )
 }

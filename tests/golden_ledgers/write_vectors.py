@@ -15,7 +15,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from docket.formats.canonical import encode
-from golden_ledgers import elsewhere, samples, vouched
+from golden_ledgers import elsewhere, headed, samples, vouched
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.judging import Body, bodies, chained, lines_of, receipt_of, rederived
 
@@ -58,7 +58,12 @@ def _told(texts: dict[str, str], name: str, text: str) -> dict[str, Any]:
 
 
 def vector(
-    name: str, receipt: Any, ledger: bytes | None, verdict: str, first_failure: str | None = None, **keys: list[str]
+    name: str,
+    receipt: Any,
+    ledger: bytes | None,
+    verdict: str,
+    first_failure: str | None = None,
+    **beside: list[str] | str,
 ) -> Vector:
     return {
         "name": name,
@@ -66,7 +71,7 @@ def vector(
         "first_failure": first_failure,
         "receipt": receipt if isinstance(receipt, str) else encode(receipt).decode(),
         "ledger": None if ledger is None else ledger.decode(),
-        **keys,
+        **beside,
     }
 
 
@@ -97,6 +102,7 @@ def accepted() -> Iterator[Vector]:
     raw = samples.gap().data()
     yield vector("a record with a declared gap", receipt_of(raw), raw, "incomplete", "evidence-completeness")
     yield from vouched.accepted(vector)
+    yield from headed.accepted(vector)
     built = elsewhere.ledger()
     yield vector("another writer's, with a cache", elsewhere.receipt(built), built.data(), "consistent")
 
@@ -125,6 +131,7 @@ def refused() -> Iterator[Vector]:
     yield from _files()
     yield from _chained()
     yield from vouched.refused(vector)
+    yield from headed.refused(vector)
 
 
 def _receipts() -> Iterator[Vector]:

@@ -34,6 +34,9 @@ class Pair:
     deltas: Mapping[str, bytes] | None = None
     public_keys: tuple[str, ...] = ()
     seal_keys: tuple[str, ...] = ()
+    checkpoints: bytes | None = None
+    heads: tuple[str, ...] = ()
+    state: bytes | None = None
 
 
 def pair(name: str, document: dict[str, Any], ledger: bytes | None) -> Pair:
@@ -84,4 +87,7 @@ def _asked(one: Pair) -> dict[str, Any]:
         "deltas": every(one.deltas),
         "publicKeys": one.public_keys,
         "sealKeys": one.seal_keys,
+        "checkpoints": None if one.checkpoints is None else coded(one.checkpoints),
+        "heads": one.heads,
+        "state": None if one.state is None else coded(one.state),
     }

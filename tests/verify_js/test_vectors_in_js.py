@@ -13,6 +13,7 @@ from typing import Any
 
 from docket.engines.verify import VerifyRequest, verify_receipt
 from docket.formats.canonical import encode
+from docket.formats.proof.checkpoint import read_head_words
 from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from golden_ledgers import elsewhere, samples
 from golden_ledgers.judging import receipt_of
@@ -48,8 +49,25 @@ def judged_file(name: str, receipt: bytes, ledger: bytes | None, folder: Path, v
         signers=tuple(PinnedKey(public_key=bytes.fromhex(key)) for key in public),
         seals=tuple(PinnedSeal(key=bytes.fromhex(key)) for key in seals),
     )
-    asked = VerifyRequest(receipt=receipt, ledger_path=None if ledger is None else path, pins=pins)
-    return Pair(name, receipt, ledger, verify_receipt(asked), public_keys=tuple(public), seal_keys=tuple(seals))
+    told, kept = vector.get("checkpoints"), folder / "named.checkpoints"
+    kept.write_bytes(b"" if told is None else told.encode("utf-8"))
+    asked = VerifyRequest(
+        receipt=receipt,
+        ledger_path=None if ledger is None else path,
+        pins=pins,
+        checkpoints_path=None if told is None else kept,
+        heads=tuple(read_head_words(head) for head in vector.get("heads", ())),
+    )
+    return Pair(
+        name,
+        receipt,
+        ledger,
+        verify_receipt(asked),
+        public_keys=tuple(public),
+        seal_keys=tuple(seals),
+        checkpoints=None if told is None else kept.read_bytes(),
+        heads=tuple(vector.get("heads", ())),
+    )
 
 
 def test_each_vector_gets_its_verdict_and_its_first_failing_check(tmp_path: Path) -> None:

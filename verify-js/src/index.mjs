@@ -3,5 +3,7 @@
 export { decodeReceipt, verify } from "./verify.mjs";
 export { fingerprint } from "./ed25519.mjs";
 export { readPublicKey, readSealKey, readTrust } from "./key_texts.mjs";
+export { readHeadWords } from "./notes.mjs";
+export { readState } from "./rollback.mjs";
 export { Refused } from "./refused.mjs";
 export { sha256Hex } from "./sha256.mjs";

@@ -18,7 +18,7 @@ const unusable = (detail) => new Refused("key-unusable", detail);
 const startsWith = (bytes, prefix) => prefix.every((byte, at) => bytes[at] === byte);
 
 // The bytes of padded base64 in its only spelling.
-function fromBase64(coded) {
+export function fromBase64(coded) {
   let made;
   try {
     made = Uint8Array.from(atob(coded), (character) => character.charCodeAt(0));

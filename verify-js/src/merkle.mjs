@@ -51,6 +51,21 @@ export class MerkleTree {
     return this.rootText;
   }
 
+  // The root over the first `size` leaves, in hexadecimal; 0 < size <= count.
+  rootAt(size) {
+    let node = null;
+    let end = size;
+    for (let height = 0; end > 0; height += 1) {
+      const whole = 2 ** height;
+      if (end % (2 * whole) === 0) continue;
+      const at = 32 * ((end - whole) / whole);
+      const left = this.levels[height].slice(at, at + 32);
+      node = node === null ? left : hasher.update(NODE).update(left).update(node).digest();
+      end -= whole;
+    }
+    return toHex(node);
+  }
+
   // The path of a leaf as a receipt has it: [{side, hash}], the side being the sibling's.
   path(index) {
     const steps = [];

@@ -1,10 +1,12 @@
 // All checks after receipt-format and receipt-shape, by their registered names and in their order
 // (spec/receipt.md, Checks). A class is made anew for each verification and is given its Course.
 
+import * as checkpoints from "./checkpoints.mjs";
 import * as course from "./course/checks.mjs";
 import * as keys from "./keys.mjs";
 import * as ledger from "./chain.mjs";
 import * as rebuild from "./rebuild/checks.mjs";
+import * as rollback from "./rollback.mjs";
 import * as rows from "./rows.mjs";
 import * as statements from "./statements.mjs";
 import * as sums from "./sums.mjs";
@@ -46,4 +48,6 @@ export const CHECKS = [
   ["tool-windows", course.ToolWindows],
   ["tool-deltas", course.ToolDeltas],
   ["proof-facts", keys.ProofFacts],
+  ["checkpoints", checkpoints.Checkpoints],
+  ["rollback", rollback.Rollback],
 ];

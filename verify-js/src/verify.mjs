@@ -66,11 +66,11 @@ async function readLedger(bytes, course) {
   return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
 }
 
-// `options` is {receipt, ledger, responses, deltas, checkpoints, publicKeys, sealKeys, either, required}, all but
-// `receipt` optional: bytes; `responses` a Map from path to bytes or a function that gives one for the paths that the
+// `options` is {receipt, ledger, responses, deltas, checkpoints, heads, remembered, publicKeys, sealKeys, either,
+// required}, all but `receipt` optional: bytes; `heads` what readHeadWords gives, `remembered` what readState gives; `responses` a Map from path to bytes or a function that gives one for the paths that the
 // ledger names, `deltas` a Map from digest to bytes, each null where the folder is not there; the keys arrays of
-// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for. `ledger` and `deltas` may be
-// functions of the decoded receipt, whose form is not checked yet.
+// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for. `ledger`, `deltas` and
+// `checkpoints` may be functions of the decoded receipt, whose form is not checked yet.
 export async function verify(options) {
   const required = options.required ?? "consistent";
   let document;
@@ -110,11 +110,13 @@ async function judge(document, options, required) {
 const given = (value, known) => (typeof value === "function" ? value(known) : value);
 
 // What stands beside the ledger, and the keys that were named.
-function beside({ checkpoints, deltas, responses, publicKeys = [], sealKeys = [], either = false }, document, ledger) {
+function beside({ checkpoints, heads, remembered, deltas, responses, publicKeys = [], sealKeys = [], either = false }, document, ledger) {
   return {
     bodies: ledger === null ? null : given(responses, [...ledger.keptPaths].filter(isText)),
     deltas: given(deltas, document),
-    checkpoints,
+    checkpoints: given(checkpoints, document) ?? null,
+    heads,
+    remembered,
     keys: { publicKeys, sealKeys, either },
   };
 }

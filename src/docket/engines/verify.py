@@ -18,7 +18,9 @@ from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document
 from docket.formats.digest import Digest
 from docket.formats.ledger.lines import follow
+from docket.formats.proof.checkpoint import CHECKPOINTS_SUFFIX, MAX_CHECKPOINTS_BYTES, TreeHead
 from docket.formats.proof.pins import NO_PINS, Pins
+from docket.formats.proof.verifier_state import VerifierState
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
 from docket.host.regular_file import read_regular_file, regular_file_chunks
@@ -33,12 +35,19 @@ RESPONSES = "responses"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifyRequest:
-    """`receipt` is what `read_receipt` gives; `required` the word that exit code 0 asks for, `pins` the keys named."""
+    """`receipt` is what `read_receipt` gives; `required` the word that exit code 0 asks for, `pins` the keys named.
+
+    `checkpoints_path` is the file that was named, which must be there; without it the one beside the ledger is read, if
+    any. `heads` were written down earlier, `remembered` is what is known of runs that were verified before.
+    """
 
     receipt: bytes
     ledger_path: Path | None = None
     required: Word = Word.CONSISTENT
     pins: Pins = NO_PINS
+    checkpoints_path: Path | None = None
+    heads: tuple[TreeHead, ...] = ()
+    remembered: VerifierState | None = None
 
 
 def verify_receipt(request: VerifyRequest) -> Verdict:
@@ -50,9 +59,17 @@ def verify_receipt(request: VerifyRequest) -> Verdict:
         if ledger is not None and request.ledger_path is not None:
             bodies = bodies_beside(request.ledger_path, ledger)
             deltas = deltas_beside(request.ledger_path, document) if "windows" in document else None
+        checkpoints = _checkpoints(request)
     except InvalidDocumentError as error:
         return Verdict(word=Word.UNREADABLE, required=request.required, detail=error.detail)
-    beside = Beside(bodies=bodies, deltas=deltas, pins=request.pins)
+    beside = Beside(
+        bodies=bodies,
+        deltas=deltas,
+        pins=request.pins,
+        checkpoints=checkpoints,
+        heads=request.heads,
+        remembered=request.remembered,
+    )
     return judge(document, ledger, request.required, beside)
 
 
@@ -90,6 +107,22 @@ def reading_of(path: Path) -> LedgerReading:
     except UnavailableError as error:
         raise InvalidDocumentError(error.reason, f"the ledger {error.detail}") from error
     return ledger.finish(file_sha256=Digest(digest.hexdigest()), damage=damage)
+
+
+def _checkpoints(request: VerifyRequest) -> bytes | None:
+    """Return the file of checkpoints; one that stands beside the ledger and cannot be read is one that says nothing."""
+    named, ledger = request.checkpoints_path, request.ledger_path
+    if named is None and ledger is None:
+        return None
+    path = named or ledger.with_suffix(CHECKPOINTS_SUFFIX)  # type: ignore[union-attr] # one of them is there
+    if named is None and not os.path.lexists(path):
+        return None
+    try:
+        return read_regular_file(path, MAX_CHECKPOINTS_BYTES)
+    except UnavailableError as error:
+        if named is None:
+            return b""
+        raise InvalidDocumentError(error.reason, f"the file of checkpoints {error.detail}") from error
 
 
 def bodies_beside(ledger_path: Path, ledger: LedgerReading) -> FoundBodies:

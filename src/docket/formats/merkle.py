@@ -2,6 +2,8 @@
 
 Rules (spec/ledger.md): leaf = sha256(00 || 32 raw bytes of the event hash); node = sha256(01 || left || right);
 the empty tree's root is sha256 of nothing. A path lists siblings from the leaf to the root.
+
+What proves something to whoever has no tree is `formats.merkle_proof`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ class MerkleTree:
     """All levels over `hashes` (event hashes, hexadecimal); build is O(n), each path O(log n)."""
 
     def __init__(self, hashes: Sequence[str]) -> None:
-        level = [_leaf(bytes.fromhex(item)) for item in hashes]
+        level = [leaf_hash(bytes.fromhex(item)) for item in hashes]
         self._levels = [level]
         while len(level) > 1:
             level = _parents(level)
@@ -43,6 +45,54 @@ class MerkleTree:
         """The root over all leaves; of no leaves, sha256 of nothing."""
         top = self._levels[-1]
         return Digest(top[0].hex() if top else hashlib.sha256(b"").hexdigest())
+
+    @property
+    def size(self) -> int:
+        """The number of leaves."""
+        return len(self._levels[0])
+
+    def root_at(self, size: int) -> Digest:
+        """Return the root over the first `size` leaves, O(log n); IndexError outside the tree."""
+        if not 0 <= size <= self.size:
+            raise IndexError(size)
+        if size == 0:
+            return Digest(hashlib.sha256(b"").hexdigest())
+        return Digest(self._over_range(0, size).hex())
+
+    def inclusion(self, index: int) -> tuple[bytes, ...]:
+        """Return the proof of leaf `index` (RFC 9162, 2.1.3.1): its path without sides."""
+        return tuple(bytes.fromhex(step.hash) for step in self.path(index))
+
+    def consistency(self, size: int) -> tuple[bytes, ...]:
+        """Return the proof that the first `size` leaves are a prefix (RFC 9162, 2.1.4.1), empty for all of them.
+
+        IndexError where there are not so many, or none.
+        """
+        if not 0 < size <= self.size:
+            raise IndexError(size)
+        return tuple(self._subproof(size, 0, self.size, is_known=True))
+
+    def _subproof(self, size: int, start: int, end: int, *, is_known: bool) -> list[bytes]:
+        if size == end - start:
+            return [] if is_known else [self._node(start, end)]
+        split = _left_leaves(end - start)
+        if size <= split:
+            below = self._subproof(size, start, start + split, is_known=is_known)
+            return [*below, self._node(start + split, end)]
+        below = self._subproof(size - split, start + split, end, is_known=False)
+        return [*below, self._node(start, start + split)]
+
+    def _over_range(self, start: int, end: int) -> bytes:
+        """Return the node over leaves that begin a subtree and may end within one."""
+        if end - start == 1 << (end - start).bit_length() - 1:
+            return self._node(start, end)
+        split = _left_leaves(end - start)
+        return node_hash(self._node(start, start + split), self._over_range(start + split, end))
+
+    def _node(self, start: int, end: int) -> bytes:
+        """Return a node of this tree: over a whole subtree, or over the last one to the tree's end."""
+        height = (end - start - 1).bit_length()
+        return self._levels[height][start >> height]
 
     def is_path(self, index: int, steps: Sequence[Sibling]) -> bool:
         """Whether `steps` are exactly the path of leaf `index`; nothing is hashed for it."""
@@ -75,22 +125,57 @@ class MerkleTree:
 
 def root_from_path(event_hash: str, path: Sequence[Sibling]) -> Digest:
     """Return the root that `path` leads to from `event_hash`."""
-    node = _leaf(bytes.fromhex(event_hash))
+    node = leaf_hash(bytes.fromhex(event_hash))
     for step in path:
         other = bytes.fromhex(step.hash)
-        node = _node(other, node) if step.side is Side.LEFT else _node(node, other)
+        node = node_hash(other, node) if step.side is Side.LEFT else node_hash(node, other)
     return Digest(node.hex())
 
 
-def _leaf(raw: bytes) -> bytes:
+class Frontier:
+    """A tree that only grows, as the roots of its whole subtrees: O(log n) memory, the same root as `MerkleTree`."""
+
+    __slots__ = ("_roots", "size")
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._roots: list[bytes] = []
+
+    def add(self, event_hash: str) -> None:
+        """Take the next leaf."""
+        node, joined = leaf_hash(bytes.fromhex(event_hash)), self.size
+        while joined & 1:
+            node = node_hash(self._roots.pop(), node)
+            joined >>= 1
+        self._roots.append(node)
+        self.size += 1
+
+    def root(self) -> Digest:
+        """Return the root over all leaves so far."""
+        if not self._roots:
+            return Digest(hashlib.sha256(b"").hexdigest())
+        node = self._roots[-1]
+        for left in reversed(self._roots[:-1]):
+            node = node_hash(left, node)
+        return Digest(node.hex())
+
+
+def _left_leaves(leaves: int) -> int:
+    """Return how many leaves stand below the left half of a tree: the largest power of two below their number."""
+    return 1 << (leaves - 1).bit_length() - 1
+
+
+def leaf_hash(raw: bytes) -> bytes:
+    """Return the hash of a leaf: of the 32 bytes of an event's hash."""
     return hashlib.sha256(b"\x00" + raw).digest()
 
 
-def _node(left: bytes, right: bytes) -> bytes:
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Return the hash of a node with these two below it."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
 def _parents(level: list[bytes]) -> list[bytes]:
     paired = len(level) // 2 * 2
-    above = [_node(level[i], level[i + 1]) for i in range(0, paired, 2)]
+    above = [node_hash(level[i], level[i + 1]) for i in range(0, paired, 2)]
     return above + level[paired:]

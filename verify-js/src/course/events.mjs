@@ -331,6 +331,9 @@ export const EVENTS = {
   },
   "x-docket.hook-lost": {
    "required": {"kind": "text", "count": "integer"}
+  },
+  "x-docket.checkpoint": {
+   "required": {"number": "integer", "size": "integer", "root": "digest"}
   }
  }
 };

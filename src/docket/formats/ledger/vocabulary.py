@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
 from docket.formats.ledger.cache_events import CacheHit, ComponentsHit
+from docket.formats.ledger.checkpoint_events import CheckpointMade
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetAllowed, NetClosed, NetDenied, OtherExchange
@@ -51,7 +52,7 @@ PAYLOADS: Mapping[str, type[Payload]] = {
         CapWarning, CapExceeded, Budget, NetDenied, NetAllowed, NetClosed, ToolCall, ToolResult,
         AssertedCall, PoolEntered, PoolUse, EvidenceGap, SessionEnd,
         Paced, BreakerChange, FaultPlanned, FaultInjected, SnapshotRefused, RollbackApplied, RollbackRefused,
-        WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled, ToolDelta, HookLost,
+        WorkspaceOpened, WorkspaceRefused, WorkspaceIntent, WorkspaceSettled, ToolDelta, HookLost, CheckpointMade,
     )
 }  # fmt: skip
 

@@ -14,6 +14,8 @@ from docket.formats.run.receipt_view import ReceiptView
 from docket.formats.run.verdict import Status
 
 if TYPE_CHECKING:
+    from docket.formats.proof.checkpoint import TreeHead
+    from docket.formats.proof.verifier_state import VerifierState
     from docket.rules.checks.ledger_pass import LedgerReading
     from docket.rules.checks.retained import FoundBodies
     from docket.rules.checks.windows import FoundDeltas
@@ -24,7 +26,8 @@ class Case:
     """A receipt and, where there was one, the reading of its ledger.
 
     `bodies` are the kept responses beside that, `deltas` those of its tool windows; `pins` are the keys that the caller
-    named.
+    named. `checkpoints` are the bytes of the file beside the ledger, None where there is none; `heads` those that the
+    caller had written down; `remembered` what the caller's state knows of runs that were verified before.
     """
 
     receipt: ReceiptView
@@ -32,6 +35,9 @@ class Case:
     bodies: FoundBodies | None = None
     deltas: FoundDeltas | None = None
     pins: Pins = NO_PINS
+    checkpoints: bytes | None = None
+    heads: tuple[TreeHead, ...] = ()
+    remembered: VerifierState | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Protocol
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import Digest
+from docket.formats.ledger.checkpoint_events import CheckpointMade
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.model_events import ModelRequest
@@ -41,7 +42,8 @@ class LedgerReading:
     `fold` is what its session.start names; `damage` why reading stopped before the end; `torn` what stands after the
     last LF; `faults` holds, by check, the first fault found. `folded` is the fold of docket's own, None for others and
     where a payload was refused. `cache_hits` gives, by the number and hash of the event that was replayed, how many
-    hits there were and the numbers of the first and last; `kept` is what the replies say of their kept bodies.
+    hits there were and the numbers of the first and last; `kept` is what the replies say of their kept bodies,
+    `checkpoints` what the ledger says of its own checkpoints, each with the number of its event.
     """
 
     ours: bool
@@ -60,6 +62,7 @@ class LedgerReading:
     public: dict[str, JsonValue] | None
     cache_hits: Mapping[tuple[int, str], tuple[int, int, int]]
     kept: tuple[KeptBody, ...] = ()
+    checkpoints: tuple[tuple[int, CheckpointMade], ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -121,6 +124,7 @@ class LedgerPass:
     fold: LedgerFold = field(default_factory=LedgerFold)
     public: PublicFold = field(default_factory=PublicFold)
     kept: list[KeptBody] = field(default_factory=list)
+    checkpoints: list[tuple[int, CheckpointMade]] = field(default_factory=list)
     watches: Mapping[str, Watch] = field(default_factory=_watches)
 
     def take(self, item: Event | TornTail) -> None:
@@ -146,6 +150,8 @@ class LedgerPass:
             self.faults.setdefault("ledger-payloads", error.detail)
             return
         self._keep(event)
+        if isinstance(payload, CheckpointMade):
+            self.checkpoints.append((event.seq, payload))
         names = FEW_WATCH.get(type(payload), self.watches)  # type: ignore[arg-type] # None is no key, and is watched by all
         for name in names:
             watch = self.watches[name]
@@ -191,6 +197,7 @@ class LedgerPass:
             public=None if self.ours else self.public.members(),
             cache_hits=self.fold.cache.by_origin() if self.ours else self.public.hits,
             kept=tuple(self.kept),
+            checkpoints=tuple(self.checkpoints),
         )
 
     def _folded(self) -> Folded | None:

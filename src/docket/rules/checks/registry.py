@@ -12,12 +12,27 @@ from dataclasses import dataclass
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.session_events import FOLD
+from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.proof.pins import NO_PINS, Pins
+from docket.formats.proof.verifier_state import VerifierState
 from docket.formats.run.receipt import FORMAT
 from docket.formats.run.receipt_view import is_ours, view
 from docket.formats.run.verdict import Check, Status, Verdict, Word
 from docket.formats.shown import shown
-from docket.rules.checks import cache, chain, derived, keys, proof_facts, retained, rows, statements, sums, windows
+from docket.rules.checks import (
+    cache,
+    chain,
+    checkpoints,
+    derived,
+    keys,
+    proof_facts,
+    retained,
+    rollback,
+    rows,
+    statements,
+    sums,
+    windows,
+)
 from docket.rules.checks.case import Answer, Case, broken, held
 from docket.rules.checks.ledger_pass import LedgerReading
 
@@ -73,16 +88,21 @@ CHECKS: tuple[tuple[str, CheckFunction], ...] = (
     ("tool-windows", windows.tool_windows),
     ("tool-deltas", windows.tool_deltas),
     ("proof-facts", proof_facts.proof_facts),
+    ("checkpoints", checkpoints.checkpoints),
+    ("rollback", rollback.rollback),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
-    """What stands beside the ledger, and the keys that the caller named."""
+    """What stands beside the ledger, and what the caller named: keys, heads written down, a state of earlier runs."""
 
     bodies: retained.FoundBodies | None = None
     deltas: windows.FoundDeltas | None = None
     pins: Pins = NO_PINS
+    checkpoints: bytes | None = None
+    heads: tuple[TreeHead, ...] = ()
+    remembered: VerifierState | None = None
 
 
 NOTHING_BESIDE = Beside()
@@ -104,7 +124,16 @@ def judge(
     except InvalidDocumentError as error:
         checks = (first, Check("receipt-shape", Status.FAIL, error.detail), *_not_run(None, CHECKS))
         return Verdict(word=Word.FAILED, required=required, docket_number=named, checks=checks)
-    case = Case(receipt=receipt, ledger=ledger, bodies=beside.bodies, deltas=beside.deltas, pins=beside.pins)
+    case = Case(
+        receipt=receipt,
+        ledger=ledger,
+        bodies=beside.bodies,
+        deltas=beside.deltas,
+        pins=beside.pins,
+        checkpoints=beside.checkpoints,
+        heads=beside.heads,
+        remembered=beside.remembered,
+    )
     shape = "docket/fold/v1, exactly its members" if receipt.ours else "another writer's, with the members of v1"
     answers = [(name, check(case)) for name, check in CHECKS]
     checks = (

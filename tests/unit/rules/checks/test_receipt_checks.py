@@ -23,6 +23,7 @@ REGISTERED = [
 OURS = [
     "ledger-payloads", "session-shape", "event-order", "components", "cap-limits", "policy-digest",
     "price-table-digest", "receipt-rebuild", "tool-windows", "tool-deltas", "proof-facts",
+    "checkpoints", "rollback",
 ]  # fmt: skip
 
 Change = Callable[[dict[str, Any]], object]
@@ -85,8 +86,8 @@ def test_a_receipt_as_written_passes(name: str) -> None:
     skipped = {check.name for check in verdict.checks if check.status is Status.SKIP}
     cache = {"cache-savings", "cache-hit-origins", "cache-hit-proofs"} if name != "cached" else set()
     windows = {"tool-windows", "tool-deltas"} if name not in ("windowed", "on_a_stage") else {"tool-deltas"}
-    proof = {"seal", "signature"} | ({"proof-facts"} if name != "numbered" else set())
-    always = {"retained-responses"} | proof | cache | windows
+    proof = {"seal", "signature"} | ({"proof-facts"} if name not in ("numbered", "checkpointed") else set())
+    always = {"retained-responses", "checkpoints", "rollback"} | proof | cache | windows
     assert skipped - {"latency-summary"} == always
 
 

@@ -1,0 +1,68 @@
+// The check of rollback: no receipt older than one that the same verifier accepted before (spec/checkpoint.md, State).
+
+import { fail, pass, skip } from "./case.mjs";
+import { decodeDocument, encode, utf8 } from "./canonical.mjs";
+import { Refused } from "./refused.mjs";
+import { sha256Hex } from "./sha256.mjs";
+import { array, constant, count, digest, record, text } from "./shapes.mjs";
+
+const FORMAT = "docket/verifier-state/v1";
+
+const positive = (value, where) => count(value, where) ?? (value > 0 ? null : `${where} is 0`);
+
+const stateShape = record({
+  format: constant(FORMAT),
+  projects: array(record({ key: text, project: text, run: positive, session: text, receipt_sha256: digest })),
+  origins: array(record({ origin: text, size: positive, root: digest })),
+});
+
+// What a state remembers, of the bytes of its document; Refused where it is none.
+export function readState(bytes) {
+  const document = decodeDocument(bytes);
+  const fault = stateShape(document, "the state");
+  if (fault !== null) throw new Refused("wrong-value", fault);
+  const { projects, origins } = document;
+  const unique = (names) => new Set(names).size === names.length;
+  if (!unique(projects.map(({ key, project }) => `${key} ${project}`)) || !unique(origins.map(({ origin }) => origin))) {
+    throw new Refused("wrong-value", "it names a project by one key, or an origin, twice");
+  }
+  return { projects, origins };
+}
+
+export class Rollback {
+  finish({ receipt, ledger, ours, remembered }) {
+    if (remembered === null) return skip("no state of earlier verifications was named");
+    const proof = receipt.part("proof");
+    if (!ours || !(proof?.run > 0) || receipt.part("ledger", "events") === 0) {
+      return fail("the record does not say which run of its project it is: it cannot be told from an older one");
+    }
+    const key = proof.signature?.public_key ?? "unsigned";
+    const known = remembered.projects.find((one) => one.key === key && one.project === proof.project);
+    const fault = (known && olderRun(receipt, proof, known)) ?? smallerHead(receipt, ledger, remembered, proof.origin);
+    if (fault !== null) return fail(fault);
+    const before = known === undefined ? "the first of its project that this state knows" : `the highest before was ${known.run}`;
+    return pass(`run ${proof.run}, ${before}`);
+  }
+}
+
+function olderRun(receipt, { run, previous }, known) {
+  if (run < known.run) return `it is run ${run} of its project, and run ${known.run} was verified before`;
+  if (run === known.run) {
+    const same = sha256Hex(utf8(encode(receipt.document))) === known.receipt_sha256;
+    return same ? null : `another receipt of run ${run} was verified before`;
+  }
+  if (previous?.session === known.session && previous.receipt_sha256 !== known.receipt_sha256) {
+    return `it names another receipt of run ${known.run} as the one before than was verified`;
+  }
+  return null;
+}
+
+function smallerHead(receipt, ledger, { origins }, origin) {
+  const known = origins.find((one) => one.origin === origin);
+  const { events, merkle_root: root } = receipt.part("ledger");
+  if (known === undefined) return null;
+  if (events < known.size) return `its ledger has ${events} events, and ${known.size} were verified before`;
+  if (events === known.size) return root === known.root ? null : `another ledger of ${events} events was verified before`;
+  if (!ledger?.sound || ledger.events < known.size || ledger.tree.rootAt(known.size) === known.root) return null;
+  return `its ledger does not begin with the ${known.size} events that were verified before`;
+}

@@ -41,7 +41,7 @@ def lines(document: JsonObject) -> Iterator[tuple[str, str]]:
         ("Stage", stage(document)),
         ("Rollback", rollback(document)),
         ("Drill", _drill(document)),
-        ("Tools", _tools(document)),
+        ("Tools", tools_said(document)),
         ("Said", _said(document)),
     )
     yield from ((name, text) for name, text in said if text)
@@ -168,7 +168,8 @@ def _drill(document: JsonObject) -> str:
     return f"this run is one: {figures.plural(injected, 'fault')} injected"
 
 
-def _tools(document: JsonObject) -> str:
+def tools_said(document: JsonObject) -> str:
+    """Return how many tools the agent says it used, empty where it named none."""
     calls, failures = figures.count(document, "tools", "calls"), figures.count(document, "tools", "failures")
     failed = f", {failures:,} failed" if failures else ""
     if not calls:

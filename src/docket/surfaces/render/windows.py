@@ -64,7 +64,7 @@ def shown(record: ClosedWindow, delta: Delta, asked: AskedBy | None = None) -> I
         yield "nothing changed"
     number = 1
     for file in delta.files:
-        yield from _file(file, number)
+        yield from file_lines(file, number)
         number += len(file.hunks)
 
 
@@ -86,7 +86,8 @@ def cost_members(asked: AskedBy) -> dict[str, JsonValue]:
     }
 
 
-def _file(file: FileDelta, number: int) -> Iterator[str]:
+def file_lines(file: FileDelta, number: int) -> Iterator[str]:
+    """Yield the lines that tell what became of one path; its first hunk is the one of that number."""
     mode = ""
     if file.before_mode != file.after_mode and ABSENT_MODE not in (file.before_mode, file.after_mode):
         mode = f" (mode {file.before_mode} to {file.after_mode})"

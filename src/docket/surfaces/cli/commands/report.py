@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,13 +15,20 @@ from docket.surfaces.cli import console
 from docket.surfaces.cli.completing import receipts_like
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 
+if TYPE_CHECKING:
+    from docket.stores.layout import Layout
+
 
 @click.command()
 @click.argument("receipt", required=False, shell_complete=receipts_like)
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt itself.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request or a ticket.")
+@click.option("--html", is_flag=True, help="Make one page of HTML that holds its evidence and a verifier.")
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where the page goes; without it, stdout.")
+@click.option("--contents/--no-contents", default=True, show_default=True,
+              help="Whether the page shows what files held, where that is kept.")  # fmt: skip
 @click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the run's evidence stands.")
-def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Path | None) -> None:
+def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Path | None, **asked: Any) -> None:  # noqa: ANN401
     """Show what a run did and cost.
 
     RECEIPT is a file or a docket number; without it, the newest run of this project.
@@ -30,13 +38,16 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
       docket report
       docket report DKT-20260131-0A1B2C --markdown
       docket report --json | jq .totals.cost_usd
+      docket report --html --out run.html
     """
-    if as_json and markdown:
-        raise UsageError(Reason.USAGE, "--json and --markdown do not go together")
+    _check_forms(as_json=as_json, markdown=markdown, **asked)
     if receipt is None:
         warn_of_newest(layout_at(current_folder(), docket_dir))
-    document = receipt_at(locate_receipt(receipt, docket_dir))
-    if as_json:
+    path = locate_receipt(receipt, docket_dir)
+    document = receipt_at(path)
+    if asked["html"]:
+        _page(document, path, layout_at(current_folder(), docket_dir), asked)
+    elif as_json:
         console.document(encode_document(document))
     elif markdown:
         from docket.surfaces.render import markdown as rendering  # noqa: PLC0415
@@ -44,6 +55,28 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
         console.result(rendering.report(document).removesuffix("\n"))
     else:
         _on_terminal(document)
+
+
+def _check_forms(*, as_json: bool, markdown: bool, html: bool, out: Path | None, contents: bool) -> None:
+    if as_json + markdown + html > 1:
+        raise UsageError(Reason.USAGE, "of --json, --markdown and --html name one")
+    if not html and (out is not None or not contents):
+        raise UsageError(Reason.USAGE, "--out and --no-contents go with --html")
+    if html and out is None and sys.stdout.isatty():
+        raise UsageError(Reason.USAGE, "a page is nothing for a terminal", hint="name a file with --out FILE")
+
+
+def _page(document: JsonObject, path: Path, layout: Layout, asked: dict[str, Any]) -> None:
+    from docket.surfaces.cli.report_page import PageRequest, page_of, write_page  # noqa: PLC0415 - for a page alone
+
+    request = PageRequest(receipt=document, path=path, layout=layout, contents=asked["contents"])
+    page = page_of(request)
+    out = asked["out"]
+    if out is None:
+        console.document(page.encode("utf-8"))
+        return
+    write_page(page, out)
+    console.result(console.plain(f"page {out}"))
 
 
 def receipt_at(path: Path) -> JsonObject:

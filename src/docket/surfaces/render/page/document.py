@@ -1,0 +1,163 @@
+"""The whole page: one file of HTML that asks for nothing, from disk as from anywhere else.
+
+Rules:
+1. A policy in its head forbids every request, and every script and style but the two whose digests it names. They hold
+   nothing of any record; what a record says is text in the page, or JSON and bytes that no browser runs.
+2. A section stands only where there is something to tell. The order is a reader's: what ran and what it cost, then the
+   calls, then what it did, then what is not known and how all of it is checked.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator
+from importlib.resources import files as package_files
+
+from docket.formats.canonical import JsonObject
+from docket.surfaces.render import figures
+from docket.surfaces.render.page import chart as charts
+from docket.surfaces.render.page import sections
+from docket.surfaces.render.page.embedded import json_block
+from docket.surfaces.render.page.files import LinesLeft, files
+from docket.surfaces.render.page.html import Html, element, joined
+from docket.surfaces.render.page.material import Material
+from docket.surfaces.render.page.proof import blocks, proof, verify_button
+from docket.surfaces.render.page.record import micros
+from docket.surfaces.render.page.windows import windows
+
+GENERATOR = "docket report --html"
+
+
+def page(material: Material) -> str:
+    """Return the page of a run."""
+    document = material.receipt
+    held, carried = blocks(material.evidence)
+    curve = _curve(material)
+    left = LinesLeft()
+    shown = [
+        _section("run", "The run", sections.overview(document)),
+        _section("spending", "Spending over time", charts.chart(curve)),
+        _section("models", "Cost by model", sections.by_model(document)),
+        _section("calls", "Model calls", joined([_damage(material), sections.calls(material.told)])),
+        _section("remarks", "Stopped, warned, remarked", sections.remarks(material.told)),
+        _section("tools", "Tools", sections.tools(document, material.told)),
+        _section("files", "Files", _files(material, left), opens=bool(material.diffs)),
+        _section("transaction", "Transaction", sections.transaction(document)),
+        _section("windows", "Tool windows", windows(document, material.deltas, left), opens=True),
+        _section("limits", "Limits", sections.limits(document)),
+        _section("proof", "Proof", proof(material, carried)),
+    ]
+    kept = [item for item in shown if item is not None]
+    body = [
+        element("a", "Skip to the run", href="#main", class_="skip"),
+        _header(document, [(name, title) for name, title, _ in kept]),
+        element("main", sections.tiles(document), [drawn for _, _, drawn in kept], id="main"),
+        element("footer", element("p", _made_by(document))),
+        held,
+        json_block("chart-data", charts.chart_data(curve)),
+    ]
+    return _whole(figures.text(document, "docket_number"), joined(body), _script(material.verifier))
+
+
+def _whole(title: str, body: Html, script: Html) -> str:
+    style = Html(_shipped("page.css"))
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="generator", content=GENERATOR),
+        element("meta", name_="referrer", content="no-referrer"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("link", rel="icon", href="data:,"),
+        element("title", f"{title}, docket"),
+        element("style", style),
+    )
+    whole = element("html", head, element("body", body, element("script", script, type="module")), lang="en")
+    return f"<!doctype html>\n{whole}\n"
+
+
+def _script(verifier: str) -> Html:
+    return Html(f"\n{verifier}\n{_shipped('page.js')}")
+
+
+def _shipped(name: str) -> str:
+    return package_files(__package__).joinpath(name).read_text("utf-8")
+
+
+def _digest(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+
+def _header(document: JsonObject, contents: list[tuple[str, str]]) -> Html:
+    words, state = sections.ending(document)
+    number = figures.text(document, "docket_number")
+    links = [element("li", element("a", title, href=f"#{name}")) for name, title in contents]
+    return element(
+        "header",
+        element("p", "Docket of one run of an agent", class_="eyebrow"),
+        element("h1", number, " ", element("span", words, class_=f"state {state}")),
+        element("code", figures.command_line(document) or "unknown command", class_="command", dir="ltr", tabindex="0"),
+        element(
+            "div",
+            verify_button(),
+            element("p", "Not checked yet.", id="verdict", class_="verdict", role="status", aria_live="polite"),
+            class_="bar scripted",
+            hidden=True,
+        ),
+        element("nav", element("ul", links), aria_label="Sections"),
+    )
+
+
+def _section(name: str, title: str, inside: Html, *, opens: bool = False) -> tuple[str, str, Html] | None:
+    if not inside:
+        return None
+    button = element("button", "Open all", type="button", class_="scripted", hidden=True, data_opens=name)
+    head = element("h2", title, id=f"{name}-title")
+    return name, title, element("section", head, *[button] * opens, inside, id=name, aria_labelledby=f"{name}-title")
+
+
+def _curve(material: Material) -> charts.Curve:
+    document = material.receipt
+    in_tokens = figures.part(document, "policy", "document", "budget", "mode") == "quota"
+    most = figures.part(document, "policy", "document", "caps", "max_tokens" if in_tokens else "max_usd")
+    cap = most if isinstance(most, int) else micros(most) if isinstance(most, str) else None
+    seconds = figures.text(document, "session", "duration_seconds")
+    try:
+        lasted_ms = round(float(seconds) * 1000)
+    except (ValueError, OverflowError):
+        lasted_ms = None
+    return charts.curve_of(material.told.calls, lasted_ms=lasted_ms, cap=cap, in_tokens=in_tokens)
+
+
+def _damage(material: Material) -> Html:
+    if not material.damage:
+        return Html("")
+    words = f"The ledger cannot be read to its end, and what follows is not shown: {material.damage}"
+    return element("p", words, class_="verdict failed")
+
+
+def _files(material: Material, left: LinesLeft) -> Html:
+    return joined([files(material.receipt, material.told, material.diffs, left), *_looked(material)])
+
+
+def _looked(material: Material) -> Iterator[Html]:
+    if material.told.changes:
+        where = ", ".join(material.places) or "nowhere: no snapshot, stage or tree of this run is at hand"
+        words = f"Contents were looked for in {where}" if material.places else f"Contents were found {where}"
+        yield element("p", f"{words}. What is shown has the digests of the record.", class_="muted")
+
+
+def _made_by(document: JsonObject) -> str:
+    created = figures.text(document, "created_at")
+    return (
+        f"Made by {GENERATOR} from the receipt of {created}. It may hold contents of files: share it as you would them."
+    )
+
+
+__all__ = ["GENERATOR", "page"]

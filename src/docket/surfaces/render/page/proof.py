@@ -1,0 +1,150 @@
+"""The section on proof: what binds receipt and ledger, who vouches for them, and the verifier's controls.
+
+Rules:
+1. The page says nothing of a verdict until its reader has it checked, and says what such a check is worth: a page that
+   somebody else made may hold another verifier.
+2. A ledger is carried whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from docket.formats.canonical import JsonObject
+from docket.formats.digest import sha256
+from docket.surfaces.render import figures
+from docket.surfaces.render.figures import plural
+from docket.surfaces.render.page.embedded import bytes_block, packed
+from docket.surfaces.render.page.html import Html, element, joined
+from docket.surfaces.render.page.material import Evidence, Material
+from docket.surfaces.render.page.tables import facts
+
+MOST_PACKED_BYTES = 32 * 1024 * 1024
+
+
+def verify_button() -> Html:
+    """Return the button that begins a check; there may be several."""
+    return element("button", "Verify", type="button", class_="main verify")
+
+
+def proof(material: Material, carried: Evidence) -> Html:
+    """Return the section's contents; `carried` is what the page's blocks hold."""
+    return joined([facts(list(_facts(material.receipt, carried))), *_controls(material.receipt, carried)])
+
+
+def _facts(document: JsonObject, carried: Evidence) -> Iterator[tuple[str, str | Html]]:
+    yield "Docket number", figures.text(document, "docket_number")
+    if figures.part(document, "proof") is not None:
+        yield "Origin", _mono(figures.text(document, "proof", "origin"))
+        yield "Run", f"number {figures.text(document, 'proof', 'run')} of its project"
+        previous = figures.part(document, "proof", "previous", "receipt_sha256")
+        if previous is not None:
+            session = figures.text(document, "proof", "previous", "session")
+            yield "Follows", joined([f"session {session}, whose receipt is ", _mono(str(previous))])
+    yield "Ledger", f"{plural(figures.count(document, 'ledger', 'events'), 'event')}"
+    yield "Head", _mono(figures.text(document, "ledger", "head"))
+    yield "Root", _mono(figures.text(document, "ledger", "merkle_root"))
+    yield "Ledger file", _mono(f"sha256 {figures.text(document, 'ledger', 'file_sha256')}")
+    yield "Receipt file", _mono(f"sha256 {sha256(carried.receipt)}")
+    yield "Vouched for", figures.vouching(document)
+    key = figures.part(document, "signature", "public_key")
+    if isinstance(key, str):
+        yield "Public key", _mono(key)
+
+
+def _mono(text: str) -> Html:
+    return element("code", text, dir="ltr")
+
+
+def _controls(document: JsonObject, carried: Evidence) -> Iterator[Html]:
+    yield element("h3", "Check it here")
+    yield element("p", f"This page carries {_carried(carried)}, and the verifier. Nothing leaves the page.")
+    yield element("noscript", element("p", "Checking needs JavaScript, which is off here; docket verify needs none."))
+    saves = [_save("receipt", f"{figures.text(document, 'docket_number')}.receipt.json")]
+    if carried.ledger is not None:
+        saves.append(_save("ledger", f"{figures.text(document, 'session', 'id')}.jsonl"))
+    yield element("div", verify_button(), " ", joined(saves, between=" "), class_="bar scripted", hidden=True)
+    yield element(
+        "div",
+        element(
+            "label", "Public key whose word you take (hexadecimal, PEM or a verifier key; may stay empty)", for_="key"
+        ),
+        element("textarea", "", id="key", rows="2", spellcheck="false", autocomplete="off"),
+        _drop(),
+        element("p", "", id="verdict-below", class_="verdict"),
+        element("div", "", id="checks"),
+        class_="scripted",
+        hidden=True,
+    )
+    yield element(
+        "p",
+        "Who did not make this page should not take its word: a page can be changed as any file can. Save the receipt "
+        "and the ledger and check them with ",
+        element("code", "docket verify"),
+        ", or choose them in a page of your own.",
+        class_="muted",
+    )
+
+
+def _drop() -> Html:
+    return element(
+        "div",
+        element("label", "Check other files: a receipt, and its ledger if you have it", for_="files"),
+        element("br"),
+        element("input", type="file", id="files", multiple=True),
+        element("span", " or drop them anywhere on this page", class_="muted"),
+        element("p", "", id="subject"),
+        element("button", "Back to this page's own", type="button", id="own", hidden=True),
+        class_="drop",
+        id="drop",
+    )  # fmt: skip
+
+
+def _save(what: str, name: str) -> Html:
+    return element("button", f"Save the {what}", type="button", data_save=what, data_name=name)
+
+
+def _carried(carried: Evidence) -> str:
+    said = [f"the receipt ({len(carried.receipt):,} bytes)"]
+    if carried.ledger is None:
+        said.append(f"no ledger ({carried.why_no_ledger})")
+    else:
+        said.append(f"its ledger ({len(carried.ledger):,} bytes)")
+    said += [plural(len(carried.deltas), "delta") + " of tool windows"] * bool(carried.deltas)
+    said += ["the checkpoints"] * (carried.checkpoints is not None)
+    return ", ".join(said)
+
+
+def blocks(evidence: Evidence) -> tuple[Html, Evidence]:
+    """Return the blocks of what the page carries, and that: what is too large for a page is left out of it."""
+    import json  # noqa: PLC0415 - the deltas alone are kept as a document of their own here
+
+    found = [bytes_block("receipt", packed(evidence.receipt))]
+    ledger, why = evidence.ledger, evidence.why_no_ledger
+    if ledger is not None:
+        coded = packed(ledger)
+        if len(coded) <= MOST_PACKED_BYTES:
+            found.append(bytes_block("ledger", coded))
+        else:
+            why = f"it is too large for a page: {len(ledger):,} bytes; docket verify reads it where it stands"
+            ledger = None
+    deltas = evidence.deltas
+    if deltas:
+        coded = packed(json.dumps(dict(deltas)).encode("utf-8"))
+        if len(coded) <= MOST_PACKED_BYTES:
+            found.append(bytes_block("deltas", coded))
+        else:
+            deltas = {}
+    if evidence.checkpoints is not None:
+        found.append(bytes_block("checkpoints", packed(evidence.checkpoints)))
+    carried = Evidence(
+        receipt=evidence.receipt,
+        ledger=ledger,
+        why_no_ledger=why,
+        deltas=deltas,
+        checkpoints=evidence.checkpoints,
+    )
+    return joined(found), carried
+
+
+__all__ = ["MOST_PACKED_BYTES", "blocks", "proof", "verify_button"]

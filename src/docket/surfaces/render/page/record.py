@@ -1,0 +1,285 @@
+"""What a page tells of a run's events: calls in their order, what was refused, changed, forbidden and remarked.
+
+Rules:
+1. Events are read leniently, member by member: another writer's have other members, and a damaged ledger is shown as
+   far as it goes. What cannot be read is left out here; whether that is a fault the verifier says.
+2. What the agent asserted is no call.
+3. Lists are bounded; `left_out` counts what a bound kept out, by list.
+
+Without a ledger the receipt's rows tell the billed calls, and nothing tells their instants.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Final
+
+from docket.errors import InvalidDocumentError
+from docket.formats.amount import Usd
+from docket.formats.canonical import JsonObject
+from docket.formats.ledger.event import Event
+from docket.formats.relpath import RelPath
+from docket.surfaces.render import figures
+
+MOST_CALLS = 50_000
+MOST_LISTED = 5_000
+_FEES = ("+web-search", "+file-search", "+code-interpreter", "+audio-seconds")
+_TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
+
+BILLED: Final = "billed"
+REFUSED: Final = "refused"
+FAILED: Final = "failed"
+CACHED: Final = "from the cache"
+OPEN: Final = "no end recorded"
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One call as it is shown; `elapsed_ms` is from the run's first event, None where no event tells."""
+
+    kind: str
+    number: int | None = None
+    elapsed_ms: int | None = None
+    provider: str = ""
+    model: str = ""
+    tokens: tuple[int, int, int] = (0, 0, 0)
+    micros: int = 0
+    latency_ms: int | None = None
+    note: str = ""
+    seq: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedPath:
+    """One `fs.change`; `before` and `after` are the states as recorded."""
+
+    path: RelPath
+    change: str
+    before: JsonObject | None
+    after: JsonObject | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Recorded:
+    """What the events told, in their order; `remarks` are (what, words) pairs."""
+
+    calls: list[Call] = field(default_factory=list)
+    changes: list[ChangedPath] = field(default_factory=list)
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+    tools: Counter[str] = field(default_factory=Counter)
+    failed_tools: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+    has_events: bool = False
+
+
+def recorded(events: Iterable[Event]) -> Recorded:
+    """Return what a ledger's events tell."""
+    reading = _Reading()
+    for event in events:
+        reading.take(event)
+    return reading.finish()
+
+
+class _Reading:
+    def __init__(self) -> None:
+        self.told = Recorded(has_events=True)
+        self._began: datetime | None = None
+        self._open: dict[int, Call] = {}
+
+    def take(self, event: Event) -> None:
+        if self._began is None:
+            self._began = _instant(event.ts)
+        taken = _TAKERS.get(event.type)
+        if taken is not None:
+            taken(self, event, event.data)
+
+    def finish(self) -> Recorded:
+        for call in self._open.values():
+            self._add(call)
+        return self.told
+
+    def _add(self, call: Call) -> None:
+        if len(self.told.calls) < MOST_CALLS:
+            self.told.calls.append(call)
+        else:
+            self.told.left_out["calls"] += 1
+
+    def _elapsed(self, event: Event) -> int | None:
+        now = _instant(event.ts)
+        if now is None or self._began is None:
+            return None
+        return max(0, round((now - self._began).total_seconds() * 1000))
+
+    def request(self, event: Event, data: JsonObject) -> None:
+        number = figures.part(data, "call")
+        if isinstance(number, int):
+            self._open[number] = self._call(OPEN, event, data)
+
+    def _call(self, kind: str, event: Event, data: JsonObject) -> Call:
+        number, latency = figures.part(data, "call"), figures.part(data, "latency_ms")
+        return Call(
+            kind=kind,
+            number=number if isinstance(number, int) else None,
+            elapsed_ms=self._elapsed(event),
+            provider=figures.text(data, "provider", default=""),
+            model=figures.text(data, "model", default=""),
+            latency_ms=latency if isinstance(latency, int) else None,
+            seq=event.seq,
+        )
+
+    def _settle(self, call: Call) -> None:
+        if call.number is not None:
+            self._open.pop(call.number, None)
+        self._add(call)
+
+    def response(self, event: Event, data: JsonObject) -> None:
+        call = self._call(BILLED, event, data)
+        source = data.get("usage")
+        call.tokens = _tokens(source if isinstance(source, Mapping) else data)
+        call.micros = micros(data.get("cost_usd"))
+        outcome, status = data.get("outcome"), data.get("status")
+        notes = [str(outcome).replace("_", " ")] if outcome not in (None, "complete") else []
+        notes += [f"HTTP {status}"] if isinstance(status, int) and status >= 300 else []
+        notes += ["estimated"] if data.get("usage_source") == "estimated" else []
+        notes += ["price assumed"] if data.get("assumed_price") is True else []
+        call.note = ", ".join(notes)
+        self._settle(call)
+
+    def error(self, event: Event, data: JsonObject) -> None:
+        call = self._call(FAILED, event, data)
+        call.note = _sentence(data, "reason", "error")
+        self._settle(call)
+
+    def denied(self, event: Event, data: JsonObject) -> None:
+        call = self._call(REFUSED, event, data)
+        call.note = _sentence(data, "reason", "detail")
+        self._add(call)
+
+    def hit(self, event: Event, data: JsonObject) -> None:
+        call = self._call(CACHED, event, data)
+        usage = data.get("usage")
+        call.tokens = _tokens(usage if isinstance(usage, Mapping) else {})
+        call.note = f"${figures.text(data, 'avoided_cost_usd')} not spent"
+        self._add(call)
+
+    def change(self, event: Event, data: JsonObject) -> None:
+        del event
+        if len(self.told.changes) >= MOST_LISTED:
+            self.told.left_out["changes"] += 1
+            return
+        try:
+            path = RelPath.from_members(data)
+        except InvalidDocumentError:
+            self.told.left_out["changes"] += 1
+            return
+        before, after = (
+            part if isinstance(part, Mapping) else None for part in (data.get("before"), data.get("after"))
+        )
+        change = figures.text(data, "change")
+        self.told.changes.append(ChangedPath(path=path, change=change, before=before, after=after))
+
+    def tool(self, event: Event, data: JsonObject) -> None:
+        del event
+        self.told.tools[figures.text(data, "name")] += 1
+
+    def tool_result(self, event: Event, data: JsonObject) -> None:
+        del event
+        if data.get("ok") is False:
+            self.told.failed_tools[figures.text(data, "name")] += 1
+
+    def remark(self, event: Event, data: JsonObject) -> None:
+        words = _REMARKS[event.type]
+        if event.type == "cap.warning":
+            data = {"said": _warning(data)}
+        if event.type == "note" and "reported_by" in data:
+            words = ("the agent said", ("code", "message"))
+        if len(self.told.remarks) < MOST_LISTED:
+            self.told.remarks.append((words[0], _sentence(data, *words[1])))
+        else:
+            self.told.left_out["remarks"] += 1
+
+
+_REMARKS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "policy.violation": ("policy violation", ("rule", "path", "detail")),
+    "cap.warning": ("cap warning", ("said",)),
+    "cap.exceeded": ("cap exceeded", ("cap", "detail")),
+    "net.denied": ("connection refused", ("reason", "host", "count")),
+    "x-docket.evidence-gap": ("gap in the record", ("detail",)),
+    "note": ("note", ("code", "message")),
+}
+_TAKERS = {
+    "model.request": _Reading.request,
+    "model.response": _Reading.response,
+    "model.error": _Reading.error,
+    "model.denied": _Reading.denied,
+    "model.cache_hit": _Reading.hit,
+    "x-docket.cache-hit": _Reading.hit,
+    "fs.change": _Reading.change,
+    "tool.call": _Reading.tool,
+    "tool.result": _Reading.tool_result,
+    **dict.fromkeys(_REMARKS, _Reading.remark),
+}
+
+
+def from_rows(document: JsonObject) -> Recorded:
+    """Return what a receipt's own rows tell, where there is no ledger."""
+    calls: dict[object, Call] = {}
+    for row in figures.rows(document, "appendix", "usage"):
+        model = figures.text(row, "model")
+        call = calls.setdefault(row.get("seq"), Call(kind=BILLED, number=len(calls) + 1))
+        call.provider, call.model = figures.text(row, "provider"), model
+        if not model.endswith(_FEES):
+            counted = _tokens(row)
+            call.tokens = (
+                call.tokens[0] + counted[0],
+                call.tokens[1] + counted[1],
+                call.tokens[2] + counted[2],
+            )
+        call.micros += micros(row.get("cost_usd"))
+        latency = row.get("latency_ms")
+        call.latency_ms = latency if isinstance(latency, int) else call.latency_ms
+        call.note = "estimated" if row.get("usage_source") == "estimated" else call.note
+    kept = list(calls.values())
+    told = Recorded(calls=kept[:MOST_CALLS])
+    told.left_out["calls"] = len(kept) - len(told.calls)
+    return told
+
+
+def micros(value: object) -> int:
+    """Return an amount in micro-dollars, 0 for what is none."""
+    try:
+        return Usd.parse(value).micros
+    except InvalidDocumentError:
+        return 0
+
+
+def _tokens(source: JsonObject) -> tuple[int, int, int]:
+    first, second, third = (figures.count(source, name) for name in _TOKENS)
+    return first, second, third
+
+
+def _sentence(data: JsonObject, *names: str) -> str:
+    return ": ".join(str(data[name]) for name in names if data.get(name) not in (None, ""))
+
+
+def _warning(data: JsonObject) -> str:
+    cap, used, limit = (figures.text(data, name) for name in ("cap", "used", "limit"))
+    scope = figures.text(data, "scope_name", default="")
+    return f"{cap}{f' of {scope}' if scope else ''}: {used} used of {limit}"
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
+__all__ = [
+    "BILLED", "CACHED", "FAILED", "MOST_CALLS", "OPEN", "REFUSED", "Call", "ChangedPath", "Recorded", "from_rows",
+    "micros", "recorded",
+]  # fmt: skip

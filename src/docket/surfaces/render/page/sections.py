@@ -1,0 +1,250 @@
+"""The page's sections on what a run was, cost and did, from its receipt and its events.
+
+Each function returns the contents of one section, empty where there is nothing to tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from docket.formats.amount import Usd
+from docket.formats.canonical import JsonObject
+from docket.surfaces.render import figures, operations, workspace
+from docket.surfaces.render.figures import plural
+from docket.surfaces.render.page.html import Html, element, joined
+from docket.surfaces.render.page.record import BILLED, Call, Recorded
+from docket.surfaces.render.page.tables import Table, facts, table
+
+_CALL_HEADINGS = ("Call", "At", "Provider", "Model", "Input", "Cached", "Output", "Cost", "Latency", "What came of it")
+_GROUPS = {
+    "enforced_before_send": "Enforced before anything is sent",
+    "recorded_not_enforced": "Recorded, not enforced",
+    "not_observed": "Not observed",
+    "failure_behaviour": "When something fails",
+    "trust_assumptions": "What has to be trusted",
+}
+_SECOND_MS, _MINUTE_MS = 1000, 60_000
+
+
+def ending(document: JsonObject) -> tuple[str, str]:
+    """Return how the run ended, in words and as a class: ok, breached, bad or unknown."""
+    code = figures.part(document, "session", "exit_code")
+    words = figures.ending(document)
+    if figures.part(document, "session", "breached"):
+        return words, "breached"
+    if code is None:
+        return words, "unknown"
+    return words, "ok" if code == 0 and not figures.part(document, "session", "interrupted") else "bad"
+
+
+def tiles(document: JsonObject) -> Html:
+    """Return the figures that a person looks for first."""
+    cap = figures.part(document, "policy", "document", "caps", "max_usd")
+    total = figures.count(document, "totals", "total_tokens")
+    cached = figures.count(document, "totals", "cached_input_tokens")
+    calls = figures.calls(document).split(", ")
+    refused = figures.count(document, "model_calls", "denied")
+    violations = figures.count(document, "files", "violations")
+    return element(
+        "ul",
+        _tile("Cost", f"${figures.text(document, 'totals', 'cost_usd', default='0.00')}",
+              f"of ${cap}" if cap is not None else "no cap in dollars"),
+        _tile("Model calls", calls[0].split(" ")[0], ", ".join(calls[1:]) or "none refused", "warn" if refused else ""),
+        _tile("Tokens", f"{total:,}", f"{cached:,} from cache" if cached else "none from cache"),
+        _tile("Changed paths", f"{figures.count(document, 'files', 'changed'):,}",
+              plural(violations, "policy violation") if violations else "no policy violation",
+              "warn" if violations else ""),
+        _tile("Time", _duration(document),
+              f"exit code {figures.text(document, 'session', 'exit_code', default='none')}"),
+        class_="tiles",
+    )  # fmt: skip
+
+
+def _tile(name: str, value: str, below: str, mark: str = "") -> Html:
+    return element(
+        "li",
+        element("span", name, class_="tile-name"),
+        element("strong", value),
+        element("span", below, class_=f"tile-note {mark}".strip()),
+    )
+
+
+def _duration(document: JsonObject) -> str:
+    told = figures.part(document, "session", "duration_seconds")
+    try:
+        seconds = float(str(told))
+    except ValueError:
+        return "not known"
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(int(minutes), 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {rest:.0f} s" if minutes else f"{seconds:.1f} s"
+
+
+def overview(document: JsonObject) -> Html:
+    """Return what ran, where, when, by which policy, and what stood beside the calls."""
+    session = ("session",)
+    pairs: list[tuple[str, str | Html]] = [
+        ("Folder", element("code", figures.text(document, *session, "cwd"), dir="ltr")),
+        ("Agent", figures.text(document, *session, "agent")),
+        ("Started", _instant(figures.text(document, *session, "started_at"))),
+        ("Recorded by", f"docket {figures.text(document, 'tool', 'version')}"),
+        ("Policy", _policy(document)),
+        ("Spend", figures.spend(document)),
+        ("Counted by", figures.text(document, "totals", "cost_basis")),
+    ]
+    label = figures.part(document, "label")
+    if isinstance(label, str):
+        pairs.insert(0, ("Label", label))
+    assumed = figures.texts(document, "totals", "assumed_price_models")
+    if assumed:
+        pairs.append(("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))
+    proxied, gap = figures.proxied(document), figures.gap(document)
+    pairs += [("Network", proxied)] * bool(proxied) + [("Gap", gap)] * bool(gap)
+    pairs += [pair for pair in operations.lines(document) if pair[0] not in ("Tools", "Stage")]
+    return facts(pairs)
+
+
+def _policy(document: JsonObject) -> str:
+    source = figures.part(document, "policy", "source")
+    return figures.text(document, "policy", "name") + (f", from {source}" if isinstance(source, str) else "")
+
+
+def _instant(text: str) -> Html:
+    shown = text[:19].replace("T", " ") + " UTC" if text.endswith("Z") else text
+    return element("time", shown, datetime=text)
+
+
+def by_model(document: JsonObject) -> Html:
+    """Return the table of cost by model."""
+    rows = figures.rows(document, "totals", "by_model")
+    if not rows:
+        return Html("")
+    return table(
+        Table(
+            name="models",
+            caption="Cost by model",
+            is_plain=True,
+            headings=figures.MODEL_HEADINGS,
+            rows=[figures.model_cells(row) for row in rows],
+            numbers=frozenset((1, 2, 3, 4, 5)),
+        )
+    )
+
+
+def calls(told: Recorded) -> Html:
+    """Return the table of all calls, the refused ones too."""
+    if not told.calls:
+        return element("p", "There was no model call.", class_="muted")
+    by_rows = "" if told.has_events else " Refused and failed ones are in the ledger, which is not at hand."
+    return joined(
+        [
+            element("p", by_rows.strip(), class_="muted") if by_rows else "",
+            table(
+                Table(
+                    name="calls-table",
+                    caption="Model calls in the order in which they ended",
+                    headings=_CALL_HEADINGS,
+                    rows=[_call_row(call) for call in told.calls],
+                    numbers=frozenset((0, 1, 4, 5, 6, 7, 8)),
+                    marks=[_mark(call) for call in told.calls],
+                    left_out=told.left_out["calls"],
+                )
+            ),
+        ]
+    )
+
+
+def _mark(call: Call) -> str:
+    return "" if call.kind == BILLED else "call-" + call.kind.split(" ", maxsplit=1)[0]
+
+
+def _call_row(call: Call) -> tuple[str, ...]:
+    billed = call.kind == BILLED
+    counted = billed or any(call.tokens)
+    tokens = tuple(f"{number:,}" if counted else "" for number in call.tokens)
+    came = call.note if billed else f"{call.kind}: {call.note}" if call.note else call.kind
+    return (
+        "" if call.number is None else f"{call.number:,}",
+        "" if call.elapsed_ms is None else clock(call.elapsed_ms),
+        call.provider,
+        call.model,
+        *tokens,
+        f"${Usd(call.micros)}" if billed else "",
+        "" if call.latency_ms is None else f"{call.latency_ms:,} ms",
+        came or "complete",
+    )
+
+
+def clock(elapsed_ms: int) -> str:
+    """Return an instant of the run as minutes and seconds to the millisecond, hours where there are some."""
+    minutes, rest = divmod(elapsed_ms, _MINUTE_MS)
+    hours, minutes = divmod(minutes, 60)
+    seconds, part = divmod(rest, _SECOND_MS)
+    head = f"{hours}:{minutes:02}" if hours else f"{minutes}"
+    return f"{head}:{seconds:02}.{part:03}"
+
+
+def tools(document: JsonObject, told: Recorded) -> Html:
+    """Return the tools that the agent said it used."""
+    if not figures.count(document, "tools", "calls"):
+        return Html("")
+    said = f"{operations.tools_said(document)}."
+    if not told.tools:
+        names = ", ".join(figures.texts(document, "tools", "names"))
+        return joined([element("p", said), element("p", names)])
+    rows = [(name, f"{count:,}", f"{told.failed_tools[name]:,}") for name, count in told.tools.most_common()]
+    shown = Table(
+        name="tools-table",
+        caption="Tools by how often they were used",
+        is_plain=True,
+        headings=("Tool", "Uses", "Failed"),
+        rows=rows,
+        numbers=frozenset((1, 2)),
+    )
+    return joined([element("p", said), table(shown)])
+
+
+def transaction(document: JsonObject) -> Html:
+    """Return what became of the stage, empty where the agent worked on the tree itself."""
+    if not isinstance(figures.part(document, "workspace"), Mapping):
+        return Html("")
+    said = operations.stage(document) or f"no stage was opened: {figures.text(document, 'workspace', 'detail')}"
+    named = (line.removeprefix("workspace_tx.").partition(": ") for line in workspace.block(document))
+    pairs = [(name.replace("_", " "), value) for name, _, value in named]
+    head = f"{said[:1].upper()}{said[1:]}{operations.landing(document)}."
+    return joined([element("p", head), facts(pairs)])
+
+
+def remarks(told: Recorded) -> Html:
+    """Return what was forbidden, warned of, turned away and remarked."""
+    if not told.remarks:
+        return Html("")
+    return table(
+        Table(
+            name="remarks-table",
+            caption="What the run was stopped at, warned of and remarked, in its order",
+            headings=("What", "In words"),
+            rows=told.remarks,
+            marks=["warn" if what in ("policy violation", "cap exceeded") else "" for what, _ in told.remarks],
+            left_out=told.left_out["remarks"],
+        )
+    )
+
+
+def limits(document: JsonObject) -> Html:
+    """Return what docket does not see and what it does not hold, in the receipt's own sentences."""
+    return joined(_group(document, name, words) for name, words in _GROUPS.items())
+
+
+def _group(document: JsonObject, name: str, words: str) -> Iterator[Html]:
+    sentences = figures.texts(document, "limits_disclosure", name)
+    if sentences:
+        yield element("h3", words)
+        yield element("ul", [element("li", sentence) for sentence in sentences])
+
+
+__all__ = [
+    "by_model", "calls", "clock", "ending", "limits", "overview", "remarks", "tiles", "tools", "transaction",
+]  # fmt: skip

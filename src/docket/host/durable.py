@@ -51,14 +51,14 @@ def publish_copy(folder: Folder, name: str, source: StoredFile, *, overwrite: bo
     _publish(folder, name, lambda target: copy_range(source, target, 0), overwrite=overwrite)
 
 
-def publish_chunks(folder: Folder, name: str, pieces: Iterable[bytes]) -> None:
-    """Make the bytes that are yielded the durable content of the free name `name`, in flat memory."""
+def publish_chunks(folder: Folder, name: str, pieces: Iterable[bytes], *, overwrite: bool = False) -> None:
+    """Make the bytes that are yielded the durable content of `name`, a free one unless told so, in flat memory."""
 
     def write(target: StoredFile) -> None:
         for piece in pieces:
             target.append(piece)
 
-    _publish(folder, name, write, overwrite=False)
+    _publish(folder, name, write, overwrite=overwrite)
 
 
 def copy_range(source: StoredFile, target: StoredFile, start: int) -> None:

@@ -14,6 +14,7 @@ from docket.host.git_place import GitPlace, checked_out
 from docket.stores.windows.git_sights import GitSights
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.blaming import Located, blame_world, locate
+from docket.surfaces.cli.commands.export_intoto import intoto
 from docket.surfaces.export.agent_trace import Told, trace_record
 
 
@@ -22,9 +23,13 @@ def export() -> None:
     """Export what is recorded in formats of others.
 
     \b
-    Example:
+    Examples:
       docket export agent-trace src/app.py > trace.json
+      docket export intoto --out run.intoto.json
     """
+
+
+export.add_command(intoto)
 
 
 @export.command("agent-trace")

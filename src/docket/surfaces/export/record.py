@@ -1,0 +1,82 @@
+"""A record that was verified, as the exports are made of it: the receipt, and what is known of its ledger.
+
+Rules:
+1. What stands here was found to hold; who reads files and verifies is `surfaces.cli.exporting`.
+2. A member that another writer left out, or filled with another type, is as one that is not there.
+3. JSON of an export is one line of ASCII with its keys sorted, so that the same record gives the same bytes and no name
+   in it drives a terminal.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.digest import Digest
+from docket.formats.reading import is_instant
+from docket.formats.run.receipt_view import is_ours
+from docket.formats.run.verdict import Word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifiedRecord:
+    """`document` is the receipt, `receipt_sha256` its file's digest; `checked`: the ledger bore it out."""
+
+    document: JsonObject
+    receipt_sha256: Digest
+    word: Word
+    checked: bool
+
+    @property
+    def ours(self) -> bool:
+        """Whether docket wrote it, by this version's fold."""
+        return is_ours(self.document)
+
+    @property
+    def docket_number(self) -> str:
+        """The number of the run."""
+        return text_of(self.document.get("docket_number"))
+
+    @property
+    def session_id(self) -> str:
+        """The id of the run's session."""
+        return text_of(self.part("session").get("id"))
+
+    def part(self, *names: str) -> JsonObject:
+        """Return a nested object, empty where there is none."""
+        found: JsonObject = self.document
+        for name in names:
+            found = object_at(found, name)
+        return found
+
+    def items(self, name: str, *names: str) -> Sequence[JsonValue]:
+        """Return the array `name` of a nested object, empty where there is none."""
+        found = self.part(*names).get(name)
+        return found if isinstance(found, (list, tuple)) else ()
+
+
+def text_of(value: JsonValue) -> str:
+    """Return a text, and nothing of what is none."""
+    return value if isinstance(value, str) else ""
+
+
+def count_of(value: JsonValue) -> int:
+    """Return an integer, 0 for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def object_of(value: JsonValue) -> JsonObject:
+    """Return an object, an empty one for what is none."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def instant_of(value: JsonValue) -> str | None:
+    """Return an RFC 3339 instant in UTC; None for what another writer put in its place."""
+    return value if isinstance(value, str) and is_instant(value) else None
+
+
+def json_line(value: JsonValue) -> bytes:
+    """Return a value as rule 3 says, without a line end."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":")).replace("\x7f", "\\u007f").encode("ascii")

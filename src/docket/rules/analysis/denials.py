@@ -31,8 +31,7 @@ def _calls(reason: str, items: list[Cited], *, by_cap: bool) -> Finding:
         severity=Severity.HIGH if by_cap else Severity.MEDIUM,
         confidence=Confidence.HIGH,
         evidence=cited(item.seq for item in items),
-        detail=f"{_number(len(items), 'call')} refused with {reason}"
-        + (f": {', '.join(models[:3])}" if models else ""),
+        detail=f"{_number(len(items), 'call')} refused ({reason})" + (f": {', '.join(models[:3])}" if models else ""),
         remedy="What the agent was about may be unfinished: raise the cap that stands in the event if the work is "
         "worth it, or find what used it up."
         if by_cap
@@ -49,7 +48,7 @@ def _connections(reason: str, items: list[Cited]) -> Finding:
         severity=Severity.MEDIUM if hosts else Severity.LOW,
         confidence=Confidence.HIGH,
         evidence=cited(item.seq for item in items),
-        detail=f"{_number(times, 'request')} refused with {reason}" + (f": {', '.join(hosts[:3])}" if hosts else ""),
+        detail=f"{_number(times, 'request')} refused ({reason})" + (f": {', '.join(hosts[:3])}" if hosts else ""),
         remedy="A host that is meant to be reached is allowed with egress.allow; one that is not is worth asking the "
         "agent about."
         if hosts

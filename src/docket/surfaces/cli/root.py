@@ -22,6 +22,8 @@ COMMANDS: dict[str, str] = {
     "verify": "Check a receipt and its ledger offline.",
     "keygen": "Make a key that signs receipts.",
     "report": "Show what a run did and cost.",
+    "explain": "Explain where a run's money went and what went wrong.",
+    "diff": "Compare two runs.",
     "runs": "List runs and what they cost in all.",
     "watch": "Watch a run from another terminal.",
     "restore": "Put back what a run changed.",

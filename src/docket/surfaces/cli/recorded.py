@@ -1,0 +1,45 @@
+"""Which record a command reads: the receipt a person names, and the ledger that belongs to it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from docket.errors import UsageError
+from docket.formats.canonical import JsonObject, object_at
+from docket.formats.reason import Reason
+from docket.stores.receipts import ledger_beside
+from docket.surfaces.cli import console
+from docket.surfaces.cli.commands.report import receipt_at
+from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Named:
+    """A receipt that was read, and its ledger's path where one is named or stands beside it."""
+
+    path: Path
+    document: JsonObject
+    ledger: Path | None
+
+
+def named_record(receipt: str | None, ledger: Path | None, docket_dir: Path | None) -> Named:
+    """Return the record a person means: a receipt's path, a docket number, or the project's newest."""
+    if receipt is None:
+        warn_of_newest(layout_at(current_folder(), docket_dir))
+    path = locate_receipt(receipt, docket_dir)
+    document = receipt_at(path)
+    if ledger is not None and not os.path.lexists(ledger):
+        raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
+    session_id = object_at(document, "session").get("id")
+    beside = ledger_beside(path, session_id) if isinstance(session_id, str) else None
+    return Named(path=path, document=document, ledger=ledger or beside)
+
+
+def warn_of_ledger(path: Path, *, is_its_ledger: bool | None) -> None:
+    """Say that there was no ledger, or that it is another one than the receipt names."""
+    if is_its_ledger is None:
+        console.warn(console.plain(f"{path}: no ledger stands beside it; only its usage rows were looked at"))
+    elif not is_its_ledger:
+        console.warn(console.plain(f"{path} names another ledger than the one that was read: docket verify says more"))

@@ -35,6 +35,7 @@ from docket.formats.workspace.state import TRANSACTION_ID
 from docket.host.disk import SYSTEM_DISK
 from docket.host.durable import publish
 from docket.host.regular_file import read_regular_file
+from docket.rules.analysis.registry import findings_of
 from docket.stores.layout import Layout
 from docket.stores.receipts import SESSION_ID, ledger_beside
 from docket.stores.snapshots import snapshot_path
@@ -78,6 +79,7 @@ def page_of(request: PageRequest) -> str:
                 diffs=diffs,
                 places=held.places,
                 deltas=beside.deltas,
+                findings=findings_of(request.receipt, beside.events),
             )
         )
 
@@ -108,6 +110,7 @@ class _Beside:
     told: Recorded
     damage: str = ""
     deltas: dict[str, Delta] = field(default_factory=dict)
+    events: tuple[Event, ...] | None = None
 
 
 def _beside(request: PageRequest) -> _Beside:
@@ -123,7 +126,8 @@ def _beside(request: PageRequest) -> _Beside:
         evidence = Evidence(receipt=data, why_no_ledger=error.detail)
         return _Beside(evidence=evidence, told=from_rows(request.receipt))
     found = _Beside(evidence=Evidence(receipt=data), told=Recorded())
-    found.told = recorded(_events(ledger, found))
+    found.events = tuple(_events(ledger, found))
+    found.told = recorded(found.events)
     documents = _deltas(request, path, found) if request.contents else {}
     found.evidence = Evidence(receipt=data, ledger=ledger, deltas=documents, checkpoints=_checkpoints(path))
     return found

@@ -111,7 +111,8 @@ def chart(curve: Curve) -> Html:
     points = thinned(curve.points)
     highest = max(curve.spent, curve.cap or 0 if curve.shows_cap else 0, 1)
     drawings = joined(_drawing(curve, points, highest, frame) for frame in _FRAMES)
-    read = element("output", "", id="chart-read", class_="muted")
+    hint = "Point at the chart, or focus it and use the arrow keys, to read single calls."
+    read = element("output", hint, id="chart-read", class_="muted scripted", hidden=True)
     return element(
         "figure", drawings, element("figcaption", in_words(curve)), read, class_="chart", id="chart", tabindex="0",
         role="group", aria_label="Spending over the run; left and right arrow keys go from call to call",
@@ -164,7 +165,7 @@ def _drawing(curve: Curve, points: Sequence[Point], highest: int, frame: _Frame)
         y = frame.y(curve.cap / top)
         parts.append(element("line", x1=str(frame.x(0)), x2=str(frame.x(1)), y1=str(y), y2=str(y), class_="cap"))
         words = f"cap {_amount(curve.cap, curve.in_tokens)}"
-        parts.append(_text(words, frame.x(1), y - 6, "end", "cap-name"))
+        parts.append(_text(words, frame.x(0) + 4, y - 6, "start", "cap-name"))
     parts += [_mark(frame.x(across / curve.end), frame.y(0)) for across in _spread(curve.refusals)]
     parts.append(element("line", class_="pointer", x1="0", x2="0", y1=str(frame.y(1)), y2=str(frame.y(0))))
     return element(

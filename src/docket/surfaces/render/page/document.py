@@ -20,7 +20,8 @@ from docket.surfaces.render.page import chart as charts
 from docket.surfaces.render.page import sections
 from docket.surfaces.render.page.embedded import json_block
 from docket.surfaces.render.page.files import LinesLeft, files
-from docket.surfaces.render.page.html import Html, element, joined
+from docket.surfaces.render.page.findings import findings
+from docket.surfaces.render.page.html import Html, element, joined, line_escaped
 from docket.surfaces.render.page.material import Material
 from docket.surfaces.render.page.proof import blocks, proof, verify_button
 from docket.surfaces.render.page.record import micros
@@ -38,6 +39,7 @@ def page(material: Material) -> str:
     shown = [
         _section("run", "The run", sections.overview(document)),
         _section("spending", "Spending over time", charts.chart(curve)),
+        _section("findings", "Findings", findings(material.findings)),
         _section("models", "Cost by model", sections.by_model(document)),
         _section("calls", "Model calls", joined([_damage(material), sections.calls(material.told)])),
         _section("remarks", "Stopped, warned, remarked", sections.remarks(material.told)),
@@ -102,7 +104,7 @@ def _header(document: JsonObject, contents: list[tuple[str, str]]) -> Html:
         "header",
         element("p", "Docket of one run of an agent", class_="eyebrow"),
         element("h1", number, " ", element("span", words, class_=f"state {state}")),
-        element("code", figures.command_line(document) or "unknown command", class_="command", dir="ltr", tabindex="0"),
+        element("pre", _command(document), class_="command", dir="ltr", tabindex="0", aria_label="Command"),
         element(
             "div",
             verify_button(),
@@ -112,6 +114,11 @@ def _header(document: JsonObject, contents: list[tuple[str, str]]) -> Html:
         ),
         element("nav", element("ul", links), aria_label="Sections"),
     )
+
+
+def _command(document: JsonObject) -> Html:
+    line = figures.command_line(document) or "unknown command"
+    return joined(map(line_escaped, line.split("\n")), between="\n")
 
 
 def _section(name: str, title: str, inside: Html, *, opens: bool = False) -> tuple[str, str, Html] | None:
@@ -148,7 +155,7 @@ def _files(material: Material, left: LinesLeft) -> Html:
 
 def _looked(material: Material) -> Iterator[Html]:
     if material.told.changes:
-        where = ", ".join(material.places) or "nowhere: no snapshot, stage or tree of this run is at hand"
+        where = " and ".join(material.places) or "nowhere: no snapshot, stage or tree of this run is at hand"
         words = f"Contents were looked for in {where}" if material.places else f"Contents were found {where}"
         yield element("p", f"{words}. What is shown has the digests of the record.", class_="muted")
 

@@ -89,7 +89,7 @@ def _one(diff: PathDiff, left: LinesLeft) -> Html:
         " ",
         code(str(changed.path)),
         " ",
-        element("span", figures_ if diff.lines else _sizes(changed), class_="counts"),
+        element("span", figures_ if counts["+"] or counts["-"] else _sizes(changed), class_="counts"),
     )
     inside = lines(diff.lines, left) if diff.lines else element("p", diff.why_not, class_="muted")
     return element("details", summary, inside, class_="file")

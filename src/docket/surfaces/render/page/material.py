@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject
 from docket.formats.windows.delta import Delta
+from docket.rules.analysis.finding import Finding
 from docket.surfaces.render.page.files import PathDiff
 from docket.surfaces.render.page.record import Recorded
 
@@ -40,6 +41,7 @@ class Material:
     diffs: Sequence[PathDiff] = ()
     places: Sequence[str] = ()
     deltas: Mapping[str, Delta] = field(default_factory=dict)
+    findings: Sequence[Finding] = ()
 
 
 __all__ = ["Evidence", "Material"]

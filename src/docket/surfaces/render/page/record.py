@@ -88,6 +88,7 @@ class _Reading:
         self.told = Recorded(has_events=True)
         self._began: datetime | None = None
         self._open: dict[int, Call] = {}
+        self._last_refusal = ""
 
     def take(self, event: Event) -> None:
         if self._began is None:
@@ -155,7 +156,9 @@ class _Reading:
 
     def denied(self, event: Event, data: JsonObject) -> None:
         call = self._call(REFUSED, event, data)
-        call.note = _sentence(data, "reason", "detail")
+        why = figures.text(data, "detail", default="") or figures.text(data, "reason")
+        call.note = f"{figures.text(data, 'reason')}, as before" if why == self._last_refusal else why
+        self._last_refusal = why
         self._add(call)
 
     def hit(self, event: Event, data: JsonObject) -> None:

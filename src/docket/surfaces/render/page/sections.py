@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject
+from docket.formats.digest import is_digest
 from docket.surfaces.render import figures, operations, workspace
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined
@@ -212,9 +213,17 @@ def transaction(document: JsonObject) -> Html:
         return Html("")
     said = operations.stage(document) or f"no stage was opened: {figures.text(document, 'workspace', 'detail')}"
     named = (line.removeprefix("workspace_tx.").partition(": ") for line in workspace.block(document))
-    pairs = [(name.replace("_", " "), value) for name, _, value in named]
-    head = f"{said[:1].upper()}{said[1:]}{operations.landing(document)}."
+    pairs = [(_capital(name.replace("_", " ")), _named(value)) for name, _, value in named]
+    head = f"{_capital(said)}{operations.landing(document)}."
     return joined([element("p", head), facts(pairs)])
+
+
+def _named(value: str) -> str | Html:
+    return element("code", value, dir="ltr") if is_digest(value) else value
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def remarks(told: Recorded) -> Html:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from docket.formats.canonical import JsonObject
-from docket.formats.windows.delta import Delta, FileDelta
+from docket.formats.windows.delta import Delta
 from docket.surfaces.render import figures
 from docket.surfaces.render import windows as window_lines
 from docket.surfaces.render.figures import plural
@@ -109,14 +109,11 @@ def _delta(delta: Delta, left: LinesLeft) -> Iterator[Html]:
         yield element("p", f"HEAD went from {delta.head_before or 'nothing'} to {delta.head_after or 'nothing'}")
     number = 1
     for file in delta.files:
-        yield lines(tuple(_file(file, number)), left)
+        head, *rest = window_lines.file_lines(file, number)
+        yield element("p", code(head), class_="path")
+        if rest:
+            yield lines(rest, left)
         number += len(file.hunks)
-
-
-def _file(file: FileDelta, number: int) -> Iterator[str]:
-    head, *rest = window_lines.file_lines(file, number)
-    yield f"diff {head}"
-    yield from rest
 
 
 __all__ = ["MOST_WINDOWS", "windows"]

@@ -22,6 +22,7 @@ def find(record: RunRecord) -> list[Finding]:
     return [
         Finding(
             rule=RULE,
+            subject="run",
             title=TITLE,
             severity=Severity.MEDIUM if spanned else Severity.LOW,
             confidence=Confidence.MEDIUM if spanned else Confidence.LOW,

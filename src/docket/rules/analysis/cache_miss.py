@@ -46,6 +46,7 @@ def _found(record: RunRecord, model: str, calls: list[tuple[Call, int]]) -> Find
     tokens = sum(shared for _, shared in calls)
     return Finding(
         rule=RULE,
+        subject=model,
         title=TITLE,
         severity=Severity.MEDIUM,
         confidence=Confidence.LOW,

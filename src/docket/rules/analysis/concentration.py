@@ -23,6 +23,7 @@ def find(record: RunRecord) -> list[Finding]:
     return [
         Finding(
             rule=RULE,
+            subject="run",
             title=TITLE,
             severity=Severity.INFO,
             confidence=Confidence.HIGH,

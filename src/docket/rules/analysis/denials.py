@@ -27,6 +27,7 @@ def _calls(reason: str, items: list[Cited], *, by_cap: bool) -> Finding:
     models = sorted({text(item.data, "model") for item in items} - {""})
     return Finding(
         rule=RULE,
+        subject=f"model {reason}",
         title="Model calls were refused by a cap" if by_cap else "Model calls were refused",
         severity=Severity.HIGH if by_cap else Severity.MEDIUM,
         confidence=Confidence.HIGH,
@@ -44,6 +45,7 @@ def _connections(reason: str, items: list[Cited]) -> Finding:
     hosts = sorted({text(item.data, "host") for item in items} - {""})
     return Finding(
         rule=RULE,
+        subject=f"network {reason}",
         title="Connections were refused",
         severity=Severity.MEDIUM if hosts else Severity.LOW,
         confidence=Confidence.HIGH,

@@ -25,6 +25,7 @@ def _found(record: RunRecord, model: str, calls: list[Call]) -> Finding:
     most = max(call.input_tokens for call in calls)
     return Finding(
         rule=RULE,
+        subject=model,
         title=TITLE,
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,

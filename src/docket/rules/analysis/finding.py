@@ -40,9 +40,13 @@ _WEIGHT = {Severity.HIGH: 0, Severity.MEDIUM: 1, Severity.LOW: 2, Severity.INFO:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What was found; `evidence` are numbers of events, `usd_impact` is None where no amount can be named."""
+    """What was found; `evidence` are numbers of events, `usd_impact` is None where no amount can be named.
+
+    `subject` names what it is about by what stays the same from run to run: a model, a reason, a rule of the policy.
+    """
 
     rule: str
+    subject: str
     title: str
     severity: Severity
     confidence: Confidence

@@ -31,6 +31,7 @@ def find(record: RunRecord) -> list[Finding]:
 def _found(small: list[Call], saved: Usd, dear: str, cheap: str) -> Finding:
     return Finding(
         rule=RULE,
+        subject=f"{dear} {cheap}",
         title=TITLE,
         severity=Severity.LOW,
         confidence=Confidence.LOW,

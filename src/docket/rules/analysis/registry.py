@@ -47,5 +47,9 @@ def findings_of(receipt: JsonObject, events: Iterable[Event] | None = None) -> t
     Both may come from another writer. Without events only what the usage rows tell is looked at. Nothing is verified
     here: `docket verify` says whether the record may be believed.
     """
-    record = record_of(receipt, events)
+    return findings_in(record_of(receipt, events))
+
+
+def findings_in(record: RunRecord) -> tuple[Finding, ...]:
+    """Return what is found in a record that was read."""
     return ranked(finding for find in RULES.values() for finding in ranked(find(record))[:MAX_A_RULE])

@@ -28,6 +28,7 @@ def find(record: RunRecord) -> list[Finding]:
 def _found(provider: str, model: str, row: list[int]) -> Finding:
     return Finding(
         rule=RULE,
+        subject=f"{provider} {model}",
         title=TITLE,
         severity=Severity.HIGH if len(row) >= STORM_HIGH_FAILURES.value else Severity.MEDIUM,
         confidence=Confidence.HIGH,

@@ -24,6 +24,7 @@ def _found(calls: list[Call]) -> Finding:
     repeats = calls[1:]
     return Finding(
         rule=RULE,
+        subject=f"{calls[0].fingerprint}",
         title=TITLE,
         severity=Severity.HIGH if len(calls) >= LOOP_HIGH_REQUESTS.value else Severity.MEDIUM,
         confidence=Confidence.HIGH,

@@ -31,6 +31,7 @@ def _open(calls: list[Call]) -> Finding:
     held = [call.held for call in calls if call.held is not None]
     return Finding(
         rule=RULE,
+        subject="open",
         title="Calls were sent whose cost nobody knows",
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,
@@ -45,6 +46,7 @@ def _open(calls: list[Call]) -> Finding:
 def _estimated(calls: list[Call]) -> Finding:
     return Finding(
         rule=RULE,
+        subject="estimated",
         title="The cost of calls is an estimate",
         severity=Severity.LOW,
         confidence=Confidence.HIGH,
@@ -59,6 +61,7 @@ def _assumed(calls: list[Call]) -> Finding:
     models = sorted({call.model for call in calls})
     return Finding(
         rule=RULE,
+        subject="assumed",
         title="The price of a model is assumed",
         severity=Severity.LOW,
         confidence=Confidence.HIGH,
@@ -72,6 +75,7 @@ def _assumed(calls: list[Call]) -> Finding:
 def _pool(seq: int, pool: str, unknown: Usd) -> Finding:
     return Finding(
         rule=RULE,
+        subject=f"pool {pool}",
         title="A pool carries money that may have been billed",
         severity=Severity.LOW,
         confidence=Confidence.HIGH,

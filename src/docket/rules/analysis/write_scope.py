@@ -31,6 +31,7 @@ def find(record: RunRecord) -> list[Finding]:
 def _violated(rule: str, items: list[Cited]) -> Finding:
     return Finding(
         rule=RULE,
+        subject=f"violation {rule}",
         title="The run changed what its policy protects",
         severity=Severity.HIGH,
         confidence=Confidence.HIGH,
@@ -44,6 +45,7 @@ def _violated(rule: str, items: list[Cited]) -> Finding:
 def _outside(items: list[Cited]) -> Finding:
     return Finding(
         rule=RULE,
+        subject="outside",
         title="Paths beyond the watched folders were changed",
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,
@@ -57,6 +59,7 @@ def _excluded(item: Cited) -> Finding:
     writes = count(item.data, "excluded_write_count")
     return Finding(
         rule=RULE,
+        subject="excluded",
         title="Writes to paths that were left out of the stage are lost",
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,

@@ -47,6 +47,11 @@ def again(type_: str, number: int = 0) -> Change:
     return change
 
 
+def both(*changes: Change) -> Change:
+    """Changes that make one together."""
+    return lambda items: [change(items) for change in changes]
+
+
 def swapped(type_: str, other: str, number: int = 0) -> Change:
     """A change that exchanges two events, but not their instants."""
 
@@ -122,13 +127,37 @@ FAULTS: list[tuple[Callable[[], LedgerBuilder], str, Change, str]] = [
         "event 8 (model.response): components[0]: its tokens cost 0.016000, cost_usd is 0.015000",
     ),
     (
+        samples.anthropic,
+        "components",
+        both(
+            data("model.response", "components", 2, "cost_usd", value="0.014500"),
+            data("model.response", "cost_usd", value="0.041500"),
+        ),
+        "event 8 (model.response): components[2]: its tokens cost 0.013500, cost_usd is 0.014500",
+    ),
+    (
+        samples.anthropic,
+        "components",
+        data("model.response", "components", 1, "input_tokens", value=-1),
+        "event 8 (model.response): components[1] counts less than nothing",
+    ),
+    (
+        samples.anthropic,
+        "components",
+        data("model.response", "components", 2, "cached_input_tokens", value=-1),
+        "event 8 (model.response): components[2] counts less than nothing",
+    ),
+    (
         samples.parts,
         "components",
         data("model.response", "usage_parts", 1, "usage", "output_tokens", value=31),
         "event 7 (model.response): usage_parts do not add up to usage",
     ),
     (samples.cut, "components", data("model.response", "model", value="o3", number=1), 'not the base of "o3"'),
+    (samples.chat, "components", data("model.response", "model", value="gpt"), 'is "gpt-5", not the base of "gpt"'),
     (samples.assumed, "components", data("model.response", "assumed_price", value=False), "assumed_price is false"),
+    (samples.parts, "components", data("x-docket.price", "pattern", value="*"), "the fallback prices a component"),
+    (samples.parts, "components", data("x-docket.price", "pattern", value="*", number=1), "the fallback prices a comp"),
     (
         samples.anthropic,
         "components",

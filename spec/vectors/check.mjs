@@ -1,11 +1,12 @@
 // Checks the vectors beside this file with an implementation of its own: canonical form, chain and tree, and the
-// manifests, plans and records of restores (documents.mjs).
+// manifests, plans and records of restores (documents.mjs), and of records of runs what needs no fold (records.mjs).
 // Usage: node check.mjs [FOLDER]; prints one line a subject, exit 1 at the first vector that disagrees.
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { canonical, decode } from "./canonical.mjs";
 import { Broken, READERS } from "./documents.mjs";
+import { against, sidesOf } from "./records.mjs";
 
 const folder = process.argv[2] ?? import.meta.dirname ?? new URL(".", import.meta.url).pathname;
 const load = (name) => JSON.parse(readFileSync(join(folder, name), "utf8"));
@@ -148,4 +149,16 @@ for (const [name, check] of [
 
 for (const subject of Object.keys(READERS).filter((name) => existsSync(join(folder, name)))) {
   console.log(`${subject}/: ${checkDocuments(subject)} vectors hold`);
+}
+
+if (existsSync(join(folder, "records"))) {
+  const names = readdirSync(join(folder, "records")).filter((name) => name.endsWith(".json")).sort();
+  const scenarios = new Map(names.map((name) => [name.slice(0, -".json".length), load(join("records", name))]));
+  for (const [name, scenario] of scenarios) {
+    for (const side of sidesOf(scenario, scenarios)) {
+      const fault = against(side, { follow, root, climb });
+      expect(fault === null, `records/${name}: ${fault}`);
+    }
+  }
+  console.log(`records/: ${names.length} vectors hold`);
 }

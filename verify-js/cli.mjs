@@ -5,12 +5,15 @@ import { readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { Refused, fingerprint, readPublicKey, readSealKey, readTrust, verify } from "./docket-verify.mjs";
+import {
+  Refused, fingerprint, readHeadWords, readPublicKey, readSealKey, readState, readTrust, verify,
+} from "./docket-verify.mjs";
 
 const USAGE = `Usage: node cli.mjs RECEIPT [--ledger FILE] [--public-key KEY|FILE]... [--seal-key FILE]... [--trust FILE]
-                   [--require consistent|verified] [--json]`;
+                   [--checkpoints FILE] [--head HEAD]... [--state FILE] [--require consistent|verified] [--json]`;
 const USAGE_ERROR = 2;
 const MAX_FILE_BYTES = 2 ** 31 - 1;
+const MAX_CHECKPOINTS_BYTES = 64 * 1024 * 1024;
 const MAX_DELTA_BYTES = 64 * 1024 * 1024;
 const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 const OPTIONS = {
@@ -18,6 +21,9 @@ const OPTIONS = {
   "public-key": { type: "string", multiple: true, default: [] },
   "seal-key": { type: "string", multiple: true, default: [] },
   trust: { type: "string" },
+  checkpoints: { type: "string" },
+  head: { type: "string", multiple: true, default: [] },
+  state: { type: "string" },
   require: { type: "string", default: "consistent" },
   json: { type: "boolean", default: false },
 };
@@ -124,6 +130,18 @@ function deltasBeside(ledger, document) {
   return found;
 }
 
+// The file that was named, or the one that stands beside the ledger; null where there is none.
+function checkpointsOf(named, ledger) {
+  if (named !== undefined) return needed(named, "the file of checkpoints");
+  return ledger === null ? null : readOr(ledger.replace(/(\.[^./]*)?$/, ".checkpoints"), MAX_CHECKPOINTS_BYTES);
+}
+
+// What was verified before; a file that is not there knows nothing yet. Nothing is written: docket verify does that.
+function stateOf(path) {
+  const bytes = read(path);
+  return bytes === null ? { projects: [], origins: [] } : readState(bytes);
+}
+
 // ASCII alone, so that nothing that a file holds drives a terminal.
 const ascii = (text) => text.replace(/[^\n\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
@@ -158,6 +176,9 @@ async function main() {
     },
     responses: (paths) => responsesBeside(ledger, paths),
     deltas: (document) => (ledger === null ? null : deltasBeside(ledger, document)),
+    checkpoints: () => checkpointsOf(values.checkpoints, ledger),
+    heads: values.head.map(readHeadWords),
+    remembered: values.state === undefined ? null : stateOf(values.state),
     ...keys,
     required: values.require,
   });

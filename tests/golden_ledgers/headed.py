@@ -203,7 +203,7 @@ def _other_files(ledger: LedgerBuilder) -> Iterator[tuple[str, bytes]]:
 
 def _other_signatures(ledger: LedgerBuilder) -> Iterator[tuple[str, bytes]]:
     good = file_of(ledger, SIGNED_ORIGIN, SECRET_KEY)
-    one, two, three = good.splitlines(keepends=True)
+    one, two, _ = good.splitlines(keepends=True)
     hashes, size = [event.hash for event in ledger.events], len(ledger.events)
     note = note_of(SIGNED_ORIGIN, size, root_of(hashes), SECRET_KEY)
     body, _, line = note.partition("\n\n")

@@ -37,7 +37,9 @@ export class Rollback {
       return fail("the record does not say which run of its project it is: it cannot be told from an older one");
     }
     const key = proof.signature?.public_key ?? "unsigned";
-    const known = remembered.projects.find((one) => one.key === key && one.project === proof.project);
+    const known = remembered.projects
+      .filter((one) => one.project === proof.project && (one.key === key || key === "unsigned"))
+      .reduce((highest, one) => (highest && highest.run >= one.run ? highest : one), undefined);
     const fault = (known && olderRun(receipt, proof, known)) ?? smallerHead(receipt, ledger, remembered, proof.origin);
     if (fault !== null) return fail(fault);
     const before = known === undefined ? "the first of its project that this state knows" : `the highest before was ${known.run}`;

@@ -27,7 +27,8 @@ from docket.host.clock import Clock
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import FileLock, is_held
 from docket.rules.receipt.assemble import receipt_from_ledger
-from docket.rules.receipt.proof import announces_a_key, previous_of
+from docket.rules.receipt.proof import announces_a_key, previous_of, unsigned_end
+from docket.stores.checkpoint_file import checkpoints_path, mend_checkpoints
 from docket.stores.layout import RECEIPTS, Layout, receipt_name
 from docket.stores.ledger_reader import AcquireLock, Lock, cut_torn_tail, read_chunks
 from docket.stores.live import live_path, remove_live_folder
@@ -260,6 +261,8 @@ class _Case:
             raise
         if stands(self._ledger, self.world.disk):
             self.torn_tail = cut_torn_tail(self._ledger, self.world.clock.now(), disk=self.world.disk)
+            end = None if receipt is None else unsigned_end(receipt)
+            self.problems += mend_checkpoints(self._ledger, end, self.world.clock.now(), self.world.disk)
         if receipt is None:
             remove_file(self._ledger, self.world.disk)
             self._clean()
@@ -342,10 +345,12 @@ class _Case:
         return not isinstance(created_at, str) or str(receipt["created_at"]) >= created_at
 
     def _give_back_space(self) -> None:
-        """Free what the run had reserved beyond the ledger's end."""
-        disk = self.world.disk
-        with disk.folder(self._ledger.parent) as folder, folder.open(self._ledger.name, writable=True) as file:
-            file.truncate(file.size())
+        """Free what the run had reserved beyond the ends of its ledger and its checkpoints."""
+        with self.world.disk.folder(self._ledger.parent) as folder:
+            for name in (self._ledger.name, checkpoints_path(self._ledger).name):
+                if folder.identity(name) is not None:
+                    with folder.open(name, writable=True) as file:
+                        file.truncate(file.size())
 
     def _clean(self) -> None:
         live = live_path(self._layout, self.session_id)

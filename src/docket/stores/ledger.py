@@ -247,6 +247,10 @@ class LedgerWriter:
         """The hashes of all durable events, in order."""
         return tuple(self._chain.hashes)
 
+    def hashes_from(self, seq: int) -> list[Digest]:
+        """Return the hashes of the durable events from number `seq` on."""
+        return self._chain.hashes[seq:]
+
     @property
     def durable_events(self) -> int:
         """How many events are durable."""

@@ -1,8 +1,9 @@
 """Receipts on the disk: published so that no fault of one folder loses them, and found again.
 
 Rules (spec/receipt.md, Where it stands):
-1. The receipt becomes durable in the state folder first; then `.docket/` gets the kept responses, the ledger's copy,
-   the receipt, and the pointers `latest.receipt.json` and `latest`, each atomically, the pointers last.
+1. The receipt becomes durable in the state folder first; then `.docket/` gets the kept responses, the ledger's copy
+   and that of its checkpoints, the receipt, and the pointers `latest.receipt.json` and `latest`, each atomically, the
+   pointers last.
 2. What stands under a receipt's or ledger's name with other content is moved aside and told, never overwritten.
    Publishing the same again changes nothing.
 3. A `.docket/` that is read-only, full, gone or something else yields problems as values; the receipt's path is
@@ -26,6 +27,7 @@ from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
 from docket.host.durable import chunks, displace, publish_copy, settle, temporary_name
 from docket.host.durable import publish as publish_file
+from docket.stores.checkpoint_file import checkpoints_path
 from docket.stores.layout import RECEIPTS, RUNS, Layout, ledger_name, open_docket_dir, receipt_name
 from docket.stores.responses import publish_responses
 
@@ -229,6 +231,8 @@ class _Press:
             with self._noting_problems():
                 self._copy_ledger(visible)
                 self.visible_ledger = self._layout.docket_dir / RUNS / self._ledger
+            with self._noting_problems():
+                self._copy_beside(visible)
             with visible.folder(RECEIPTS, create=True) as receipts:
                 self._place_receipt(receipts, None)
             self.visible_receipt = self._layout.docket_dir / RECEIPTS / self._receipt
@@ -252,13 +256,20 @@ class _Press:
 
     def _copy_ledger(self, visible: Folder) -> None:
         source = self._publication.ledger_path
-        with (
-            self._disk.folder(source.parent) as origin,
-            origin.open(source.name) as ledger,
-            visible.folder(RUNS, create=True) as runs,
-        ):
-            if not self._make_room(runs, self._ledger, lambda file: _alike(file, ledger)):
-                publish_copy(runs, self._ledger, ledger, overwrite=False)
+        with self._disk.folder(source.parent) as origin:
+            self._copy(origin, source.name, visible)
+
+    def _copy_beside(self, visible: Folder) -> None:
+        """Copy the checkpoints, where the run has some."""
+        source = checkpoints_path(self._layout.ledger_path(self._publication.session_id))
+        with self._disk.folder(source.parent) as origin:
+            if origin.identity(source.name) is not None:
+                self._copy(origin, source.name, visible)
+
+    def _copy(self, origin: Folder, name: str, visible: Folder) -> None:
+        with origin.open(name) as found, visible.folder(RUNS, create=True) as runs:
+            if not self._make_room(runs, name, lambda file: _alike(file, found)):
+                publish_copy(runs, name, found, overwrite=False)
 
     def _point(self, folder: Folder) -> None:
         if not self._publication.is_latest:

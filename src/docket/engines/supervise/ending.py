@@ -17,6 +17,7 @@ from docket.formats.canonical import JsonObject, encode_document, object_at
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
+from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.reason import Reason
 from docket.formats.run import exit_code as codes
 from docket.host.disk import SYSTEM_DISK
@@ -94,6 +95,7 @@ def exit_payload(watched: Watched) -> ProcExit:
 def close_record(run: OpenRun, ending: Ending, settled: BoundaryEnd | None, last: Sequence[Payload]) -> None:
     """Write the record's last events, into the reserve if the disk is full."""
     ledger = run.session.ledger
+    run.session.checkpoints.stop()
     with suppress(DocketError):
         ledger.flush()
     payloads: list[Payload] = [*last]
@@ -147,6 +149,7 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
     receipt, ledger_path = _derive(run, problems)
     if receipt is not None:
         receipt = vouched(receipt, request.voucher, session.ledger.hashes, problems)
+    head = _last_head(run, receipt, problems)
     session.ledger.close()
     if session.responses is not None:
         session.responses.close()
@@ -173,7 +176,21 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
         receipt_path=path,
         ledger_path=ledger_path,
         problems=tuple(problems),
+        head=head,
     )
+
+
+def _last_head(run: OpenRun, receipt: JsonObject | None, problems: list[Problem]) -> TreeHead:
+    """Make the last checkpoint and return its head: what was written, by docket's memory and by no file's."""
+    head, missed = run.session.checkpoints.finish()
+    if missed is not None:
+        problems.append(Problem(Reason.WRITE_FAILED, missed))
+    if receipt is not None and receipt.get("signature") is None and receipt.get("seal") is None:
+        root = object_at(receipt, "ledger").get("merkle_root")
+        if root != head.root:
+            detail = f"the receipt says that the ledger's root is {root}, and what was written has the root {head.root}"
+            problems.append(Problem(Reason.LEDGER_DAMAGED, detail))
+    return head
 
 
 def vouched(receipt: JsonObject, voucher: Voucher, written: Sequence[Digest], problems: list[Problem]) -> JsonObject:

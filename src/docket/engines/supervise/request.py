@@ -15,6 +15,7 @@ from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
 from docket.engines.observe import ObserveRequest
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.session_events import ExitSource
+from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.run.policy import Policy
 from docket.formats.tree.listing import Listing
 from docket.host.clock import Clock
@@ -156,7 +157,10 @@ class RunWorld:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunResult:
-    """How the run ended and where its record stands; `receipt` is None if not even one could be derived."""
+    """How the run ended and where its record stands; `receipt` is None if not even one could be derived.
+
+    `head` is what the ledger was when its last event was written.
+    """
 
     exit_code: int
     exit_source: ExitSource
@@ -165,3 +169,4 @@ class RunResult:
     receipt_path: Path | None
     ledger_path: Path
     problems: tuple[Problem, ...]
+    head: TreeHead | None = None

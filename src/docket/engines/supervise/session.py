@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docket import __version__
+from docket.engines.supervise.checkpoints import RunCheckpoints
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.formats.canonical import JsonValue
 from docket.formats.ledger.proof_facts import ProofFacts
@@ -69,6 +70,7 @@ class Session:
     lock: RunLock
     reserve: ReceiptReserve | None
     number: RunNumber
+    checkpoints: RunCheckpoints
     responses: ResponseFolder | None = None
 
 
@@ -115,6 +117,9 @@ def open_session(request: RunRequest, world: RunWorld) -> Session:
         lock=lock,
         reserve=reserve,
         number=number,
+        checkpoints=RunCheckpoints(
+            ledger, origin_of(session_id, request.voucher.public_key), request.voucher.signer, world.clock
+        ),
         responses=_responses(request, session_id),
     )
 
@@ -147,6 +152,7 @@ def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:
     for remark in request.remarks:
         session.ledger.append(Note(code="policy-remark", message=remark), control=True)
     session.ledger.flush()
+    session.checkpoints.begin()
 
 
 def argv_members(argv: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...] | None]:

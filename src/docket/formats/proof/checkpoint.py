@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode, encode
 from docket.formats.digest import Digest, parse_digest
-from docket.formats.proof.note import SignedNote, is_key_name, read_note
+from docket.formats.proof.note import SIGNATURE_MARK, SignedNote, is_key_name, read_note
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.visible import base64_text
@@ -88,6 +88,18 @@ def read_head_words(text: str) -> TreeHead:
     if len(words) != 3 or not is_key_name(words[0]):
         raise _wrong("a head is an origin, a number of events and a root")
     return TreeHead(origin=words[0], size=_size(words[1]), root=parse_digest(words[2]))
+
+
+def anchored_text(note: str) -> str:
+    """Return a checkpoint as it is appended to a person's own file: with an empty line after it."""
+    return f"{note}\n"
+
+
+def read_anchored(text: str) -> list[TreeHead]:
+    """Return the heads of a file to which checkpoints were appended, signatures unread; InvalidDocumentError."""
+    lines = [line for line in text.split("\n") if line and not line.startswith(SIGNATURE_MARK)]
+    bodies = ("".join(f"{line}\n" for line in lines[at : at + 3]) for at in range(0, len(lines), 3))
+    return [read_head_text(body) for body in bodies]
 
 
 def checkpoint_line(number: int, note: str) -> bytes:

@@ -21,7 +21,7 @@ from docket.formats.visible import base64_text
 
 MAX_SIGNATURES = 64
 KEY_HASH_BYTES = 4
-_BEGIN = "\u2014 "
+SIGNATURE_MARK = "\u2014 "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class SignedNote:
 
 def write_note(note: SignedNote) -> str:
     """Return the note as it is stored and sent."""
-    lines = [f"{_BEGIN}{one.name} {base64_text(one.key_hash + one.value)}\n" for one in note.signatures]
+    lines = [f"{SIGNATURE_MARK}{one.name} {base64_text(one.key_hash + one.value)}\n" for one in note.signatures]
     return f"{note.text}\n{''.join(lines)}"
 
 
@@ -68,8 +68,8 @@ def is_key_name(name: str) -> bool:
 
 
 def _signature(line: str) -> NoteSignature:
-    name, separator, coded = line.removeprefix(_BEGIN).partition(" ")
-    if not line.startswith(_BEGIN) or not separator or not is_key_name(name):
+    name, separator, coded = line.removeprefix(SIGNATURE_MARK).partition(" ")
+    if not line.startswith(SIGNATURE_MARK) or not separator or not is_key_name(name):
         raise _wrong("a line of a signature is not a dash, a key's name and base64")
     try:
         raw = base64.b64decode(coded, validate=True)

@@ -44,8 +44,9 @@ class VerifierState:
     heads: tuple[TreeHead, ...] = ()
 
     def run_of(self, key: str, project: str) -> KnownRun | None:
-        """Return the highest run that is known of a project by a key."""
-        return next((one for one in self.runs if (one.key, one.project) == (key, project)), None)
+        """Return the highest run that is known of a project by a key; for one without a key, by any or none."""
+        known = (one for one in self.runs if one.project == project and key in (one.key, UNSIGNED))
+        return max(known, key=lambda one: one.run, default=None)
 
     def head_of(self, origin: str) -> TreeHead | None:
         """Return the largest head that is known of an origin."""

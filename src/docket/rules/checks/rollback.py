@@ -3,7 +3,8 @@
 Rules:
 1. Without a state nothing is known of earlier runs, and the check is skipped.
 2. Of a project and a key no lower run is accepted, no other receipt of the same run, and none that names the run
-   which is known as the one before by another digest.
+   which is known as the one before by another digest. What no key signed is held against the project's runs by any
+   key: leaving a signature out must not make an old receipt new.
 3. Of an origin no smaller ledger is accepted, none with another root at the same size, and no larger one that does
    not begin with what is known.
 4. A record that does not say which run it is cannot be told from an older one: it fails where a state was named.

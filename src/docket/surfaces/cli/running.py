@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.run import supervise
 from docket.errors import UnavailableError, UsageError
+from docket.formats.proof.checkpoint import HEAD_WORD, head_words
 from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
@@ -20,6 +21,7 @@ from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
 from docket.stores.layout import Layout
 from docket.surfaces.cli import console, wiring
+from docket.surfaces.cli.anchoring import anchor_head, try_anchors
 from docket.surfaces.cli.key_choice import KeysAsked, voucher_for
 from docket.surfaces.cli.policies import decide_policy, snapshot_limits
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
@@ -87,6 +89,7 @@ class RunArguments:
     sign: str | None
     seal: bool
     seal_key: Path | None
+    anchors: tuple[str, ...] = ()
 
     def flags(self) -> dict[str, object]:
         """Return what the flags say of the policy, by the names `Overrides.parse` knows."""
@@ -113,6 +116,7 @@ def carry_out(asked: RunArguments) -> int:
     """Run the agent and return docket's exit code."""
     protect_supervisor()  # before a key is read
     request = build_request(asked)
+    try_anchors(asked.anchors)
     warn_of_unfinished(request.layout)
     adopt_orphans()
     progress = RunProgress(headline(request), quiet=asked.quiet)
@@ -126,6 +130,7 @@ def carry_out(asked: RunArguments) -> int:
             tell(asked, result)
         except Exception as error:  # noqa: BLE001 - the run is over, and its exit code is its own
             console.warn(f"the summary cannot be shown: {console.plain(repr(error))}")
+        anchor_head(asked.anchors, result, request.voucher)
         _tidy_windows(request)
     return result.exit_code
 
@@ -242,6 +247,8 @@ def tell(asked: RunArguments, result: RunResult) -> None:
         for line in text.summary(result.receipt):
             console.say(console.plain(line))
     console.say(f"receipt {console.plain(_shown(result.receipt_path))}")
+    if result.head is not None:
+        console.say(f"{HEAD_WORD} {head_words(result.head)}")
 
 
 def _members(result: RunResult) -> dict[str, object]:
@@ -255,6 +262,7 @@ def _members(result: RunResult) -> dict[str, object]:
         "calls": figures.part(receipt, "model_calls", "count"),
         "receipt": None if result.receipt_path is None else str(result.receipt_path),
         "ledger": str(result.ledger_path),
+        "head": None if result.head is None else head_words(result.head),
         "problems": _problems(result),
         **({"workspace": receipt["workspace"]} if "workspace" in receipt else {}),
     }

@@ -14,6 +14,7 @@ from docket.host.git_place import GitPlace, checked_out
 from docket.stores.windows.git_sights import GitSights
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.blaming import Located, blame_world, locate
+from docket.surfaces.cli.commands.export_heads import tlog_proof, trailer
 from docket.surfaces.cli.commands.export_intoto import intoto
 from docket.surfaces.export.agent_trace import Told, trace_record
 
@@ -30,6 +31,8 @@ def export() -> None:
 
 
 export.add_command(intoto)
+export.add_command(tlog_proof)
+export.add_command(trailer)
 
 
 @export.command("agent-trace")

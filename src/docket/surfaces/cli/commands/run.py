@@ -66,6 +66,8 @@ def _pools_like(context: click.Context, parameter: click.Parameter, begun: str) 
 @click.option("--seal", is_flag=True, help="Seal the receipt with the key of your state folder, made if need be.")
 @click.option("--seal-key", type=click.Path(path_type=Path), metavar="FILE",
               help="Seal it with the key of this file instead. Means --seal.")  # fmt: skip
+@click.option("--anchor", "anchors", multiple=True, metavar="FILE|git-trailer", shell_complete=files_like,
+              help="Append the ledger's last head to FILE, or print it as git trailers. May be repeated.")  # fmt: skip
 @click.option("--record-responses", is_flag=True, help="Keep the bodies of replies beside the ledger.")
 @click.option("--snapshot/--no-snapshot", default=None,
               help="Keep the tree's contents before the agent starts, for docket restore.")  # fmt: skip

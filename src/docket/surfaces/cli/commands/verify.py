@@ -12,10 +12,11 @@ from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, v
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.canonical import object_at
 from docket.formats.reason import Reason
-from docket.formats.run.verdict import Word
+from docket.formats.run.verdict import Verdict, Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like, receipts_like
+from docket.surfaces.cli.head_choice import heads_of
 from docket.surfaces.cli.key_choice import pins_of
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 from docket.surfaces.render.verdict import established, lines
@@ -35,6 +36,13 @@ from docket.surfaces.render.verdict import established, lines
               help="The key of the seal. May be repeated.")  # fmt: skip
 @click.option("--trust", type=click.Path(path_type=Path), metavar="FILE",
               help="A list of trusted keys: docket/trust/v1.")  # fmt: skip
+@click.option("--checkpoints", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
+              help="The run's checkpoints; without it, the file that stands beside the ledger, if any.")  # fmt: skip
+@click.option("--head", "heads", multiple=True, metavar="HEAD|FILE", shell_complete=files_like,
+              help="A head that a run printed, 'ORIGIN SIZE ROOT', or a file of docket run --anchor: the ledger must "
+              "begin so. May be repeated.")  # fmt: skip
+@click.option("--state", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
+              help="What you verified before: a receipt older than that fails, a newer one is remembered.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @click.option(
     "--require",
@@ -43,7 +51,7 @@ from docket.surfaces.render.verdict import established, lines
     show_default=True,
     help="What exit code 0 asks for.",
 )
-def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require: str, **keys: Any) -> int:  # noqa: ANN401
+def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require: str, **named: Any) -> int:  # noqa: ANN401
     """Check a receipt offline.
 
     RECEIPT is a file or a docket number of this project; without it, the newest run of this project.
@@ -57,14 +65,23 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
       docket verify DKT-20260131-0A1B2C
       docket verify receipt.json --ledger run.jsonl --json
       docket verify receipt.json --public-key docket.key.pub --require verified
+      docket verify --head "docket.local/unsigned/0123456789ab 12 6bc7…" --state ~/verified.json
     """
-    pins = pins_of(keys["public_keys"], keys["seal_keys"], keys["trust"])
+    pins = pins_of(named["public_keys"], named["seal_keys"], named["trust"])
     receipt = _located(receipt)
     data = read_receipt(receipt)
     if ledger is not None and not os.path.lexists(ledger):
         raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
     chosen = ledger or _ledger_of(receipt, data)
-    verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=chosen, required=Word(require), pins=pins))
+    asked = VerifyRequest(
+        receipt=data,
+        ledger_path=chosen,
+        required=Word(require),
+        pins=pins,
+        checkpoints_path=_there(named["checkpoints"]),
+        heads=heads_of(named["heads"], data),
+    )
+    verdict = _verdict(asked, named["state"])
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
     if as_json:
@@ -78,6 +95,23 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
     )
     console.result(established(verdict, chosen))
     return exits.OK if verdict.ok else exits.FAILED
+
+
+def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:
+    if state is None:
+        return verify_receipt(asked)
+    from docket.engines.verify_state import verify_with_state  # noqa: PLC0415 - nothing else that verifies needs it
+
+    try:
+        return verify_with_state(asked, state)
+    except InvalidDocumentError as error:
+        raise UsageError(error.reason, f"--state: {error.detail}") from error
+
+
+def _there(checkpoints: Path | None) -> Path | None:
+    if checkpoints is not None and not os.path.lexists(checkpoints):
+        raise UsageError(Reason.NOT_FOUND, f"{checkpoints}: there is no such file of checkpoints")
+    return checkpoints
 
 
 def _located(receipt: Path | None) -> Path:

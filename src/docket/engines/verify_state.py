@@ -1,0 +1,25 @@
+"""Verifying by what was verified before, and remembering what was accepted (spec/checkpoint.md, State)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from docket.engines.verify import VerifyRequest, decode_receipt, verify_receipt
+from docket.formats.run.receipt_view import ReceiptView
+from docket.formats.run.verdict import Verdict
+from docket.rules.checks.rollback import learned
+from docket.stores.verifier_states import hold_state
+
+
+def verify_with_state(request: VerifyRequest, state: Path) -> Verdict:
+    """Verify by what the state at a path knows, and let it learn what was accepted.
+
+    The verdict as `verify_receipt`'s; UnavailableError and InvalidDocumentError where the state itself cannot be had.
+    """
+    with hold_state(state) as held:
+        verdict = verify_receipt(replace(request, remembered=held.known))
+        if verdict.ok:
+            document = decode_receipt(request.receipt)
+            held.keep(learned(held.known, ReceiptView(document=document, ours=True, rows=())))
+    return verdict

@@ -1,0 +1,50 @@
+"""Where the head of a run goes that is to be kept beyond the machine's reach: a file of the person's, or a trailer.
+
+Rules: that the file can be appended to is shown before the agent starts. What fails afterwards is told, and changes
+neither the receipt nor the exit code.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from docket.engines.supervise.request import RunResult
+from docket.errors import DocketError, RefusedBeforeStartError
+from docket.formats.canonical import encode_document
+from docket.formats.digest import sha256
+from docket.formats.proof.checkpoint import anchored_text
+from docket.host.anchor_file import append_durably, try_anchor
+from docket.rules.proof.signed_note import checkpoint_text
+from docket.rules.proof.vouching import Voucher
+from docket.surfaces.cli import console
+from docket.surfaces.export.trailer import trailers_of
+
+GIT_TRAILER = "git-trailer"
+
+
+def try_anchors(anchors: tuple[str, ...]) -> None:
+    """Show that every file can be appended to; RefusedBeforeStartError for one that cannot."""
+    for anchor in anchors:
+        if anchor != GIT_TRAILER:
+            try:
+                try_anchor(Path(anchor).expanduser())
+            except DocketError as error:
+                raise RefusedBeforeStartError(error.reason, f"--anchor: {error.detail}", hint=error.hint) from error
+
+
+def anchor_head(anchors: tuple[str, ...], result: RunResult, voucher: Voucher) -> None:
+    """Append the last checkpoint to the files that were named, and print the trailers where they were asked for."""
+    if result.head is None or result.receipt is None:
+        if anchors:
+            console.warn("nothing is anchored: there is no receipt")
+        return
+    text = anchored_text(checkpoint_text(result.head, voucher.signer)).encode("utf-8")
+    for anchor in anchors:
+        if anchor == GIT_TRAILER:
+            for line in trailers_of(sha256(encode_document(result.receipt)), result.head):
+                console.note(console.plain(line))
+            continue
+        try:
+            append_durably(Path(anchor).expanduser(), text)
+        except DocketError as error:
+            console.warn(console.plain(f"the head is not anchored: {error.detail}"))

@@ -56,19 +56,29 @@ class Output:
 
 
 _PATH = click.Path(path_type=Path)
-_OPTIONS = (
-    click.option("--ledger", type=_PATH, metavar="FILE", shell_complete=files_like,
-                 help="The ledger it came from; without it, the one that stands beside the receipt, if any."),
+_OUTPUT = (
     click.option("--out", type=_PATH, metavar="FILE", shell_complete=files_like,
                  help="Write to FILE instead of standard output."),
     click.option("--force", is_flag=True, help="Write over a file that stands there."),
-    click.option("--docket-dir", type=_PATH, help="Where the project's evidence stands."),
 )  # fmt: skip
+_LEDGER = click.option("--ledger", type=_PATH, metavar="FILE", shell_complete=files_like,
+                       help="The ledger it came from; without it, the one that stands beside the receipt, "
+                       "if any.")  # fmt: skip
+_DOCKET_DIR = click.option("--docket-dir", type=_PATH, help="Where the project's evidence stands.")
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add --out and --force to a command."""
+    return _with(command, *_OUTPUT)
 
 
 def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command what all exports of a record take: --ledger, --out, --force, --docket-dir."""
-    for option in reversed(_OPTIONS):
+    """Add to a command what exports of one record take: --ledger, --out, --force, --docket-dir."""
+    return _with(command, _LEDGER, *_OUTPUT, _DOCKET_DIR)
+
+
+def _with(command: Callable[..., Any], *options: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -138,7 +148,7 @@ def write(pieces: Iterable[bytes], output: Output) -> None:
 
 
 def output_of(out: Path | None, *, force: bool) -> Output:
-    """Return where an export goes; UsageError for what could not be written to in the end."""
+    """Return where an export goes; UsageError, before any work, for what could not be written to in the end."""
     if out is not None:
         if not out.name or os.path.isdir(out):  # noqa: PTH112 - Path's own raises where it may not look
             raise UsageError(Reason.NOT_A_FILE, f"{out} is a folder: --out names a file")

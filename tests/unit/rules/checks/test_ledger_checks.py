@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from docket.formats.run.usage import Usage
 from docket.formats.run.verdict import Status
 from golden_ledgers import samples
-from golden_ledgers.build import LedgerBuilder
+from golden_ledgers.build import LedgerBuilder, component, policy, price, request, response, start
 from golden_ledgers.judging import Body, bodies, chained, judged, lines_of, named, receipt_of
 
 Change = Callable[[list[Body]], object]
@@ -232,6 +233,41 @@ def test_a_base_component_that_does_not_stand_last_is_a_fault() -> None:
         'event 8 (model.response): the last component is "claude-sonnet-4-5+cache-write-1h", '
         'not the base of "claude-sonnet-4-5"'
     )
+
+
+@pytest.mark.parametrize(
+    "member",
+    ["web_searches", "file_searches", "code_sessions", "audio_seconds", "cache_write_tokens", "cache_write_5m_tokens",
+     "cache_write_30m_tokens", "cache_write_1h_tokens", "cache_write_12h_tokens"],
+)  # fmt: skip
+def test_what_a_usage_counts_and_no_component_does_is_a_fault(member: str) -> None:
+    events = samples.chat().events
+    items = bodies(events)
+    items[where(items, "model.response")][2]["usage"][member] = 1
+    check = named(judged(receipt_of(lines_of(events)), lines_of(chained(items))), "components")
+
+    assert check.status is Status.FAIL
+    assert f"the components' {member} add up to 0, usage says 1" in check.detail
+
+
+@pytest.mark.parametrize("label", ["audio", "image"])
+def test_a_part_of_another_kind_is_no_base(label: str) -> None:
+    ledger = LedgerBuilder()
+    for payload in (
+        start(),
+        policy(),
+        price("gpt-5", "1", None, "1"),
+        price(f"gpt-5+{label}", "1", None, "1"),
+        request(1, "openai", "gpt-5"),
+        response(
+            1, "openai", "gpt-5", usage=Usage(input_tokens=9, output_tokens=0),
+            components=(component(f"gpt-5+{label}", 9, 0, 0, "0.000009"),), cost="0.000009", cumulative="0.000009",
+        ),
+    ):  # fmt: skip
+        ledger.add(payload)
+    check = named(judged(receipt_of(samples.zero().data()), ledger.data()), "components")
+
+    assert check.detail == f'event 5 (model.response): the last component is "gpt-5+{label}", not the base of "gpt-5"'
 
 
 def test_behind_a_declared_gap_sums_need_not_be_borne_out() -> None:

@@ -106,6 +106,17 @@ def test_what_cannot_sign_is_refused(tree: Path, text: str, said: str) -> None:
     assert (refused.reason, said in refused.detail) == (Reason.KEY_UNUSABLE, True)
 
 
+def test_a_key_of_which_only_the_name_is_wanting_is_refused(tree: Path) -> None:
+    empty = refusal(KeysAsked(sign=""), tree)
+    assert (empty.reason, empty.detail) == (Reason.NOT_FOUND, "the signing key: --sign names no file")
+    assert empty.hint is not None
+    nobody = refusal(KeysAsked(sign="~no-such-user/a.key"), tree)
+    assert (nobody.reason, nobody.detail) == (
+        Reason.NOT_FOUND,
+        "the signing key: ~no-such-user/a.key is below a home that there is not",
+    )
+
+
 def test_what_others_can_reach_is_refused(tree: Path) -> None:
     inside = secret(tree / "a.key", private_pem(SECRET_KEY))
     assert refusal(KeysAsked(sign=str(inside)), tree).reason == Reason.KEY_EXPOSED

@@ -43,7 +43,7 @@ class KeysAsked:
 
 def voucher_for(asked: KeysAsked, policy: Policy, tree: Path) -> Voucher:
     """Return the keys that the run vouches with, read and tried; RefusedBeforeStartError says what is wrong."""
-    sign = asked.sign or policy.proof.sign or None
+    sign = (policy.proof.sign or None) if asked.sign is None else asked.sign
     seal = asked.seal or asked.seal_key is not None or policy.proof.seal
     if sign is None and not seal:
         return NO_VOUCHER
@@ -65,8 +65,7 @@ def _signer(named: str, tree: Path) -> Signer:
         if descriptor is not None:
             data = read_key_descriptor(int(descriptor[1]), key_text.MAX_KEY_FILE_BYTES)
         else:
-            path = Path(named).expanduser()
-            data = read_key_file(path, key_text.MAX_KEY_FILE_BYTES, outside=tree)
+            data = read_key_file(_key_path(named), key_text.MAX_KEY_FILE_BYTES, outside=tree)
         return Signer.of_seed(key_text.read_private_key(data))
     except InvalidDocumentError as error:
         raise RefusedBeforeStartError(error.reason, f"{named} cannot sign: {error.detail}") from error
@@ -74,6 +73,16 @@ def _signer(named: str, tree: Path) -> Signer:
         raise RefusedBeforeStartError(error.reason, f"the signing key: {error.detail}", hint=error.hint) from error
     except ImportError as error:
         raise RefusedBeforeStartError(Reason.KEY_UNUSABLE, _NO_LIBRARY) from error
+
+
+def _key_path(named: str) -> Path:
+    if not named:
+        hint = "a variable that is empty? Leave --sign out for a run that nobody signs"
+        raise UnavailableError(Reason.NOT_FOUND, "--sign names no file", hint=hint)
+    try:
+        return Path(named).expanduser()
+    except RuntimeError as error:
+        raise UnavailableError(Reason.NOT_FOUND, f"{named} is below a home that there is not") from error
 
 
 def _seal_key(named: Path | None, tree: Path) -> bytes:

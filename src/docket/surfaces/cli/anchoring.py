@@ -6,8 +6,6 @@ neither the receipt nor the exit code.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from docket.engines.supervise.request import RunResult
 from docket.errors import DocketError, RefusedBeforeStartError
 from docket.formats.canonical import encode_document
@@ -17,6 +15,7 @@ from docket.host.anchor_file import append_durably, try_anchor
 from docket.rules.proof.signed_note import checkpoint_text
 from docket.rules.proof.vouching import Voucher
 from docket.surfaces.cli import console
+from docket.surfaces.cli.project import path_said
 from docket.surfaces.export.trailer import trailers_of
 
 GIT_TRAILER = "git-trailer"
@@ -27,7 +26,7 @@ def try_anchors(anchors: tuple[str, ...]) -> None:
     for anchor in anchors:
         if anchor != GIT_TRAILER:
             try:
-                try_anchor(Path(anchor).expanduser())
+                try_anchor(path_said(anchor))
             except DocketError as error:
                 raise RefusedBeforeStartError(error.reason, f"--anchor: {error.detail}", hint=error.hint) from error
 
@@ -45,6 +44,6 @@ def anchor_head(anchors: tuple[str, ...], result: RunResult, voucher: Voucher) -
                 console.note(console.plain(line))
             continue
         try:
-            append_durably(Path(anchor).expanduser(), text)
+            append_durably(path_said(anchor), text)
         except DocketError as error:
             console.warn(console.plain(f"the head is not anchored: {error.detail}"))

@@ -27,6 +27,7 @@ from docket.rules.proof import ed25519
 from docket.rules.proof.ed25519 import Signer
 from docket.rules.proof.vouching import NO_VOUCHER, Voucher, seal_key_id
 from docket.stores.key_files import own_seal_key
+from docket.surfaces.cli.project import path_said
 
 _DESCRIPTOR = re.compile(r"fd:([0-9]{1,6})")
 _NO_LIBRARY = f"{ed25519.MISSING_LIBRARY}: without it nothing can be signed"
@@ -79,10 +80,7 @@ def _key_path(named: str) -> Path:
     if not named:
         hint = "a variable that is empty? Leave --sign out for a run that nobody signs"
         raise UnavailableError(Reason.NOT_FOUND, "--sign names no file", hint=hint)
-    try:
-        return Path(named).expanduser()
-    except RuntimeError as error:
-        raise UnavailableError(Reason.NOT_FOUND, f"{named} is below a home that there is not") from error
+    return path_said(named)
 
 
 def _seal_key(named: Path | None, tree: Path) -> bytes:

@@ -30,6 +30,14 @@ def locate_receipt(ref: str | None, docket_dir: Path | None) -> Path:
         raise UnavailableError(error.reason, error.detail, hint=hint) from error
 
 
+def path_said(text: str) -> Path:
+    """Return the path that a person wrote, `~` being a home; UnavailableError where whose it is to be has none."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UnavailableError(Reason.NOT_FOUND, f"{text} is below a home that there is not") from error
+
+
 def runs_above(docket_dir: Path | None) -> str | None:
     """Return where to go, for a person in a folder of a project: the nearest folder above that runs were made in.
 

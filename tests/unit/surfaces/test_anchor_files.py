@@ -1,0 +1,34 @@
+"""Files that a head is to be appended to are tried before anything starts: what is wrong with one is a refusal."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from docket.errors import RefusedBeforeStartError
+from docket.formats.reason import Reason
+from docket.surfaces.cli.anchoring import GIT_TRAILER, try_anchors
+
+
+def test_a_file_that_takes_heads_is_made_and_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "kept").write_text("mine\n")
+    try_anchors((GIT_TRAILER, "~/new", str(tmp_path / "kept")))
+    assert (tmp_path / "new").read_text() == ""
+    assert (tmp_path / "kept").read_text() == "mine\n"
+    assert not (tmp_path / GIT_TRAILER).exists()
+
+
+def test_what_takes_no_head_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for anchor, reason in (
+        ("~no-such-user/heads", Reason.NOT_FOUND),
+        (str(tmp_path / "gone" / "heads"), Reason.NOT_FOUND),
+        (str(tmp_path), Reason.NOT_A_FILE),
+        (str(tmp_path / "fifo"), Reason.NOT_A_FILE),
+    ):
+        with pytest.raises(RefusedBeforeStartError) as raised:
+            try_anchors((anchor,))
+        assert (raised.value.reason, raised.value.detail.startswith("--anchor: ")) == (reason, True)

@@ -178,6 +178,18 @@ FAULTS: list[tuple[Callable[[], LedgerBuilder], str, Change, str]] = [
         "the components' output_tokens add up to 300, usage says 301",
     ),
     (
+        samples.anthropic,
+        "components",
+        data("model.response", "usage", "input_tokens", value=17_001),
+        "the components' input_tokens add up to 17000, usage says 17001",
+    ),
+    (
+        samples.anthropic,
+        "components",
+        data("model.response", "usage", "cached_input_tokens", value=9999),
+        "the components' cached_input_tokens add up to 10000, usage says 9999",
+    ),
+    (
         samples.busy,
         "cap-limits",
         data("cap.warning", "limit", value="2.00"),

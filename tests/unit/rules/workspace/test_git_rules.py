@@ -194,20 +194,20 @@ def test_objects_that_went_are_put_back_with_their_folders() -> None:
     ("path", "data", "place"),
     [
         (b".git", b"gitdir: /main/.git/worktrees/w\n", b"/main/.git/worktrees/w"),
-        (b".git", b"gitdir: ../main/.git\n", b"/work/main/.git"),
+        (b".git", b"gitdir: ../main/.git\n", b"/home/dev/main/.git"),
         (b"sub/.git", b"gitdir: ../.git/modules/sub\n", None),
-        (b".git", b"gitdir: /work/tree/.real\n", None),
+        (b".git", b"gitdir: /home/dev/tree/.real\n", None),
         (b".git", b"nothing\n", None),
-        (b".git/commondir", b"../../main\n", b"/work/main"),
+        (b".git/commondir", b"../../main\n", b"/home/dev/main"),
         (b".git/worktrees/w/commondir", b"../..\n", None),
-        (b".git/config", b"[core]\n\tworktree = ../../x\n", b"/work/x"),
+        (b".git/config", b"[core]\n\tworktree = ../../x\n", b"/home/dev/x"),
         (b".git/config", b'[core]\n\tworktree = "~/x"\n', b"~/x"),
         (b".git/config", b"[core]\n\tworktree = ..\n", None),
         (b".git/objects/info/alternates", b"/elsewhere\n", None),
     ],
 )
 def test_documents_that_lead_outside(path: bytes, data: bytes, place: bytes | None) -> None:
-    found = places_outside(EMPTY, b"/work/tree", [(RelPath(path), data)])
+    found = places_outside(EMPTY, b"/home/dev/tree", [(RelPath(path), data)])
     assert [item.place for item in found] == ([] if place is None else [place])
 
 
@@ -215,7 +215,7 @@ def test_documents_that_lead_outside(path: bytes, data: bytes, place: bytes | No
     ("path", "target", "place"),
     [
         (b".git", b"//aside/x.git", b"/aside/x.git"),
-        (b".git/objects", b"../../objects", b"/work/objects"),
+        (b".git/objects", b"../../objects", b"/home/dev/objects"),
         (b".git/refs", b"own", None),
         (b".git/hooks", b"/shared/hooks", None),
         (b"link", b"/elsewhere", None),
@@ -223,4 +223,4 @@ def test_documents_that_lead_outside(path: bytes, data: bytes, place: bytes | No
 )
 def test_links_that_lead_outside(path: bytes, target: bytes, place: bytes | None) -> None:
     listed = listing_of([SymlinkEntry(path=RelPath(path), target=target)])
-    assert [item.place for item in places_outside(listed, b"/work/tree", [])] == ([] if place is None else [place])
+    assert [item.place for item in places_outside(listed, b"/home/dev/tree", [])] == ([] if place is None else [place])

@@ -17,7 +17,9 @@ from docket.engines.verify_deltas import deltas_beside
 from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document
 from docket.formats.digest import Digest
+from docket.formats.ledger.line_shape import LineShapes
 from docket.formats.ledger.lines import follow
+from docket.formats.ledger.vocabulary import PAYLOADS
 from docket.formats.proof.checkpoint import CHECKPOINTS_SUFFIX, MAX_CHECKPOINTS_BYTES, TreeHead
 from docket.formats.proof.pins import NO_PINS, Pins
 from docket.formats.proof.verifier_state import VerifierState
@@ -98,7 +100,7 @@ def reading_of(path: Path) -> LedgerReading:
     chunks = _hashed(regular_file_chunks(path), digest)
     try:
         try:
-            for item in follow(chunks):
+            for item in follow(chunks, LineShapes(PAYLOADS)):
                 ledger.take(item)
         except InvalidDocumentError as error:
             damage = error.detail

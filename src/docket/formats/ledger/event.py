@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode, encode, quoted, utf8
@@ -23,16 +23,18 @@ MAX_TYPE_CHARACTERS = 128
 DATA_DEPTH = 2  # data stands one level down in its line
 MAX_DATA_BYTES = MAX_LINE_BYTES - 4096  # room for the other members
 
-_DATA, _HASH = b'{"data":', b',"hash":"'
+HASH_KEY = b',"hash":"'
+_DATA = b'{"data":'
 _KINDS = (int, str, str, dict, str, str)
 _MEMBER_COUNT = len(_KINDS)
-_HASH_MEMBER_BYTES = len(_HASH) + 64 + len(b'"')
+HASH_MEMBER_BYTES = len(HASH_KEY) + 64 + len(b'"')
 
 
 class Event(NamedTuple):
     """A chained event; `line` is its canonical bytes without the newline, and all that two events are compared by.
 
-    A tuple and no dataclass: one is made for every append, at a third of the time.
+    A tuple and no dataclass: one is made for every append, at a third of the time. `payload` is the typed payload of an
+    event that was read by its shape (`line_shape`), whose `ts` is then an instant; `vocabulary` gives any event's.
     """
 
     seq: int
@@ -42,10 +44,11 @@ class Event(NamedTuple):
     hash: Digest
     line: bytes
     read_data: JsonObject | None = None
+    payload: Any = None
 
     @property
     def data(self) -> JsonObject:
-        """The event's data as plain JSON; decoded from the line, each time, where the event was not read but sealed."""
+        """The event's data as plain JSON; decoded from the line, each time, where the event was not read so."""
         if self.read_data is not None:
             return self.read_data
         return Reader(decode(self.line), "event").mapping("data")
@@ -86,7 +89,7 @@ def seal(item: Draft, *, seq: int, ts: str, prev: Digest) -> Event:
     # The members stand in canonical order (data, hash, prev, seq, ts, type): the line is its parts put together.
     head, rest = _DATA + item.encoded, _rest(prev, seq, ts, item.type)
     digest = Digest(hashlib.sha256(head + rest).hexdigest())
-    line = head + _HASH + digest.encode("ascii") + b'"' + rest
+    line = head + HASH_KEY + digest.encode("ascii") + b'"' + rest
     return Event(seq, ts, item.type, prev, digest, line)
 
 
@@ -95,7 +98,7 @@ def read_event(value: JsonValue, line: bytes) -> Event:
     seq, ts, type_, data, prev, stated = _members(value)
     rest = _rest(prev, seq, ts, type_)
     # What stands before the hash in a canonical line is the data; the hash member itself is not hashed.
-    body = line[: len(line) - len(rest) - _HASH_MEMBER_BYTES] + rest
+    body = line[: len(line) - len(rest) - HASH_MEMBER_BYTES] + rest
     if hashlib.sha256(body).hexdigest() != stated:
         _strictly(value)
         raise InvalidDocumentError(Reason.BROKEN_CHAIN, "its hash does not match its content")

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode
-from docket.formats.digest import Digest
 from docket.formats.ledger.event import GENESIS, MAX_LINE_BYTES, Event, read_event
 from docket.formats.reason import Reason
 
@@ -30,13 +30,25 @@ def encode_line(event: Event) -> bytes:
     return event.line + b"\n"
 
 
-def follow(chunks: Iterable[bytes]) -> Iterator[Event | TornTail]:
+class Glance(Protocol):
+    """Reads lines that are like lines before them, as the strict reading does (`line_shape`)."""
+
+    def read(self, line: bytes, /) -> Event | None:
+        """Return the event of a line, its hash recomputed; None leaves it to the strict reading."""
+        ...
+
+    def learn(self, event: Event, /) -> None:
+        """Take an event that was read strictly."""
+        ...
+
+
+def follow(chunks: Iterable[bytes], glance: Glance | None = None) -> Iterator[Event | TornTail]:
     """Yield each event in order, chain checked; at most one TornTail, last.
 
     Raises InvalidDocumentError at the first line that is not canonical, not an event, or not the successor of
     the one before; the message names the sequence number that line should have had.
     """
-    follower = Follower()
+    follower = Follower(glance)
     for chunk in chunks:
         yield from follower.feed(chunk)
     if follower.pending:
@@ -50,9 +62,10 @@ class Follower:
     the event they are to be.
     """
 
-    __slots__ = ("_prev", "expected", "offset", "pending")
+    __slots__ = ("_glance", "_prev", "expected", "offset", "pending")
 
-    def __init__(self) -> None:
+    def __init__(self, glance: Glance | None = None) -> None:
+        self._glance = glance
         self.expected, self.offset, self.pending = 0, 0, b""
         self._prev = GENESIS
 
@@ -61,21 +74,25 @@ class Follower:
         try:
             *lines, self.pending = (self.pending + chunk).split(b"\n")
             for line in lines:
-                event = _successor(_bounded(line), self.expected, self._prev)
+                event = self._successor(_bounded(line))
                 yield event
                 self._prev, self.expected, self.offset = event.hash, self.expected + 1, self.offset + len(line) + 1
             _bounded(self.pending)
         except InvalidDocumentError as error:
             raise InvalidDocumentError(error.reason, f"event {self.expected}: {error.detail}") from error
 
-
-def _successor(line: bytes, expected: int, prev: Digest) -> Event:
-    event = read_event(decode(line), line)
-    if event.seq != expected:
-        raise InvalidDocumentError(Reason.BROKEN_CHAIN, f"the line there carries the number {event.seq}")
-    if event.prev != prev:
-        raise InvalidDocumentError(Reason.BROKEN_CHAIN, "it does not follow the event before it")
-    return event
+    def _successor(self, line: bytes) -> Event:
+        glance = self._glance
+        event = None if glance is None else glance.read(line)
+        if event is None:
+            event = read_event(decode(line), line)
+            if glance is not None:
+                glance.learn(event)
+        if event.seq != self.expected:
+            raise InvalidDocumentError(Reason.BROKEN_CHAIN, f"the line there carries the number {event.seq}")
+        if event.prev != self._prev:
+            raise InvalidDocumentError(Reason.BROKEN_CHAIN, "it does not follow the event before it")
+        return event
 
 
 def _bounded(line: bytes) -> bytes:

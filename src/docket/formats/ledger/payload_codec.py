@@ -100,7 +100,7 @@ def from_members(cls: type[P], value: JsonValue, where: str) -> P:
         return known  # type: ignore[no-any-return] # it is what `cls` makes
     reader = Reader(value, where)
     arguments: dict[str, Any] = {}
-    for item in _shape(cls):  # type: ignore[arg-type] # as above
+    for item in members_of_class(cls):  # type: ignore[arg-type] # as above
         if item.kind is RelPath:
             arguments[item.name] = _path(reader, optional=item.optional)
         elif reader.has(item.name):
@@ -162,7 +162,7 @@ class _Plan:
 
 @cache
 def _plan(cls: type) -> _Plan | None:
-    if any(item.kind is RelPath for item in _shape(cls)):
+    if any(item.kind is RelPath for item in members_of_class(cls)):
         return None  # which key a path has depends on its bytes
     names = tuple(sorted(field_names(cls)))
     return _Plan(tuple(f"{quoted(name)}:" for name in names), _members_of(names))
@@ -186,7 +186,9 @@ _Read: TypeAlias = Callable[[Reader, str], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Member:
+class MemberKind:
+    """A member of a payload class: the annotation without its None, and how it is read strictly."""
+
     name: str
     kind: Any
     optional: bool
@@ -194,7 +196,8 @@ class _Member:
 
 
 @cache
-def _shape(cls: type) -> tuple[_Member, ...]:
+def members_of_class(cls: type) -> tuple[MemberKind, ...]:
+    """Return the members of a payload class, or of one that stands in a payload, as they are annotated."""
     # JsonValue is recursive text: its names are looked up here, not in the module of the payload.
     hints = typing.get_type_hints(cls, localns={"Sequence": Sequence, "Mapping": Mapping, "JsonValue": JsonValue})
     shape = []
@@ -202,13 +205,13 @@ def _shape(cls: type) -> tuple[_Member, ...]:
         kind, optional = hints[name], False
         if typing.get_origin(kind) in (UnionType, typing.Union):
             kind, optional = next(arg for arg in typing.get_args(kind) if arg is not type(None)), True
-        shape.append(_Member(name, kind, optional, _reading(kind)))
+        shape.append(MemberKind(name, kind, optional, _reading(kind)))
     return tuple(shape)
 
 
 @cache
 def _quick(cls: type) -> Quick:
-    members = [looked_for(item.name, item.kind, _quick, optional=item.optional) for item in _shape(cls)]
+    members = [looked_for(item.name, item.kind, _quick, optional=item.optional) for item in members_of_class(cls)]
     return Quick(cls, tuple(members))
 
 
@@ -249,4 +252,4 @@ def _reading(kind: Any) -> _Read:  # noqa: ANN401 - an annotation
     return lambda reader, name: from_members(kind, reader.any(name), f"{reader.where}.{name}")
 
 
-__all__ = ["JsonObject", "Payload", "from_members", "to_members"]
+__all__ = ["JsonObject", "MemberKind", "Payload", "from_members", "members_of_class", "to_members"]

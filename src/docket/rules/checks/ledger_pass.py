@@ -17,7 +17,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.checkpoint_events import CheckpointMade
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
-from docket.formats.ledger.model_events import ModelRequest
+from docket.formats.ledger.model_events import ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import FOLD
 from docket.formats.ledger.tree_events import FsChange
@@ -149,7 +149,8 @@ class LedgerPass:
         except InvalidDocumentError as error:
             self.faults.setdefault("ledger-payloads", error.detail)
             return
-        self._keep(event)
+        if isinstance(payload, ModelResponse) and payload.response_retained:
+            self._keep(event)
         if isinstance(payload, CheckpointMade):
             self.checkpoints.append((event.seq, payload))
         names = FEW_WATCH.get(type(payload), self.watches)  # type: ignore[arg-type] # None is no key, and is watched by all

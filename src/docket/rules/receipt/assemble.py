@@ -14,7 +14,9 @@ from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
 from docket.formats.ledger.event import GENESIS, Event
+from docket.formats.ledger.line_shape import LineShapes
 from docket.formats.ledger.lines import TornTail, follow
+from docket.formats.ledger.vocabulary import PAYLOADS
 from docket.formats.merkle import MerkleTree
 from docket.formats.run.receipt import CHAIN, FORMAT, PROOF_NOTE
 from docket.rules.receipt.cache import with_paths
@@ -77,7 +79,7 @@ _BEFORE_LEDGER = (
     "session", "policy", "boundary", "totals", "model_calls", "budget", "tools", "files", "network", "caps", "notes",
     "event_counts",
 )  # fmt: skip
-_WHERE_PRESENT = ("latency", "pools", "asserted", "responses", "workspace", "proof")
+_WHERE_PRESENT = ("latency", "pools", "asserted", "responses", "workspace", "proof", "redaction")
 
 
 def receipt_from_ledger(chunks: Iterable[bytes]) -> JsonObject:
@@ -99,6 +101,6 @@ def receipt_from_ledger(chunks: Iterable[bytes]) -> JsonObject:
 
 
 def _events(chunks: Iterable[bytes]) -> Iterator[Event]:
-    for item in follow(chunks):
+    for item in follow(chunks, LineShapes(PAYLOADS)):
         if not isinstance(item, TornTail):
             yield item

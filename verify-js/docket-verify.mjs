@@ -829,6 +829,7 @@ const { matches } = $globs;
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
+const GLOB = /[*?[]/;
 // Blanks at the ends of a text (spec/receipt.md, Price table).
 const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
@@ -838,11 +839,41 @@ function priceOf(text) {
   return match === null ? null : BigInt(match[1]) * MILLION + BigInt((match[2] ?? "").padEnd(6, "0"));
 }
 
+// The families of a table in order: as they come, or by `order`. What has no glob in it is looked up by its name, so that a
+// table of many names prices many models without a walk for each; a family may be added at any time.
 class Families {
-  // Families in matching order, whose prices are well formed.
-  constructor(families) {
-    this.families = families.map((family) => ({ ...family, patterns: alternatives(family.pattern) }));
+  // Their prices are well formed.
+  constructor(families = [], order = null) {
+    this.before = order === null ? (one, other) => one.at < other.at : (one, other) => order(one.family, other.family) < 0;
+    this.count = 0;
+    this.names = new Map();
+    this.globs = [];
+    this.fallback = null;
     this.found = new Map();
+    for (const family of families) this.add(family);
+  }
+
+  // One more, in its place.
+  add(family) {
+    const place = { family, at: this.count };
+    this.count += 1;
+    this.found.clear();
+    const first = (other) => (other === null || other === undefined || this.before(place, other) ? place : other);
+    for (const pattern of alternatives(family.pattern)) {
+      if (pattern === FALLBACK) this.fallback = first(this.fallback);
+      else if (GLOB.test(pattern)) this.#insert({ ...place, pattern });
+      else this.names.set(pattern, first(this.names.get(pattern)));
+    }
+  }
+
+  #insert(glob) {
+    let [low, high] = [0, this.globs.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.before(glob, this.globs[middle])) high = middle;
+      else low = middle + 1;
+    }
+    this.globs.splice(low, 0, glob);
   }
 
   // The families of a table document, or the sentence that says what is wrong with them.
@@ -865,14 +896,13 @@ class Families {
   }
 
   search(name) {
-    let fallback = null;
-    for (const family of this.families) {
-      for (const pattern of family.patterns) {
-        if (pattern === FALLBACK) fallback ??= family;
-        else if (matches(name, pattern)) return { family, assumed: false };
-      }
+    const named = this.names.get(name);
+    for (const glob of this.globs) {
+      if (named !== undefined && this.before(named, glob)) break;
+      if (matches(name, glob.pattern)) return { family: glob.family, assumed: false };
     }
-    return fallback === null ? null : { family: fallback, assumed: true };
+    if (named !== undefined) return { family: named.family, assumed: false };
+    return this.fallback === null ? null : { family: this.fallback.family, assumed: true };
   }
 
   isAssumed(model) {
@@ -1667,8 +1697,8 @@ const PARTS = new Set([...Object.keys(COUNTED), "audio", "image"]);
 class Components {
   constructor() {
     this.fault = null;
-    this.known = new Map();
-    this.made = null;
+    this.known = new Set();
+    this.families = new Families([], moreSpecificFirst);
   }
 
   observe(event) {
@@ -1688,15 +1718,9 @@ class Components {
 
   #family(data) {
     if (this.known.has(data.pattern)) return `the family ${shown(data.pattern)} is written twice`;
-    this.known.set(data.pattern, data);
-    this.made = null;
+    this.known.add(data.pattern);
+    this.families.add(data);
     return null;
-  }
-
-  // The families so far, put in order when a reply is to be priced by them.
-  get families() {
-    this.made ??= new Families([...this.known.values()].sort(moreSpecificFirst));
-    return this.made;
   }
 
   #priced(data) {
@@ -2402,6 +2426,9 @@ const EVENTS = {
    "required": {"origin": "text", "project": "text", "run": "integer"},
    "optional": {"previous": "@previous_run", "signature": "@signing_key", "seal": "@sealing_key"}
   },
+  "redaction_facts": {
+   "required": {"profiles": "text[]", "replaced": "integer", "not_carried": "text[]", "commitment": "digest"}
+  },
   "refused_change": {
    "required": {"path": "path", "reason": "text"},
    "optional": {"detail": "text", "transaction": "text"}
@@ -2452,7 +2479,8 @@ const EVENTS = {
     "version": "text", "fold": "text", "agent": "text", "admission": "text", "boundary": "object",
     "upstream_overrides": "object", "host": "object", "prices": "object"
    },
-   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text", "proof": "@proof_facts"}
+   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text", "proof": "@proof_facts",
+    "redaction": "@redaction_facts"}
   },
   "policy.applied": {
    "required": {"name": "text", "digest": "digest", "document": "object"},
@@ -4203,7 +4231,8 @@ const DISCLOSURE = {
   "upstream_overrides": "upstream_overrides of session.start is filled",
   "asserted": "there is an x-docket.asserted-call, or a note, tool.call or tool.result with reported_by",
   "signed": "proof of session.start is there and its signature is not null",
-  "sealed": "proof of session.start is there and its seal is not null"
+  "sealed": "proof of session.start is there and its seal is not null",
+  "redacted": "redaction of session.start is there"
  },
  "limits": [
   {"code": "usd-cap-metered", "group": "enforced_before_send", "when": ["!quota", "usd_cap", "!strict", "!ceiling"], "sentence": "The cap in dollars, by spend, holds and estimates: a reply that would cross it was cut, within a bound."},
@@ -4243,7 +4272,8 @@ const DISCLOSURE = {
   {"code": "upstream-overrides", "group": "trust_assumptions", "when": ["upstream_overrides"], "sentence": "Calls could go to the addresses named in boundary.upstream_overrides, whoever answers there."},
   {"code": "agent-asserted", "group": "trust_assumptions", "when": ["asserted"], "sentence": "Tool uses, remarks and calls that events carry as reported by the agent are its own word: docket saw none."},
   {"code": "signing-key", "group": "trust_assumptions", "when": ["signed"], "sentence": "Nobody but docket signed with the run's key: root can read it, and so can who may read where it is kept."},
-  {"code": "sealing-key", "group": "trust_assumptions", "when": ["sealed"], "sentence": "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt."}
+  {"code": "sealing-key", "group": "trust_assumptions", "when": ["sealed"], "sentence": "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt."},
+  {"code": "redacted-copy", "group": "trust_assumptions", "when": ["redacted"], "sentence": "This is a copy that hides things: that all else is as the other record had it is the word of who made it."}
  ]
 };
 
@@ -4280,7 +4310,8 @@ const RECEIPT_SHAPE = {
   },
   "optional": {
    "latency": "@latency", "pools": "@pool[]", "asserted": "@asserted", "cache": "@cache",
-   "responses": "@responses", "workspace": "@workspace", "windows": "@windows", "proof": "@proof"
+   "responses": "@responses", "workspace": "@workspace", "windows": "@windows", "proof": "@proof",
+   "redaction": "@redaction"
   }
  },
  "v1": {
@@ -4472,6 +4503,9 @@ const RECEIPT_SHAPE = {
     "origin": "text", "project": "text", "run": "count", "previous": "@previous?", "signature": "@signing_key?",
     "seal": "@sealing_key?"
    }
+  },
+  "redaction": {
+   "required": {"profiles": "text[]", "replaced": "count", "not_carried": "text[]", "commitment": "digest"}
   },
   "refusal": {
    "required": {"reason": "text"},
@@ -4928,6 +4962,7 @@ function factsOf(policy, start) {
     upstream_overrides: isFilled(start.upstream_overrides),
     signed: isSet(start.proof?.signature),
     sealed: isSet(start.proof?.seal),
+    redacted: isSet(start.redaction),
   };
 }
 
@@ -5901,6 +5936,7 @@ class LedgerFold {
       workspace: this.workspace.member(),
       windows: this.windows.member(pathOf),
       proof: course.start.proof === undefined ? null : { ...NO_PROOF, ...course.start.proof },
+      redaction: orNull(course.start.redaction),
     };
     for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
     return members;

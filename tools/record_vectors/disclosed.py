@@ -16,7 +16,8 @@ def disclosure(record: Record, start: Json, policy: Json) -> Json:
     facts = _facts(record, start, policy)
 
     def holds(fact: str) -> bool:
-        return not facts[fact[1:]] if fact.startswith("!") else facts[fact]
+        # A fact that is not told below is of something that stands in none of these records.
+        return not facts.get(fact[1:], False) if fact.startswith("!") else facts.get(fact, False)
 
     limits = [limit for limit in DISCLOSURE["limits"] if all(holds(fact) for fact in limit["when"])]
     groups = {

@@ -7,6 +7,7 @@ import { matches } from "./globs.mjs";
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
+const GLOB = /[*?[]/;
 // Blanks at the ends of a text (spec/receipt.md, Price table).
 const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
@@ -16,11 +17,41 @@ export function priceOf(text) {
   return match === null ? null : BigInt(match[1]) * MILLION + BigInt((match[2] ?? "").padEnd(6, "0"));
 }
 
+// The families of a table in order: as they come, or by `order`. What has no glob in it is looked up by its name, so that a
+// table of many names prices many models without a walk for each; a family may be added at any time.
 export class Families {
-  // Families in matching order, whose prices are well formed.
-  constructor(families) {
-    this.families = families.map((family) => ({ ...family, patterns: alternatives(family.pattern) }));
+  // Their prices are well formed.
+  constructor(families = [], order = null) {
+    this.before = order === null ? (one, other) => one.at < other.at : (one, other) => order(one.family, other.family) < 0;
+    this.count = 0;
+    this.names = new Map();
+    this.globs = [];
+    this.fallback = null;
     this.found = new Map();
+    for (const family of families) this.add(family);
+  }
+
+  // One more, in its place.
+  add(family) {
+    const place = { family, at: this.count };
+    this.count += 1;
+    this.found.clear();
+    const first = (other) => (other === null || other === undefined || this.before(place, other) ? place : other);
+    for (const pattern of alternatives(family.pattern)) {
+      if (pattern === FALLBACK) this.fallback = first(this.fallback);
+      else if (GLOB.test(pattern)) this.#insert({ ...place, pattern });
+      else this.names.set(pattern, first(this.names.get(pattern)));
+    }
+  }
+
+  #insert(glob) {
+    let [low, high] = [0, this.globs.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.before(glob, this.globs[middle])) high = middle;
+      else low = middle + 1;
+    }
+    this.globs.splice(low, 0, glob);
   }
 
   // The families of a table document, or the sentence that says what is wrong with them.
@@ -43,14 +74,13 @@ export class Families {
   }
 
   search(name) {
-    let fallback = null;
-    for (const family of this.families) {
-      for (const pattern of family.patterns) {
-        if (pattern === FALLBACK) fallback ??= family;
-        else if (matches(name, pattern)) return { family, assumed: false };
-      }
+    const named = this.names.get(name);
+    for (const glob of this.globs) {
+      if (named !== undefined && this.before(named, glob)) break;
+      if (matches(name, glob.pattern)) return { family: glob.family, assumed: false };
     }
-    return fallback === null ? null : { family: fallback, assumed: true };
+    if (named !== undefined) return { family: named.family, assumed: false };
+    return this.fallback === null ? null : { family: this.fallback.family, assumed: true };
   }
 
   isAssumed(model) {

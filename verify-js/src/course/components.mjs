@@ -24,8 +24,8 @@ const PARTS = new Set([...Object.keys(COUNTED), "audio", "image"]);
 export class Components {
   constructor() {
     this.fault = null;
-    this.known = new Map();
-    this.made = null;
+    this.known = new Set();
+    this.families = new Families([], moreSpecificFirst);
   }
 
   observe(event) {
@@ -45,15 +45,9 @@ export class Components {
 
   #family(data) {
     if (this.known.has(data.pattern)) return `the family ${shown(data.pattern)} is written twice`;
-    this.known.set(data.pattern, data);
-    this.made = null;
+    this.known.add(data.pattern);
+    this.families.add(data);
     return null;
-  }
-
-  // The families so far, put in order when a reply is to be priced by them.
-  get families() {
-    this.made ??= new Families([...this.known.values()].sort(moreSpecificFirst));
-    return this.made;
   }
 
   #priced(data) {

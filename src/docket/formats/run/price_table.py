@@ -119,17 +119,13 @@ def embedded(families: Iterable[Family], meta: Mapping[str, JsonValue]) -> Price
 
 def specific_first(families: Iterable[Family]) -> tuple[Family, ...]:
     """Return families so that a literal pattern stands before every pattern that could also match its text."""
-    return tuple(
-        sorted(
-            families,
-            key=lambda family: (
-                family.pattern == FALLBACK_PATTERN,
-                family.pattern.count("*"),
-                family.pattern.count("?"),
-                family.pattern,
-            ),
-        )
-    )
+    return tuple(sorted(families, key=specificity))
+
+
+def specificity(family: Family) -> tuple[bool, int, int, str]:
+    """Return where a family stands in an embedded table; no two patterns have the same place."""
+    pattern = family.pattern
+    return pattern == FALLBACK_PATTERN, pattern.count("*"), pattern.count("?"), pattern
 
 
 @lru_cache(maxsize=4096)

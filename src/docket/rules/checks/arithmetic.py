@@ -19,7 +19,7 @@ from docket.formats.amount import ZERO
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import Component, ModelResponse, PriceRow
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.run.price_table import Family, family_name, specific_first
+from docket.formats.run.price_table import family_name
 from docket.formats.run.usage import Usage
 from docket.formats.shown import shown
 from docket.rules.receipt.families import Families
@@ -34,8 +34,8 @@ _TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
 class Arithmetic:
     """The families so far."""
 
-    known: dict[str, Family] = field(default_factory=dict)
-    ordered: Families | None = None
+    known: set[str] = field(default_factory=set)
+    families: Families = field(default_factory=lambda: Families(specific_first=True))
 
     def take(self, _event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
@@ -48,18 +48,12 @@ class Arithmetic:
     def _family(self, row: PriceRow) -> str | None:
         if row.pattern in self.known:
             return f"the family {shown(row.pattern)} is written twice"
-        self.known[row.pattern] = family_of(row)
-        self.ordered = None
+        self.known.add(row.pattern)
+        self.families.add(family_of(row))
         return None
 
-    def _families(self) -> Families:
-        """Return the families so far; they are put in order when a reply is to be priced by them."""
-        if self.ordered is None:
-            self.ordered = Families(specific_first(self.known.values()))
-        return self.ordered
-
     def _prices(self, payload: ModelResponse) -> str | None:
-        families = self._families()
+        families = self.families
         for index, part in enumerate(payload.components):
             if min(_tokens(part)) < 0:
                 return f"components[{index}] counts less than nothing"

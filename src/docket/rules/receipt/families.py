@@ -5,21 +5,51 @@ What a table means is `formats.run.price_table`; here a table of any writer is r
 
 from __future__ import annotations
 
+import fnmatch
+import re
+from bisect import insort
 from collections.abc import Iterable, Mapping, Sequence
+from operator import itemgetter
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.reason import Reason
-from docket.formats.run.price_table import Family, Match, PriceTable, cost_row
+from docket.formats.run.price_table import FALLBACK_PATTERN, Family, Match, alternatives, cost_row, specificity
+
+_Rank = tuple[bool, int, int, str]
+_GLOB = re.compile(r"[*?\[]")
 
 
 class Families:
-    """The families of a table in order."""
+    """The families of a table in order, as they come or the most specific first.
 
-    def __init__(self, families: Iterable[Family] = ()) -> None:
-        self._table = PriceTable(meta={}, families=tuple(families))
+    What has no glob in it is looked up by name, so that a table of many names prices many models without a walk for
+    each; a family may be added at any time.
+    """
+
+    def __init__(self, families: Iterable[Family] = (), *, specific_first: bool = False) -> None:
+        self._specific_first = specific_first
+        self._count = 0
+        self._names: dict[str, tuple[_Rank, Family]] = {}
+        self._globs: list[tuple[_Rank, str, Family]] = []
+        self._fallback: tuple[_Rank, Family] | None = None
         self._found: dict[str, Match | None] = {}
+        for family in families:
+            self.add(family)
+
+    def add(self, family: Family) -> None:
+        """Take one more, in its place."""
+        rank = specificity(family) if self._specific_first else (False, 0, self._count, "")
+        self._count += 1
+        self._found.clear()
+        for pattern in alternatives(family.pattern):
+            if pattern == FALLBACK_PATTERN:
+                self._fallback = min(self._fallback or (rank, family), (rank, family), key=itemgetter(0))
+            elif _GLOB.search(pattern):
+                insort(self._globs, (rank, pattern, family), key=itemgetter(0))
+            else:
+                self._names[pattern] = min(self._names.get(pattern, (rank, family)), (rank, family), key=itemgetter(0))
 
     @classmethod
     def of(cls, document: JsonObject) -> Families:
@@ -32,8 +62,19 @@ class Families:
     def find(self, model: str) -> Match | None:
         """Return the family that prices `model`."""
         if model not in self._found:
-            self._found[model] = self._table.match(model)
+            self._found[model] = self._match(model.lower())
         return self._found[model]
+
+    def _match(self, name: str) -> Match | None:
+        named = self._names.get(name)
+        for rank, pattern, family in self._globs:
+            if named is not None and named[0] < rank:
+                break
+            if fnmatch.fnmatchcase(name, pattern):
+                return Match(family, assumed=False)
+        if named is not None:
+            return Match(named[1], assumed=False)
+        return None if self._fallback is None else Match(self._fallback[1], assumed=True)
 
     def cost(self, model: str, tokens: tuple[int, int, int]) -> Usd | None:
         """Return what a row of (input, cached input, output) tokens costs; None where no family prices the model."""

@@ -35,6 +35,7 @@ from golden_ledgers.build import (
 )
 from golden_ledgers.contents import contents, contents_refused, rollback_refused, rolled_back
 from golden_ledgers.headed import checkpointed
+from golden_ledgers.hidden import hidden
 from golden_ledgers.kept import cached
 from golden_ledgers.pooled import pooled
 from golden_ledgers.proven import numbered
@@ -531,5 +532,6 @@ ALL = {
         on_a_stage,
         numbered,
         checkpointed,
+        hidden,
     )
 }

@@ -92,6 +92,7 @@ def accepted() -> Iterator[Vector]:
         ("busy", "refusals, errors, tools, tunnels, a cap, an event of an unknown type"),
         ("windowed", "tools with their windows: alone, two at once, one that never ended; hooks that told nothing"),
         ("numbered", "a run with its number, its project and the run before it, and no key"),
+        ("hidden", "a copy that hides paths and the command line, and says so"),
     ):
         raw = samples.ALL[name]().data()
         yield vector(about, receipt_of(raw), raw, "consistent")

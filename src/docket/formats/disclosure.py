@@ -67,6 +67,7 @@ class Limit(StrEnum):
     AGENT_ASSERTED = "agent-asserted"
     SIGNING_KEY = "signing-key"
     SEALING_KEY = "sealing-key"
+    REDACTED_COPY = "redacted-copy"
 
 
 SENTENCES: dict[Limit, tuple[Group, str]] = {
@@ -194,6 +195,10 @@ SENTENCES: dict[Limit, tuple[Group, str]] = {
     Limit.SEALING_KEY: (
         Group.TRUST_ASSUMPTIONS,
         "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt.",
+    ),
+    Limit.REDACTED_COPY: (
+        Group.TRUST_ASSUMPTIONS,
+        "This is a copy that hides things: that all else is as the other record had it is the word of who made it.",
     ),
 }
 

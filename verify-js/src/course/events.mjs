@@ -35,6 +35,9 @@ export const EVENTS = {
    "required": {"origin": "text", "project": "text", "run": "integer"},
    "optional": {"previous": "@previous_run", "signature": "@signing_key", "seal": "@sealing_key"}
   },
+  "redaction_facts": {
+   "required": {"profiles": "text[]", "replaced": "integer", "not_carried": "text[]", "commitment": "digest"}
+  },
   "refused_change": {
    "required": {"path": "path", "reason": "text"},
    "optional": {"detail": "text", "transaction": "text"}
@@ -85,7 +88,8 @@ export const EVENTS = {
     "version": "text", "fold": "text", "agent": "text", "admission": "text", "boundary": "object",
     "upstream_overrides": "object", "host": "object", "prices": "object"
    },
-   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text", "proof": "@proof_facts"}
+   "optional": {"label": "text", "argv_b64": "text[]", "cwd_b64": "text", "proof": "@proof_facts",
+    "redaction": "@redaction_facts"}
   },
   "policy.applied": {
    "required": {"name": "text", "digest": "digest", "document": "object"},

@@ -45,6 +45,7 @@ export function factsOf(policy, start) {
     upstream_overrides: isFilled(start.upstream_overrides),
     signed: isSet(start.proof?.signature),
     sealed: isSet(start.proof?.seal),
+    redacted: isSet(start.redaction),
   };
 }
 

@@ -118,6 +118,7 @@ export class LedgerFold {
       workspace: this.workspace.member(),
       windows: this.windows.member(pathOf),
       proof: course.start.proof === undefined ? null : { ...NO_PROOF, ...course.start.proof },
+      redaction: orNull(course.start.redaction),
     };
     for (const name of Object.keys(members)) if (members[name] === null) delete members[name];
     return members;

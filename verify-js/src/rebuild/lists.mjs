@@ -28,7 +28,8 @@ export const DISCLOSURE = {
   "upstream_overrides": "upstream_overrides of session.start is filled",
   "asserted": "there is an x-docket.asserted-call, or a note, tool.call or tool.result with reported_by",
   "signed": "proof of session.start is there and its signature is not null",
-  "sealed": "proof of session.start is there and its seal is not null"
+  "sealed": "proof of session.start is there and its seal is not null",
+  "redacted": "redaction of session.start is there"
  },
  "limits": [
   {"code": "usd-cap-metered", "group": "enforced_before_send", "when": ["!quota", "usd_cap", "!strict", "!ceiling"], "sentence": "The cap in dollars, by spend, holds and estimates: a reply that would cross it was cut, within a bound."},
@@ -68,7 +69,8 @@ export const DISCLOSURE = {
   {"code": "upstream-overrides", "group": "trust_assumptions", "when": ["upstream_overrides"], "sentence": "Calls could go to the addresses named in boundary.upstream_overrides, whoever answers there."},
   {"code": "agent-asserted", "group": "trust_assumptions", "when": ["asserted"], "sentence": "Tool uses, remarks and calls that events carry as reported by the agent are its own word: docket saw none."},
   {"code": "signing-key", "group": "trust_assumptions", "when": ["signed"], "sentence": "Nobody but docket signed with the run's key: root can read it, and so can who may read where it is kept."},
-  {"code": "sealing-key", "group": "trust_assumptions", "when": ["sealed"], "sentence": "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt."}
+  {"code": "sealing-key", "group": "trust_assumptions", "when": ["sealed"], "sentence": "Whoever can check the seal can also write it: it shows that nobody without its key changed the receipt."},
+  {"code": "redacted-copy", "group": "trust_assumptions", "when": ["redacted"], "sentence": "This is a copy that hides things: that all else is as the other record had it is the word of who made it."}
  ]
 };
 
@@ -105,7 +107,8 @@ export const RECEIPT_SHAPE = {
   },
   "optional": {
    "latency": "@latency", "pools": "@pool[]", "asserted": "@asserted", "cache": "@cache",
-   "responses": "@responses", "workspace": "@workspace", "windows": "@windows", "proof": "@proof"
+   "responses": "@responses", "workspace": "@workspace", "windows": "@windows", "proof": "@proof",
+   "redaction": "@redaction"
   }
  },
  "v1": {
@@ -297,6 +300,9 @@ export const RECEIPT_SHAPE = {
     "origin": "text", "project": "text", "run": "count", "previous": "@previous?", "signature": "@signing_key?",
     "seal": "@sealing_key?"
    }
+  },
+  "redaction": {
+   "required": {"profiles": "text[]", "replaced": "count", "not_carried": "text[]", "commitment": "digest"}
   },
   "refusal": {
    "required": {"reason": "text"},

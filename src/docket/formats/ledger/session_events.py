@@ -13,6 +13,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.asserted_events import Reporter
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.proof_facts import ProofFacts
+from docket.formats.ledger.redaction_facts import RedactionFacts
 from docket.formats.relpath import RelPath
 
 FOLD = "docket/fold/v1"
@@ -40,6 +41,7 @@ class SessionStart(Payload):
     host: Mapping[str, JsonValue]
     prices: Mapping[str, JsonValue]  # {schema, as_of, digest} of the whole table the rows come from
     proof: ProofFacts | None = None
+    redaction: RedactionFacts | None = None  # in a copy that hides something
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
 from docket.formats.run.price_table import SCHEMA
 from docket.formats.run.proof_shape import PROOF
 from docket.formats.run.receipt import CHAIN, FORMAT, LATENCY_METHOD, PROOF_NOTE
+from docket.formats.run.redaction_shape import REDACTION
 from docket.formats.run.usage import LATER, Usage
 from docket.formats.run.windows_shape import WINDOWS
 from docket.formats.run.workspace_shape import WORKSPACE
@@ -287,6 +288,7 @@ _OURS = record(
         "workspace": WORKSPACE,
         "windows": WINDOWS,
         "proof": PROOF,
+        "redaction": REDACTION,
     },
 )
 

@@ -19,7 +19,7 @@ from docket.formats.ledger.cache_events import CacheHit
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, PriceRow
 from docket.formats.ledger.network_events import NetAllowed, NetDenied, OtherExchange
-from docket.formats.ledger.payload_codec import Payload
+from docket.formats.ledger.payload_codec import Payload, to_members
 from docket.formats.ledger.resilience_events import BreakerChange, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import (
     EvidenceGap,
@@ -208,6 +208,7 @@ class LedgerFold:
             "workspace": self.workspace.member(),
             "windows": self.windows.member(),
             "proof": proof_member(start.proof),
+            "redaction": None if start.redaction is None else to_members(start.redaction),
         }
 
     def _tool(self, payload: ToolCall | ToolResult | ToolDelta, event: Event) -> None:
@@ -254,4 +255,5 @@ class LedgerFold:
             asserted=self.asserted.by_agent,
             signed=start.proof is not None and start.proof.signature is not None,
             sealed=start.proof is not None and start.proof.seal is not None,
+            redacted=start.redaction is not None,
         )

@@ -28,6 +28,7 @@ class RunFacts:
     asserted: bool = False
     signed: bool = False
     sealed: bool = False
+    redacted: bool = False
 
 
 _USD_CAPS = {"strict": Limit.USD_CAP_STRICT, "ceiling": Limit.USD_CAP_CEILING}
@@ -107,6 +108,8 @@ def _trust(facts: RunFacts) -> Iterator[Limit]:
         yield Limit.SIGNING_KEY
     if facts.sealed:
         yield Limit.SEALING_KEY
+    if facts.redacted:
+        yield Limit.REDACTED_COPY
 
 
 def _is_quota(facts: RunFacts) -> bool:

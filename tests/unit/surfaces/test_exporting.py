@@ -14,7 +14,7 @@ from docket.surfaces.cli.root import run
 from export_lab import ledger_of, written
 from golden_ledgers import samples
 
-KINDS = ("intoto",)
+KINDS = ("intoto", "otlp")
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -23,7 +23,7 @@ from docket.surfaces.render.page.record import BILLED, REFUSED, Call
 
 MOST_STEPS = 600
 CAP_IN_SIGHT = 4
-_TICKS = 4
+_TICKS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +114,8 @@ def chart(curve: Curve) -> Html:
     hint = "Point at the chart, or focus it and use the arrow keys, to read single calls."
     read = element("output", hint, id="chart-read", class_="muted scripted", hidden=True)
     return element(
-        "figure", drawings, element("figcaption", in_words(curve)), read, class_="chart", id="chart", tabindex="0",
-        role="group", aria_label="Spending over the run; left and right arrow keys go from call to call",
+        "div", element("figure", drawings, element("figcaption", in_words(curve))), read, class_="chart", id="chart",
+        tabindex="0", role="group", aria_label="Chart; left and right arrow keys go from call to call",
     )  # fmt: skip
 
 

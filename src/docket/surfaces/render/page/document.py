@@ -104,7 +104,9 @@ def _header(document: JsonObject, contents: list[tuple[str, str]]) -> Html:
         "header",
         element("p", "Docket of one run of an agent", class_="eyebrow"),
         element("h1", number, " ", element("span", words, class_=f"state {state}")),
-        element("pre", _command(document), class_="command", dir="ltr", tabindex="0", aria_label="Command"),
+        element(
+            "pre", _command(document), class_="command", dir="ltr", tabindex="0", role="group", aria_label="Command"
+        ),
         element(
             "div",
             verify_button(),

@@ -96,7 +96,7 @@
       make("caption", {}, `${checks.length} checks, in their order`),
       make("thead", {}, make("tr", {}, ...["Check", "Outcome", "In words"].map((text) => make("th", { scope: "col" }, text)))),
       make("tbody", {}, ...body));
-    const region = make("div", { className: "scroll", tabIndex: 0, role: "region", "aria-label": "Checks" }, table);
+    const region = make("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": "Checks" }, table);
     by("checks").replaceChildren(...(checks.length === 0 ? [] : [region]));
   }
 
@@ -108,37 +108,62 @@
   // Lets the page be drawn before the work begins.
   const drawn = () => new Promise((done) => setTimeout(done, 0));
 
+  // Of several checks that were asked for one after another, only the last one's outcome is shown.
+  let turn = 0;
+
+  function begin(words) {
+    for (const button of document.querySelectorAll(".verify")) button.disabled = true;
+    show("busy", words, []);
+    turn += 1;
+    return turn;
+  }
+
+  function end(mine, ...shown) {
+    if (mine !== turn) return;
+    show(...shown);
+    for (const button of document.querySelectorAll(".verify")) button.disabled = false;
+  }
+
   async function check() {
-    const buttons = document.querySelectorAll(".verify");
-    for (const button of buttons) button.disabled = true;
-    show("busy", `This checks ${subject.named}.`, []);
+    const mine = begin(`This checks ${subject.named}.`);
     await drawn();
     try {
       const publicKeys = keysNamed();
-      const given = await subject.load();
+      const { named, load } = subject;
+      const given = await load();
       const verdict = await verify({ ...given, publicKeys });
       const words = inWords(verdict, given.ledger !== null, publicKeys.length > 0);
-      show(verdict.verdict, `${words} Checked: ${subject.named}.`, verdict.checks);
+      end(mine, verdict.verdict, `${words} Checked: ${named}.`, verdict.checks);
     } catch (error) {
-      const words = error instanceof Refused ? error.message : `the check could not be made: ${error}`;
-      show("unreadable", words, []);
-    } finally {
-      for (const button of buttons) button.disabled = false;
+      end(mine, "unreadable", error instanceof Refused ? error.message : `The check could not be made: ${error}`, []);
     }
   }
 
   // ---- other files
 
-  const isReceipt = (bytes) => {
-    const head = new TextDecoder().decode(bytes.subarray(0, 65536));
-    return /^\s*\{/.test(head) && !/^\{"data":/.test(head);
-  };
+  // By how they begin: an event's canonical form begins with its data. What is neither is told by who reads it.
+  const begins = (bytes, pattern) => pattern.test(new TextDecoder().decode(bytes.subarray(0, 4096)));
+  const isLedger = ({ bytes }) => begins(bytes, /^\{"data":/);
+  const isReceipt = (file) => begins(file.bytes, /^\s*\{/) && !isLedger(file);
+
+  async function contentsOf(files) {
+    const found = [];
+    for (const file of files) found.push({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) });
+    return found;
+  }
 
   async function choose(files) {
-    const chosen = [];
-    for (const file of files) chosen.push({ name: file.name, bytes: new Uint8Array(await file.arrayBuffer()) });
-    if (chosen.length === 0) return;
-    const receipt = chosen.find(({ bytes }) => isReceipt(bytes));
+    if (files.length === 0) return;
+    const mine = begin("The files are read.");
+    let chosen;
+    try {
+      chosen = await contentsOf(files);
+    } catch (error) {
+      end(mine, "unreadable", `The files cannot be read: ${error}`, []);
+      return;
+    }
+    if (mine !== turn) return;
+    const receipt = chosen.find(isReceipt) ?? (chosen.length === 1 && !isLedger(chosen[0]) ? chosen[0] : undefined);
     const ledger = chosen.find((file) => file !== receipt);
     const told = [receipt, ledger].filter((file) => file !== undefined).map(({ name }) => plain(name));
     const kept = receipt === undefined ? await unpack("receipt") : receipt.bytes;
@@ -156,7 +181,7 @@
     subject = own;
     by("subject").textContent = `To be checked: ${own.named}.`;
     by("own").hidden = true;
-    by("files").value = "";
+    by("chosen").value = "";
   }
 
   async function save(button) {
@@ -168,7 +193,7 @@
 
   function listenForFiles() {
     const drop = by("drop");
-    by("files").addEventListener("change", () => choose(by("files").files));
+    by("chosen").addEventListener("change", () => choose(by("chosen").files));
     for (const name of ["dragover", "dragleave", "drop"]) {
       // Anywhere on the page: a file that misses the box must not replace the page.
       document.addEventListener(name, (event) => {

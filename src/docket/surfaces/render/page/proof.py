@@ -89,9 +89,9 @@ def _controls(document: JsonObject, carried: Evidence) -> Iterator[Html]:
 def _drop() -> Html:
     return element(
         "div",
-        element("label", "Check other files: a receipt, and its ledger if you have it", for_="files"),
+        element("label", "Check other files: a receipt, and its ledger if you have it", for_="chosen"),
         element("br"),
-        element("input", type="file", id="files", multiple=True),
+        element("input", type="file", id="chosen", multiple=True),
         element("span", " or drop them anywhere on this page", class_="muted"),
         element("p", "", id="subject"),
         element("button", "Back to this page's own", type="button", id="own", hidden=True),

@@ -124,7 +124,7 @@ def by_model(document: JsonObject) -> Html:
         return Html("")
     return table(
         Table(
-            name="models",
+            name="models-table",
             caption="Cost by model",
             is_plain=True,
             headings=figures.MODEL_HEADINGS,

@@ -47,7 +47,7 @@ def table(shown: Table) -> Html:
         element("tbody", body),
         id=shown.name,
     )
-    parts = [element("div", drawn, class_="scroll", tabindex="0", role="region", aria_label=shown.caption)]
+    parts = [element("div", drawn, class_="scroll", tabindex="0", role="group", aria_label=shown.caption)]
     if long:
         parts.append(element("p", f"The first {PAGE_ROWS} of {len(shown.rows):,} are shown.", class_="muted pages"))
         parts.append(json_block(f"{shown.name}-rows", _data(shown)))

@@ -1,0 +1,73 @@
+"""What a verifier remembers: each thing once, the newest last."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from docket.errors import InvalidDocumentError
+from docket.formats.canonical import decode_document, encode_document
+from docket.formats.digest import Digest
+from docket.formats.proof import verifier_state
+from docket.formats.proof.checkpoint import TreeHead
+from docket.formats.proof.verifier_state import UNSIGNED, KnownRun, VerifierState, read_state
+
+DIGEST, KEY, PROJECT = Digest("ab" * 32), "cd" * 32, "0f" * 16
+
+
+def run(number: int, key: str = KEY, project: str = PROJECT) -> KnownRun:
+    return KnownRun(key=key, project=project, run=number, session="0123456789ab", receipt_sha256=DIGEST)
+
+
+def head(origin: str, size: int) -> TreeHead:
+    return TreeHead(origin=origin, size=size, root=DIGEST)
+
+
+STATE = VerifierState(runs=(run(3), run(9, UNSIGNED)), heads=(head("a", 4), head("b", 5)))
+
+
+def test_it_is_read_as_it_is_written() -> None:
+    document = decode_document(encode_document(STATE.to_json()))
+    assert read_state(document) == STATE
+    assert read_state({"format": "docket/verifier-state/v1", "projects": [], "origins": []}) == VerifierState()
+
+
+def test_a_key_is_held_against_its_own_runs_and_no_key_against_all() -> None:
+    assert STATE.run_of(KEY, PROJECT) == run(3)
+    assert STATE.run_of(UNSIGNED, PROJECT) == run(9, UNSIGNED)
+    assert VerifierState(runs=(run(12), run(9, UNSIGNED))).run_of(UNSIGNED, PROJECT) == run(12)
+    assert STATE.run_of("ef" * 32, PROJECT) is None
+    assert STATE.run_of(KEY, "00" * 16) is None
+    assert (STATE.head_of("b"), STATE.head_of("c")) == (head("b", 5), None)
+
+
+def test_what_is_learned_stands_last_and_instead_of_what_was_known() -> None:
+    assert STATE.with_run(run(4)).runs == (run(9, UNSIGNED), run(4))
+    assert STATE.with_head(head("a", 6)).heads == (head("b", 5), head("a", 6))
+
+
+def test_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier_state, "MAX_ENTRIES", 2)
+    assert [one.origin for one in STATE.with_head(head("c", 1)).heads] == ["b", "c"]
+
+
+def changed(**members: Any) -> dict[str, Any]:
+    return {**STATE.to_json(), **members}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [], {}, changed(format="docket/verifier-state/v2"), changed(more=1), changed(projects={}), changed(origins=[1]),
+        changed(projects=[{**STATE.to_json()["projects"][0], "run": 0}]),  # type: ignore[index, call-overload, dict-item]
+        changed(projects=STATE.to_json()["projects"] * 2),  # type: ignore[operator]
+        changed(origins=STATE.to_json()["origins"] * 2),  # type: ignore[operator]
+        changed(origins=[{"origin": "a", "size": 0, "root": DIGEST}]),
+        changed(origins=[{"origin": "a", "size": 1, "root": "AB" * 32}]),
+        changed(origins=[{"origin": "a", "size": 1, "root": DIGEST, "more": 1}]),
+    ],
+)  # fmt: skip
+def test_what_is_no_state(document: Any) -> None:
+    with pytest.raises(InvalidDocumentError):
+        read_state(document)

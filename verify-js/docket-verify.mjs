@@ -3649,7 +3649,8 @@ function fromBase64(coded) {
   } catch {
     throw unusable("its base64 cannot be read");
   }
-  if (btoa(String.fromCharCode(...made)) !== coded) throw unusable("its base64 does not re-encode to itself");
+  const again = btoa(Array.from(made, (byte) => String.fromCharCode(byte)).join(""));
+  if (again !== coded) throw unusable("its base64 does not re-encode to itself");
   return made;
 }
 
@@ -3701,7 +3702,8 @@ const trustShape = record({ format: constant(TRUST) }, {
   seal_keys: array(record({ name: textShape, key_id: textShape, file: textShape })),
 });
 
-const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
+// Of blanks a name on one line holds the space alone.
+const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Z}]/u.test(name.replaceAll(" ", ""));
 
 // {signers, sealKeys} of a list of trusted keys: [{name, publicKey}] and [{name, keyId, file}].
 function readTrust(bytes) {
@@ -3731,9 +3733,9 @@ const { fromHex, toHex } = $sha256;
 
 const FORMAT = "docket/checkpoint/v1";
 const MAX_SIGNATURES = 64;
-const LINE = /^\u2014 ([^+\s\u0085]+) (.+)$/u;
+const LINE = /^\u2014 ([^+\p{White_Space}\u001c-\u001f]+) (.+)$/u;
 const SIZE = /^[1-9][0-9]{0,15}$/;
-const NAME = /^[^+\s\u0085]+$/u;
+const NAME = /^[^+\p{White_Space}\u001c-\u001f]+$/u;
 
 const wrong = (detail) => new Refused("wrong-value", `the checkpoint is none: ${detail}`);
 

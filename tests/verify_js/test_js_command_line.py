@@ -12,8 +12,10 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
+from docket.errors import InvalidDocumentError
 from docket.formats.canonical import encode
 from docket.formats.proof.key_text import verifier_key
+from docket.formats.proof.trust import read_trust
 from golden_ledgers import samples
 from golden_ledgers.judging import judged, receipt_of
 from verify_js.in_node import NODE, needs_node
@@ -139,3 +141,31 @@ def test_keys_in_each_of_their_forms_vouch(record: Path, tmp_path: Path) -> None
     other = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw().hex()
     done = run(record, "--public-key", other, "--json")
     assert (done.returncode, json.loads(done.stdout)["failures"][0].partition(":")[0]) == (1, "signature")
+
+
+@pytest.mark.parametrize(
+    ("signer", "is_one"),
+    [
+        ({"name": "build server, Zürich"}, True),
+        ({"name": " "}, False),
+        ({"name": "a\nb"}, False),
+        ({"name": "a\u00a0b"}, False),
+        ({"name": "a\u2028b"}, False),
+        (
+            {"name": "me", "public_key": f"-----BEGIN PUBLIC KEY-----\n{'AAAA' * 100_000}\n-----END PUBLIC KEY-----"},
+            False,
+        ),
+    ],
+)
+def test_a_list_of_trusted_keys_is_read_as_docket_verify_reads_it(
+    record: Path, tmp_path: Path, signer: dict[str, str], is_one: bool
+) -> None:
+    trust = {"format": "docket/trust/v1", "signers": [{"public_key": PUBLIC.hex(), **signer}]}
+    (tmp_path / "trust.json").write_text(json.dumps(trust))
+    done = run(record, "--trust", tmp_path / "trust.json")
+    assert (done.returncode, "    at " in done.stderr) == (1 if is_one else 2, False)
+    try:
+        read = read_trust(trust)
+    except InvalidDocumentError:
+        read = None
+    assert (read is not None) is is_one

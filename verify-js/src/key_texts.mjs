@@ -25,7 +25,8 @@ export function fromBase64(coded) {
   } catch {
     throw unusable("its base64 cannot be read");
   }
-  if (btoa(String.fromCharCode(...made)) !== coded) throw unusable("its base64 does not re-encode to itself");
+  const again = btoa(Array.from(made, (byte) => String.fromCharCode(byte)).join(""));
+  if (again !== coded) throw unusable("its base64 does not re-encode to itself");
   return made;
 }
 
@@ -77,7 +78,8 @@ const trustShape = record({ format: constant(TRUST) }, {
   seal_keys: array(record({ name: textShape, key_id: textShape, file: textShape })),
 });
 
-const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Zl}\p{Zp}]/u.test(name);
+// Of blanks a name on one line holds the space alone.
+const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Z}]/u.test(name.replaceAll(" ", ""));
 
 // {signers, sealKeys} of a list of trusted keys: [{name, publicKey}] and [{name, keyId, file}].
 export function readTrust(bytes) {

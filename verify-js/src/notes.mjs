@@ -8,9 +8,9 @@ import { fromHex, toHex } from "./sha256.mjs";
 
 const FORMAT = "docket/checkpoint/v1";
 const MAX_SIGNATURES = 64;
-const LINE = /^\u2014 ([^+\s\u0085]+) (.+)$/u;
+const LINE = /^\u2014 ([^+\p{White_Space}\u001c-\u001f]+) (.+)$/u;
 const SIZE = /^[1-9][0-9]{0,15}$/;
-const NAME = /^[^+\s\u0085]+$/u;
+const NAME = /^[^+\p{White_Space}\u001c-\u001f]+$/u;
 
 const wrong = (detail) => new Refused("wrong-value", `the checkpoint is none: ${detail}`);
 

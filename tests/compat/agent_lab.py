@@ -27,6 +27,7 @@ NPM_PARTS = ("npm", "npm-large")
 PLACES = {
     **{name: f"npm/node_modules/.bin/{name}" for name in ("claude", "codex", "gemini", "qwen")},
     **{name: f"npm-large/node_modules/.bin/{name}" for name in ("opencode", "copilot", "pi", "cline")},
+    "axe-core": "page/node_modules/axe-core/axe.min.js",
     "aider": "aider/bin/aider",
     "mini": "mini/bin/mini",
     "docket-ai": "docket-ai/bin/docket",

@@ -2,9 +2,10 @@
 # Installs the foreign programs that the compat tests run, each in a folder of its own outside the repository:
 # $DOCKET_COMPAT_DIR, by default ~/.cache/docket-compat. What is there already in the pinned version is left alone.
 #
-#   install.sh ci     claude, codex, gemini, qwen, the providers' Python SDKs and the foreign verifier: what CI runs
+#   install.sh ci     claude, codex, gemini, qwen, the providers' Python SDKs, the foreign verifier, and a browser with
+#                     axe-core for the page of a run: what CI runs
 #   install.sh all    the same, and opencode, copilot, pi, cline, aider and mini-swe-agent
-#   install.sh NAME   one of: npm npm-large docket-ai sdks aider mini
+#   install.sh NAME   one of: npm npm-large page browser docket-ai sdks aider mini
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 root=${DOCKET_COMPAT_DIR:-$HOME/.cache/docket-compat}
@@ -51,10 +52,10 @@ npm_part() {
         return
     fi
     if ! command -v npm >/dev/null 2>&1; then
-        say "npm was not found on PATH; the agents need Node 20 or newer"
+        say "npm was not found on PATH; what $1.json names needs Node 20 or newer"
         exit 1
     fi
-    say "installing the agents of $1.json into $root/$1"
+    say "installing what $1.json names into $root/$1"
     rm -rf "${root:?}/$1"
     mkdir -p "$root/$1"
     cp "$here/$1.json" "$root/$1/package.json"
@@ -62,22 +63,37 @@ npm_part() {
     cp "$here/$1.json" "$root/$1/.installed"
 }
 
+# A browser comes with the system; only where this may install it is it installed.
+browser_part() {
+    if command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1; then
+        return
+    fi
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+        say "no Chromium was found on PATH: the tests in a browser are skipped (Debian: apt-get install chromium)"
+        return
+    fi
+    say "installing Debian's Chromium"
+    { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-liberation; } >/dev/null 2>&1 ||
+        say "Chromium could not be installed: the tests in a browser are skipped"
+}
+
 part() {
     case $1 in
-        npm | npm-large) npm_part "$1" ;;
+        npm | npm-large | page) npm_part "$1" ;;
+        browser) browser_part ;;
         docket-ai | sdks | aider | mini) python_part "$1" ;;
         *)
-            say "no such part: $1 (npm npm-large docket-ai sdks aider mini, or ci, or all)"
+            say "no such part: $1 (npm npm-large page browser docket-ai sdks aider mini, or ci, or all)"
             exit 2
             ;;
     esac
 }
 
 case ${1:-} in
-    ci) set -- npm docket-ai sdks ;;
-    all) set -- npm npm-large docket-ai sdks aider mini ;;
+    ci) set -- npm page browser docket-ai sdks ;;
+    all) set -- npm npm-large page browser docket-ai sdks aider mini ;;
     "")
-        sed -n '2,7p' "$0" | cut -c3-
+        sed -n '2,8p' "$0" | cut -c3-
         exit 2
         ;;
 esac

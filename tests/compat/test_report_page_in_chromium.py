@@ -6,15 +6,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-import os
 import re
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_lab import PLACES, compat_dir
 
 from chromium_lab import Browser, browser, needs_chromium
 from docket.formats.canonical import encode_document
@@ -336,15 +334,9 @@ ACCESS = """(() => {
 
 
 def axe() -> str | None:
-    """The accessibility checker axe-core, where npm has one installed for everybody or DOCKET_AXE names it."""
-    named = os.environ.get("DOCKET_AXE")
-    npm = shutil.which("npm")
-    if named is None and npm is not None:
-        found = subprocess.run(
-            [npm, "root", "-g"], capture_output=True, text=True, check=False, timeout=60
-        ).stdout.strip()
-        named = f"{found}/axe-core/axe.min.js"
-    return Path(named).read_text("utf-8") if named is not None and Path(named).is_file() else None
+    """The accessibility checker axe-core, where it is installed."""
+    path = compat_dir() / PLACES["axe-core"]
+    return path.read_text("utf-8") if path.is_file() else None
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -17,14 +17,7 @@ from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.ledger.event import Event
 from docket.formats.run.price_table import Family
 from docket.rules.receipt.families import Families
-
-_WRITTEN = (
-    "cache_write_tokens",
-    "cache_write_5m_tokens",
-    "cache_write_30m_tokens",
-    "cache_write_1h_tokens",
-    "cache_write_12h_tokens",
-)
+from docket.rules.spending.components import FEES, WRITES
 
 
 @dataclass(slots=True, kw_only=True)
@@ -140,7 +133,7 @@ class _Reading:
         call.model = text(base, "model") if isinstance(base, Mapping) else text(data, "model")
         call.input_tokens = count(usage, "input_tokens")
         call.cached_input_tokens = count(usage, "cached_input_tokens")
-        call.written_tokens = sum(count(usage, name) for name in _WRITTEN)
+        call.written_tokens = sum(count(usage, name) for name in WRITES.values())
         call.output_tokens = count(usage, "output_tokens")
         cost = amount(data.get("cost_usd"))
         call.micros = 0 if cost is None else cost.micros
@@ -257,10 +250,10 @@ def _calls_of_rows(receipt: JsonObject) -> Iterable[Call]:
         call.micros += 0 if cost is None else cost.micros
         call.provider, call.model = text(row, "provider"), model
         call.estimated = row.get("usage_source") == "estimated"
-        variant = model.partition("+")[2]
-        if variant.startswith("cache-write"):
+        _, plus, label = model.rpartition("+")
+        if plus + label in WRITES:
             call.written_tokens += count(row, "input_tokens")
-        if not variant or variant.startswith("cache-write"):
+        if plus + label not in FEES:
             call.input_tokens += count(row, "input_tokens")
             call.cached_input_tokens += count(row, "cached_input_tokens")
             call.output_tokens += count(row, "output_tokens")

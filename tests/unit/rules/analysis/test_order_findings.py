@@ -159,6 +159,14 @@ def test_without_a_ledger_the_usage_rows_are_the_calls() -> None:
     assert findings_of({"appendix": {"usage": "none"}, "price_table": {"document": {"families": 7}}}) == ()
 
 
+@pytest.mark.parametrize("models", [("dear+image", "dear"), ("dear+audio", "dear"), ("dear+cache-write", "dear+flex")])
+def test_without_a_ledger_every_token_of_a_call_counts_whatever_it_is_of(models: tuple[str, str]) -> None:
+    rows = [{"seq": 3, "model": model, "input_tokens": 60_000, "cost_usd": "0.90"} for model in models]
+    found = the(findings_of({**Story().receipt, "appendix": {"usage": rows}}))
+    assert found.rule == "fat-context"
+    assert "120000 at most" in found.detail
+
+
 @pytest.mark.parametrize("sample", [samples.anthropic, samples.busy, samples.no_end, samples.gap, samples.asserted])
 def test_records_of_runs_give_findings_that_are_documents(sample: object) -> None:
     builder = sample()  # type: ignore[operator]

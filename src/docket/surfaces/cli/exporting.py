@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +112,14 @@ def verified(source: Source) -> VerifiedRecord:
         word=verdict.word,
         checked=source.ledger is not None,
     )
+
+
+def read_again(source: Source, record: VerifiedRecord) -> VerifiedRecord:
+    """Return a record that was verified and let go of, with its document; CHANGED_WHILE_READ for another one there."""
+    data = read_receipt(source.receipt)
+    if sha256(data) != record.receipt_sha256:
+        raise _changed(source.receipt)
+    return replace(record, document=decode_receipt(data))
 
 
 def events_of(source: Source, receipt: JsonObject) -> Iterator[Event]:

@@ -16,6 +16,9 @@ from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.blaming import Located, blame_world, locate
 from docket.surfaces.cli.commands.export_heads import tlog_proof, trailer
 from docket.surfaces.cli.commands.export_intoto import intoto
+from docket.surfaces.cli.commands.export_otlp import otlp
+from docket.surfaces.cli.commands.export_sarif import sarif
+from docket.surfaces.cli.commands.export_usage import usage
 from docket.surfaces.export.agent_trace import Told, trace_record
 
 
@@ -27,10 +30,15 @@ def export() -> None:
     Examples:
       docket export agent-trace src/app.py > trace.json
       docket export intoto --out run.intoto.json
+      docket export otlp --out trace.json
+      docket export usage --all --format csv --out usage.csv
     """
 
 
 export.add_command(intoto)
+export.add_command(sarif)
+export.add_command(otlp)
+export.add_command(usage)
 export.add_command(tlog_proof)
 export.add_command(trailer)
 

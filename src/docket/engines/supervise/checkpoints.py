@@ -73,12 +73,12 @@ class RunCheckpoints:
         To be called after the ledger's last events. The head is from memory, whatever stands in a file.
         """
         self.stop()
-        head, file = self._head(), self._file
+        file, self._file = self._file, None
         if file is None:
-            return head, None
-        self._file = None
+            return self._head(), None
+        self._settle(file)
+        head = self._head()
         try:
-            self._settle(file)
             file.append(checkpoint_text(head, self._signer))
         except DocketError as error:
             return head, self._without_end(file, error.detail)

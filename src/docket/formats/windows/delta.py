@@ -15,7 +15,6 @@ import binascii
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode, encode
 from docket.formats.dataclass import dataclass, replace
-from docket.formats.digest import Digest, sha256
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -144,11 +143,6 @@ def encode_delta(delta: Delta) -> bytes:
     ordered = normalised(delta)
     check_delta(ordered)
     return encode(_members(ordered))
-
-
-def delta_digest(document: bytes) -> Digest:
-    """Return the name of a delta."""
-    return sha256(document)
 
 
 def decode_delta(document: bytes) -> Delta:

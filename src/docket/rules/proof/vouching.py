@@ -3,7 +3,7 @@
 Rules:
 1. The seal is over the canonical form of the receipt without `seal` and `signature`; the signature over the same with
    the seal in it. So a seal can be left out of nothing that is signed, and a signature needs no seal.
-2. A voucher is tried before it is relied on: what it signs and seals for a trial must hold.
+2. A voucher is tried before it is relied on: what it signs for a trial must hold.
 
 Keys come from `host.key_file`; whether a receipt's seal and signature hold is for `rules.checks.keys`.
 """
@@ -20,7 +20,6 @@ from docket.formats.ledger.proof_facts import SealAlgorithm, SealingKey, Signatu
 from docket.rules.proof import ed25519
 from docket.rules.proof.ed25519 import Signer
 
-SEAL_KEY_BYTES = 32
 _KEY_ID_DIGITS = 16
 _TRIAL = b"docket: a key is tried before it is relied on"
 
@@ -76,7 +75,7 @@ class Voucher:
         return {**receipt, "seal": seal, "signature": signature}
 
     def fault(self) -> str | None:
-        """Try the keys; return what is wrong with one, None where both do what is asked of them."""
+        """Try the key that signs; return what is wrong with it, None where nothing is or there is none."""
         if self.signer is not None:
             return ed25519.fault(self.signer.public_key, self.signer.sign(_TRIAL), _TRIAL)
         return None

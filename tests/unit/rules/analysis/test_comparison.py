@@ -14,7 +14,14 @@ from golden_ledgers.judging import receipt_of
 
 def found(rule: str) -> Finding:
     return Finding(
-        rule=rule, subject="s", title="t", severity=Severity.LOW, confidence=Confidence.LOW, evidence=(), detail="d", remedy="r"
+        rule=rule,
+        subject="s",
+        title="t",
+        severity=Severity.LOW,
+        confidence=Confidence.LOW,
+        evidence=(),
+        detail="d",
+        remedy="r",
     )
 
 

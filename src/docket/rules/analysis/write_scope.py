@@ -71,6 +71,8 @@ def _excluded(item: Cited) -> Finding:
 
 def _roots(receipt: JsonObject) -> list[bytes]:
     """Return the watched folders; none where everything is, or where the policy does not say."""
+    if "redaction" in receipt:  # neither the folders nor the paths are those of the run
+        return []
     watch = object_at(object_at(object_at(receipt, "policy"), "document"), "files").get("watch")
     names = [name for name in watch if isinstance(name, str)] if isinstance(watch, (list, tuple)) else []
     roots = [name.removeprefix("./").strip("/").encode("utf-8", "replace") for name in names]

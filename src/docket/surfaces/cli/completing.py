@@ -98,6 +98,15 @@ def phases_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     return [f"{named}{comma}{phase.name}" for phase in PHASES if phase.name.startswith(last)]
 
 
+def profiles_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the profiles of a redaction that begin as the last of the list does, behind those already named."""
+    from docket.formats.ledger.redaction_facts import Profile  # noqa: PLC0415 - only the shell's completion asks
+
+    named, comma, last = begun.rpartition(",")
+    words = [str(profile) for profile in Profile] if comma else [*map(str, Profile), "all"]
+    return [f"{named}{comma}{word}" for word in words if word.startswith(last) and word not in named.split(",")]
+
+
 def recipes_like(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Return the launch recipes that begin so."""
     from docket.rules.agents.registry import names  # noqa: PLC0415 - only the shell's completion asks

@@ -12,7 +12,7 @@ from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.reason import Reason
 from docket.surfaces.cli import console
-from docket.surfaces.cli.completing import receipts_like
+from docket.surfaces.cli.completing import files_like, profiles_like, receipts_like
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 
 if TYPE_CHECKING:
@@ -24,7 +24,13 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt itself.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request or a ticket.")
 @click.option("--html", is_flag=True, help="Make one page of HTML that holds its evidence and a verifier.")
-@click.option("--out", type=click.Path(path_type=Path), metavar="FILE", help="Where the page goes; without it, stdout.")
+@click.option("--redact", metavar="PROFILES", shell_complete=profiles_like,
+              help="Write a copy that hides paths, argv, hosts or secrets (a list), or all, into --out.")  # fmt: skip
+@click.option(
+    "--sign", metavar="KEY", shell_complete=files_like, help="Sign that copy: a file of docket keygen's, or fd:N."
+)
+@click.option("--out", type=click.Path(path_type=Path), metavar="FILE|FOLDER",
+              help="Where the page goes, without it stdout; the folder of a redacted copy.")  # fmt: skip
 @click.option("--contents/--no-contents", default=True, show_default=True,
               help="Whether the page shows what files held, where that is kept.")  # fmt: skip
 @click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the run's evidence stands.")
@@ -39,13 +45,18 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
       docket report DKT-20260131-0A1B2C --markdown
       docket report --json | jq .totals.cost_usd
       docket report --html --out run.html
+      docket report --redact paths,secrets --out for-them
     """
     _check_forms(as_json=as_json, markdown=markdown, **asked)
     if receipt is None:
         warn_of_newest(layout_at(current_folder(), docket_dir))
     path = locate_receipt(receipt, docket_dir)
     document = receipt_at(path)
-    if asked["html"]:
+    if asked["redact"] is not None:
+        from docket.surfaces.cli.redacting import write_redacted  # noqa: PLC0415 - for a copy alone
+
+        write_redacted(document, path, asked["out"], named=asked["redact"], sign=asked["sign"])
+    elif asked["html"]:
         _page(document, path, layout_at(current_folder(), docket_dir), asked)
     elif as_json:
         console.document(encode_document(document))
@@ -57,11 +68,18 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
         _on_terminal(document)
 
 
-def _check_forms(*, as_json: bool, markdown: bool, html: bool, out: Path | None, contents: bool) -> None:
-    if as_json + markdown + html > 1:
-        raise UsageError(Reason.USAGE, "of --json, --markdown and --html name one")
-    if not html and (out is not None or not contents):
-        raise UsageError(Reason.USAGE, "--out and --no-contents go with --html")
+def _check_forms(*, as_json: bool, markdown: bool, html: bool, out: Path | None, contents: bool, **copy: Any) -> None:  # noqa: ANN401
+    redact = copy["redact"] is not None
+    if as_json + markdown + html + redact > 1:
+        raise UsageError(Reason.USAGE, "of --json, --markdown, --html and --redact name one")
+    if not (html or redact) and out is not None:
+        raise UsageError(Reason.USAGE, "--out goes with --html or --redact")
+    if not html and not contents:
+        raise UsageError(Reason.USAGE, "--no-contents goes with --html")
+    if not redact and copy["sign"] is not None:
+        raise UsageError(Reason.USAGE, "--sign goes with --redact: a run is signed when it ends")
+    if redact and out is None:
+        raise UsageError(Reason.USAGE, "--redact writes a receipt and a ledger", hint="name a folder with --out FOLDER")
     if html and out is None and sys.stdout.isatty():
         raise UsageError(Reason.USAGE, "a page is nothing for a terminal", hint="name a file with --out FILE")
 

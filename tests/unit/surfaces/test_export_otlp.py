@@ -23,6 +23,7 @@ from golden_ledgers.build import closed, end, opened, request
 
 BEGAN_NS = 1_790_856_000_250_000_000  # 2026-10-01T12:00:00.250Z; events of golden ledgers are a second apart
 SECOND = 1_000_000_000
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "reference" / "exports.md"
 
 
 def read(document: bytes) -> list[Span]:
@@ -262,3 +263,14 @@ def test_a_long_run_is_streamed(tmp_path: Path, capsysbinary: pytest.CaptureFixt
     ledger.add(end("0.00"))
     spans = read(exported(capsysbinary, "otlp", written(tmp_path, ledger)))
     assert len(spans) == 1501
+
+
+def test_the_page_lists_every_attribute(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    page, found = PAGE.read_text(encoding="utf-8"), set()
+    for name, make in samples.ALL.items():
+        for span in read(exported(capsysbinary, "otlp", written(tmp_path / name, make()))):
+            found |= set(told(span.attributes))
+            for event in span.events:
+                found |= {event.name, *told(event.attributes)}
+    assert len(found) > 40
+    assert [name for name in sorted(found) if f"`{name}`" not in page] == []

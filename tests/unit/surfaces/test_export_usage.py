@@ -258,3 +258,8 @@ def test_another_receipt_in_its_place_is_told(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="is not what it was when it was verified"):
         exporting.read_again(source, proven.record)
     assert ledger_of(receipt).exists()
+
+
+def test_the_page_lists_every_column() -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "exports.md").read_text(encoding="utf-8")
+    assert [name for name in COLUMNS if f"`{name}`" not in page] == []

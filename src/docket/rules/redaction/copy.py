@@ -19,7 +19,7 @@ from docket.formats.ledger.payload_codec import to_members
 from docket.formats.ledger.proof_facts import SigningKey
 from docket.formats.ledger.redaction_facts import NotCarried, Profile, RedactionFacts, commitment_of
 from docket.formats.ledger.session_events import FOLD
-from docket.formats.merkle import MerkleTree
+from docket.formats.merkle import Frontier
 from docket.formats.proof.origin import origin_of
 from docket.formats.reason import Reason
 from docket.formats.windows.key import WindowKey
@@ -145,6 +145,7 @@ class _Chain:
     def __init__(self, *, windows: Mapping[str, str], names: Names) -> None:
         self.events: list[Event] = []
         self._hashes: list[Digest] = []
+        self._frontier = Frontier()
         self._windows, self._names = windows, names
 
     def append(self, event: Event, body: dict[str, JsonValue]) -> None:
@@ -159,7 +160,7 @@ class _Chain:
         if type_ == "policy.applied":
             return {**body, "digest": digest_of(body.get("document"))}
         if type_ == "x-docket.checkpoint":
-            return {**body, "root": MerkleTree(self._hashes[: _number(body.get("size"))]).root}
+            return {**body, "root": self._root_at(_number(body.get("size")))}
         if type_ in _HITS:
             seq = _number(object_at(body, "origin").get("seq"))
             return {**body, "origin": {"seq": seq, "hash": self._hashes[seq]}}
@@ -173,6 +174,12 @@ class _Chain:
         if window:
             return {**body, "window": {**window, "window_id": self._window(str(window.get("window_id")))}}
         return body
+
+    def _root_at(self, size: int) -> Digest:
+        """Return the root over the first `size` events; sizes only grow, as those of a record that was verified do."""
+        for event_hash in self._hashes[self._frontier.size : size]:
+            self._frontier.add(event_hash)
+        return self._frontier.root()
 
     def _window(self, window_id: str) -> str:
         """Return the id of a window in the copy; one whose key nobody knows has a name like a digest's."""

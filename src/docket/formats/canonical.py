@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
 from json.encoder import encode_basestring
 from typing import Any, NoReturn, TypeAlias
 
@@ -27,6 +26,7 @@ JsonObject: TypeAlias = "Mapping[str, JsonValue]"
 
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
+_MOST_DIGITS = len(str(MAX_INTEGER))
 NEW_LINE = "\n"
 
 quoted: Callable[[str], str] = encode_basestring
@@ -110,8 +110,10 @@ def _parse(data: bytes, decoder: json.JSONDecoder) -> JsonValue:
         value: JsonValue = decoder.decode(text)
     except RecursionError as error:
         raise _too_deep() from error
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise InvalidDocumentError(Reason.NOT_JSON, f"not JSON: {error}") from error
+    except ValueError as error:  # an integer of more digits than the interpreter takes
+        raise _too_large() from error
     return value
 
 
@@ -192,8 +194,12 @@ def _check_depth(value: JsonValue) -> None:
 
 def _integer(value: int) -> str:
     if not -MAX_INTEGER <= value <= MAX_INTEGER:
-        raise InvalidDocumentError(Reason.INTEGER_TOO_LARGE, "an integer lies outside +-(2^53-1)")
+        raise _too_large()
     return str(value)
+
+
+def _too_large() -> InvalidDocumentError:
+    return InvalidDocumentError(Reason.INTEGER_TOO_LARGE, "an integer lies outside +-(2^53-1)")
 
 
 def _too_deep() -> InvalidDocumentError:
@@ -209,16 +215,32 @@ def _refuse_constant(text: str) -> NoReturn:
 
 
 def _integral(text: str) -> int:
-    try:
-        number = Decimal(text)  # a float would round 0.99999999999999999999 to 1
-    except InvalidOperation:
+    """Return what a number with a point or an exponent says, decided on its digits."""
+    mantissa, _, power = text.lower().partition("e")
+    whole, _, fraction = mantissa.removeprefix("-").partition(".")
+    digits = (whole + fraction).lstrip("0")
+    kept = digits.rstrip("0")
+    if not kept:
+        return 0
+    zeros = _power(power) - len(fraction) + len(digits) - len(kept)
+    if zeros < 0:
         _refuse_float(text)
-    if number.copy_abs() > MAX_INTEGER or number != number.to_integral_value():
-        _refuse_float(text)
-    return int(number)
+    if len(kept) + zeros > _MOST_DIGITS:
+        raise _too_large()
+    number = int(kept + "0" * zeros)
+    return _small(f"-{number}" if text.startswith("-") else str(number))
+
+
+def _power(text: str) -> int:
+    digits = text.lstrip("+-").lstrip("0")
+    # No text is so long that its digits could make up for more.
+    size = int(digits or "0") if len(digits) <= _MOST_DIGITS else 10**_MOST_DIGITS
+    return -size if text.startswith("-") else size
 
 
 def _small(text: str) -> int:
+    if len(text) > _MOST_DIGITS + 1:
+        raise _too_large()
     number = int(text)
     _integer(number)
     return number

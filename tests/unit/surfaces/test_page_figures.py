@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied
 from docket.formats.ledger.session_events import Note
 from docket.surfaces.render.page.chart import (
@@ -20,12 +22,19 @@ from docket.surfaces.render.page.chart import (
     ticks,
     time_ticks,
 )
-from docket.surfaces.render.page.record import BILLED, REFUSED, Call, from_rows, recorded
+from docket.surfaces.render.page.record import BILLED, REFUSED, Call, Reading, Recorded, from_rows
 from docket.surfaces.render.page.sections import clock
 from golden_ledgers import elsewhere, samples, staged, windowed
 from golden_ledgers.build import LedgerBuilder, closed, opened, price, request
 from golden_ledgers.judging import receipt_of
 from page_lab import Element, data_of, page_at, page_of_ledger, parsed, rows_of, write
+
+
+def recorded(events: Iterable[Event]) -> Recorded:
+    """What is told of these events."""
+    reading = Reading()
+    assert list(reading.through(events)) == list(events)
+    return reading.finish()
 
 
 def tiles(page: Element) -> dict[str, tuple[str, str]]:

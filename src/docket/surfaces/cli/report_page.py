@@ -35,6 +35,7 @@ from docket.formats.workspace.state import TRANSACTION_ID
 from docket.host.disk import SYSTEM_DISK
 from docket.host.durable import publish
 from docket.host.regular_file import read_regular_file
+from docket.rules.analysis.finding import Finding
 from docket.rules.analysis.registry import findings_of
 from docket.stores.layout import Layout
 from docket.stores.receipts import SESSION_ID, ledger_beside
@@ -44,7 +45,7 @@ from docket.surfaces.render import content_diff, figures
 from docket.surfaces.render.page.document import GENERATOR, page
 from docket.surfaces.render.page.files import MOST_DIFFS, PathDiff
 from docket.surfaces.render.page.material import Evidence, Material
-from docket.surfaces.render.page.record import ChangedPath, Recorded, from_rows, recorded
+from docket.surfaces.render.page.record import ChangedPath, Reading, Recorded, from_rows
 
 MAX_LEDGER_BYTES = 512 * 1024 * 1024
 _SHIPPED = Path(__file__).resolve().parents[2] / "data" / "docket-verify.mjs"
@@ -79,7 +80,7 @@ def page_of(request: PageRequest) -> str:
                 diffs=diffs,
                 places=held.places,
                 deltas=beside.deltas,
-                findings=findings_of(request.receipt, beside.events),
+                findings=beside.findings,
             )
         )
 
@@ -110,7 +111,7 @@ class _Beside:
     told: Recorded
     damage: str = ""
     deltas: dict[str, Delta] = field(default_factory=dict)
-    events: tuple[Event, ...] | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def _beside(request: PageRequest) -> _Beside:
@@ -119,18 +120,23 @@ def _beside(request: PageRequest) -> _Beside:
     path = ledger_beside(request.path, session) if isinstance(session, str) else None
     if path is None:
         why = "it does not stand beside the receipt"
-        return _Beside(evidence=Evidence(receipt=data, why_no_ledger=why), told=from_rows(request.receipt))
+        return _alone(request.receipt, Evidence(receipt=data, why_no_ledger=why))
     try:
         ledger = read_regular_file(path, MAX_LEDGER_BYTES)
     except UnavailableError as error:
-        evidence = Evidence(receipt=data, why_no_ledger=error.detail)
-        return _Beside(evidence=evidence, told=from_rows(request.receipt))
+        return _alone(request.receipt, Evidence(receipt=data, why_no_ledger=error.detail))
     found = _Beside(evidence=Evidence(receipt=data), told=Recorded())
-    found.events = tuple(_events(ledger, found))
-    found.told = recorded(found.events)
+    reading = Reading()
+    found.findings = findings_of(request.receipt, reading.through(_events(ledger, found)))
+    found.told = reading.finish()
     documents = _deltas(request, path, found) if request.contents else {}
     found.evidence = Evidence(receipt=data, ledger=ledger, deltas=documents, checkpoints=_checkpoints(path))
     return found
+
+
+def _alone(receipt: JsonObject, evidence: Evidence) -> _Beside:
+    """Return what a receipt tells without its ledger."""
+    return _Beside(evidence=evidence, told=from_rows(receipt), findings=findings_of(receipt))
 
 
 def _events(ledger: bytes, found: _Beside) -> Iterator[Event]:

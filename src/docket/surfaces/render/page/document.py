@@ -136,11 +136,7 @@ def _curve(material: Material) -> charts.Curve:
     in_tokens = figures.part(document, "policy", "document", "budget", "mode") == "quota"
     most = figures.part(document, "policy", "document", "caps", "max_tokens" if in_tokens else "max_usd")
     cap = most if isinstance(most, int) else micros(most) if isinstance(most, str) else None
-    seconds = figures.text(document, "session", "duration_seconds")
-    try:
-        lasted_ms = round(float(seconds) * 1000)
-    except (ValueError, OverflowError):
-        lasted_ms = None
+    lasted_ms = sections.lasted_ms(document)
     return charts.curve_of(material.told.calls, lasted_ms=lasted_ms, cap=cap, in_tokens=in_tokens)
 
 

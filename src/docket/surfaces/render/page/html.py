@@ -31,12 +31,17 @@ Value: TypeAlias = "str | bool | None"
 
 def escaped(text: str) -> Html:
     """Return a text as contents or as an attribute's value."""
-    return Html(plain(text).translate(_TRANSLATION))
+    return Html(visible(text).translate(_TRANSLATION))
+
+
+def visible(text: str) -> str:
+    """Return a text with what is not to be sent made visible (rule 1)."""
+    return text if text.isascii() and text.isprintable() else plain(text)
 
 
 def line_escaped(text: str) -> Html:
     """Return a line of a file: as `escaped`, its tabs as they are."""
-    return Html("\t".join(plain(piece) for piece in text.split("\t")).translate(_TRANSLATION))
+    return Html("\t".join(visible(piece) for piece in text.split("\t")).translate(_TRANSLATION))
 
 
 def element(name: str, *children: Child, **attributes: Value) -> Html:
@@ -67,4 +72,4 @@ def _attribute(key: str, value: Value) -> str:
     return f" {name}" if value is True else f' {name}="{escaped(value)}"'
 
 
-__all__ = ["Child", "Html", "element", "escaped", "joined", "line_escaped"]
+__all__ = ["Child", "Html", "element", "escaped", "joined", "line_escaped", "visible"]

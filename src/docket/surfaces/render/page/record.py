@@ -12,7 +12,7 @@ Without a ledger the receipt's rows tell the billed calls, and nothing tells the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
@@ -75,22 +75,24 @@ class Recorded:
     has_events: bool = False
 
 
-def recorded(events: Iterable[Event]) -> Recorded:
-    """Return what a ledger's events tell."""
-    reading = _Reading()
-    for event in events:
-        reading.take(event)
-    return reading.finish()
+class Reading:
+    """Takes a ledger's events one by one and keeps what a page tells of them."""
 
-
-class _Reading:
     def __init__(self) -> None:
+        """Begin with nothing."""
         self.told = Recorded(has_events=True)
         self._began: datetime | None = None
         self._open: dict[int, Call] = {}
         self._last_refusal = ""
 
+    def through(self, events: Iterable[Event]) -> Iterator[Event]:
+        """Yield the events, each taken on its way."""
+        for event in events:
+            self.take(event)
+            yield event
+
     def take(self, event: Event) -> None:
+        """Take the next event."""
         if self._began is None:
             self._began = _instant(event.ts)
         taken = _TAKERS.get(event.type)
@@ -98,6 +100,7 @@ class _Reading:
             taken(self, event, event.data)
 
     def finish(self) -> Recorded:
+        """Return what was told; calls without an end stand last."""
         for call in self._open.values():
             self._add(call)
         return self.told
@@ -114,7 +117,7 @@ class _Reading:
             return None
         return max(0, round((now - self._began).total_seconds() * 1000))
 
-    def request(self, event: Event, data: JsonObject) -> None:
+    def _request(self, event: Event, data: JsonObject) -> None:
         number = figures.part(data, "call")
         if isinstance(number, int):
             self._open[number] = self._call(OPEN, event, data)
@@ -136,7 +139,7 @@ class _Reading:
             self._open.pop(call.number, None)
         self._add(call)
 
-    def response(self, event: Event, data: JsonObject) -> None:
+    def _response(self, event: Event, data: JsonObject) -> None:
         call = self._call(BILLED, event, data)
         source = data.get("usage")
         call.tokens = _tokens(source if isinstance(source, Mapping) else data)
@@ -149,26 +152,26 @@ class _Reading:
         call.note = ", ".join(notes)
         self._settle(call)
 
-    def error(self, event: Event, data: JsonObject) -> None:
+    def _error(self, event: Event, data: JsonObject) -> None:
         call = self._call(FAILED, event, data)
         call.note = _sentence(data, "reason", "error")
         self._settle(call)
 
-    def denied(self, event: Event, data: JsonObject) -> None:
+    def _denied(self, event: Event, data: JsonObject) -> None:
         call = self._call(REFUSED, event, data)
         why = figures.text(data, "detail", default="") or figures.text(data, "reason")
         call.note = f"{figures.text(data, 'reason')}, as before" if why == self._last_refusal else why
         self._last_refusal = why
         self._add(call)
 
-    def hit(self, event: Event, data: JsonObject) -> None:
+    def _hit(self, event: Event, data: JsonObject) -> None:
         call = self._call(CACHED, event, data)
         usage = data.get("usage")
         call.tokens = _tokens(usage if isinstance(usage, Mapping) else {})
         call.note = f"${figures.text(data, 'avoided_cost_usd')} not spent"
         self._add(call)
 
-    def change(self, event: Event, data: JsonObject) -> None:
+    def _change(self, event: Event, data: JsonObject) -> None:
         del event
         if len(self.told.changes) >= MOST_LISTED:
             self.told.left_out["changes"] += 1
@@ -184,16 +187,16 @@ class _Reading:
         change = figures.text(data, "change")
         self.told.changes.append(ChangedPath(path=path, change=change, before=before, after=after))
 
-    def tool(self, event: Event, data: JsonObject) -> None:
+    def _tool(self, event: Event, data: JsonObject) -> None:
         del event
         self.told.tools[figures.text(data, "name")] += 1
 
-    def tool_result(self, event: Event, data: JsonObject) -> None:
+    def _tool_result(self, event: Event, data: JsonObject) -> None:
         del event
         if data.get("ok") is False:
             self.told.failed_tools[figures.text(data, "name")] += 1
 
-    def remark(self, event: Event, data: JsonObject) -> None:
+    def _remark(self, event: Event, data: JsonObject) -> None:
         words = _REMARKS[event.type]
         if event.type == "cap.warning":
             data = {"said": _warning(data)}
@@ -214,16 +217,16 @@ _REMARKS: dict[str, tuple[str, tuple[str, ...]]] = {
     "note": ("note", ("code", "message")),
 }
 _TAKERS = {
-    "model.request": _Reading.request,
-    "model.response": _Reading.response,
-    "model.error": _Reading.error,
-    "model.denied": _Reading.denied,
-    "model.cache_hit": _Reading.hit,
-    "x-docket.cache-hit": _Reading.hit,
-    "fs.change": _Reading.change,
-    "tool.call": _Reading.tool,
-    "tool.result": _Reading.tool_result,
-    **dict.fromkeys(_REMARKS, _Reading.remark),
+    "model.request": Reading._request,
+    "model.response": Reading._response,
+    "model.error": Reading._error,
+    "model.denied": Reading._denied,
+    "model.cache_hit": Reading._hit,
+    "x-docket.cache-hit": Reading._hit,
+    "fs.change": Reading._change,
+    "tool.call": Reading._tool,
+    "tool.result": Reading._tool_result,
+    **dict.fromkeys(_REMARKS, Reading._remark),
 }
 
 
@@ -283,6 +286,6 @@ def _instant(text: str) -> datetime | None:
 
 
 __all__ = [
-    "BILLED", "CACHED", "FAILED", "MOST_CALLS", "OPEN", "REFUSED", "Call", "ChangedPath", "Recorded", "from_rows",
-    "micros", "recorded",
+    "BILLED", "CACHED", "FAILED", "MOST_CALLS", "OPEN", "REFUSED", "Call", "ChangedPath", "Reading", "Recorded",
+    "from_rows", "micros",
 ]  # fmt: skip

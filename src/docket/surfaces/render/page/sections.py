@@ -5,6 +5,7 @@ Each function returns the contents of one section, empty where there is nothing 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from docket.formats.amount import Usd
@@ -25,6 +26,7 @@ _GROUPS = {
     "trust_assumptions": "What has to be trusted",
 }
 _SECOND_MS, _MINUTE_MS = 1000, 60_000
+_SECONDS = re.compile(r"([0-9]{1,12})(?:\.([0-9]+))?")
 
 
 def ending(document: JsonObject) -> tuple[str, str]:
@@ -71,16 +73,21 @@ def _tile(name: str, value: str, below: str, mark: str = "") -> Html:
 
 
 def _duration(document: JsonObject) -> str:
-    told = figures.part(document, "session", "duration_seconds")
-    try:
-        seconds = float(str(told))
-    except ValueError:
+    lasted = lasted_ms(document)
+    if lasted is None:
         return "not known"
-    minutes, rest = divmod(seconds, 60)
-    hours, minutes = divmod(int(minutes), 60)
+    minutes, rest = divmod(lasted, _MINUTE_MS)
+    hours, minutes = divmod(minutes, 60)
     if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {rest:.0f} s" if minutes else f"{seconds:.1f} s"
+        return f"{hours:,} h {minutes} min"
+    seconds, part = divmod(rest, _SECOND_MS)
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds}.{part // 100} s"
+
+
+def lasted_ms(document: JsonObject) -> int | None:
+    """Return how long the run lasted in milliseconds, None where the record has no end or no such figure."""
+    told = _SECONDS.fullmatch(figures.text(document, "session", "duration_seconds", default=""))
+    return None if told is None else int(told[1]) * _SECOND_MS + int((told[2] or "").ljust(3, "0")[:3])
 
 
 def overview(document: JsonObject) -> Html:
@@ -255,5 +262,6 @@ def _group(document: JsonObject, name: str, words: str) -> Iterator[Html]:
 
 
 __all__ = [
-    "by_model", "calls", "clock", "ending", "limits", "overview", "remarks", "tiles", "tools", "transaction",
+    "by_model", "calls", "clock", "ending", "lasted_ms", "limits", "overview", "remarks", "tiles", "tools",
+    "transaction",
 ]  # fmt: skip

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docket.surfaces.cli.console import plain
 from docket.surfaces.render.page.embedded import json_block
-from docket.surfaces.render.page.html import Html, element, joined
+from docket.surfaces.render.page.html import Html, element, joined, visible
 
 PAGE_ROWS = 50
 
@@ -59,7 +58,7 @@ def table(shown: Table) -> Html:
 def _data(shown: Table) -> dict[str, object]:
     marks = [*shown.marks] if any(shown.marks) else []
     return {
-        "rows": [[plain(cell) for cell in row] for row in shown.rows],
+        "rows": [[visible(cell) for cell in row] for row in shown.rows],
         "numbers": sorted(shown.numbers),
         "marks": marks,
         "page": PAGE_ROWS,

@@ -17,8 +17,10 @@ from agent_lab import program
 
 from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
 from docket.formats.canonical import encode_document
+from docket.formats.ledger.redaction_facts import Profile
 from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from docket.formats.run.verdict import Status, Verdict, Word
+from docket.rules.redaction.copy import CopyAsked, redacted
 from golden_ledgers import kept, proven, samples
 from golden_ledgers.judging import receipt_of
 
@@ -92,6 +94,21 @@ def test_its_node_verifier_accepts_them_but_for_a_row_that_rounds_up(
     answer = asked(theirs, receipt.parent, "verify", str(receipt), "--ledger", str(ledger), "--impl", "node", "--json")
 
     assert failed(answer) == (["cost-recomputation"] if name in ROUNDED_UP else [])
+
+
+@pytest.mark.parametrize("impl", ["python", "node"])
+def test_it_accepts_redacted_copies_with_hits_windows_a_transaction_and_names_that_are_no_unicode(
+    theirs: Path, tmp_path: Path, impl: str
+) -> None:
+    asked_for = CopyAsked(profiles=frozenset(Profile), key=b"k" * 32, opening=b"o" * 32)
+    for name in ("cached", "windowed", "landed", "odd_names", "parts", "pooled"):
+        raw = b"".join(event.line + b"\n" for event in redacted(samples.ALL[name]().events, asked_for))
+        receipt, ledger = tmp_path / f"{name}.json", tmp_path / "runs" / f"{name}.jsonl"
+        ledger.parent.mkdir(exist_ok=True)
+        ledger.write_bytes(raw)
+        receipt.write_bytes(encode_document(receipt_of(raw)))
+        answer = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--impl", impl, "--json")
+        assert (name, failed(answer)) == (name, [])
 
 
 def test_it_checks_our_hits_and_kept_responses(theirs: Path, tmp_path: Path) -> None:

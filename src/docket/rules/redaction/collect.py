@@ -46,13 +46,9 @@ def members(table: Mapping[str, Member], data: JsonObject) -> Iterator[tuple[Kin
 
 
 def texts(value: JsonValue) -> Iterator[str]:
-    """Yield every text in a value, names of members too."""
+    """Yield a text, or every text of an array."""
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for name, item in value.items():
-            yield name
-            yield from texts(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from texts(item)
@@ -67,8 +63,7 @@ def _path(found: Collected, _name: str, _value: JsonValue, holder: JsonObject) -
 def _place(found: Collected, name: str, value: JsonValue, holder: JsonObject) -> None:
     found.words[Profile.PATHS].update(texts(value))
     raw = raw_of(name, holder)
-    if raw is not None:
-        found.words[Profile.PATHS].add(raw.decode("utf-8", "backslashreplace"))
+    found.words[Profile.PATHS].add("" if raw is None else raw.decode("utf-8", "backslashreplace"))
 
 
 def _roots(found: Collected, _name: str, value: JsonValue, _holder: JsonObject) -> None:
@@ -80,9 +75,8 @@ def _argv(found: Collected, _name: str, value: JsonValue, _holder: JsonObject) -
 
 
 def _host(found: Collected, _name: str, value: JsonValue, _holder: JsonObject) -> None:
-    if isinstance(value, str):
-        found.hosts.add(value)
-        found.words[Profile.HOSTS].add(value)
+    found.hosts.update(texts(value))
+    found.words[Profile.HOSTS].update(texts(value))
 
 
 def _hosts_of(found: Collected, name: str, value: JsonValue, _holder: JsonObject) -> None:

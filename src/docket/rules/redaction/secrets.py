@@ -33,7 +33,7 @@ _FORMS = re.compile(
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic)(\s+)[A-Za-z0-9._~+/=-]{12,}")
 _USER = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)[^/@\s]+@")
-_ASSIGNED = re.compile(rf"(?i)(?<![A-Za-z0-9])({_NAMED}[\"']?\s*[=:]\s*)(\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)")
+_ASSIGNED = re.compile(rf"(?i)(?<![A-Za-z0-9])({_NAMED}[\"']?\s*[=:]\s*)(\[secret\]|\"[^\"]*\"|'[^']*'|[^\s,;&\"']+)")
 _OPTION = re.compile(rf"(?i)--?{_NAMED}")
 
 

@@ -219,16 +219,22 @@ def cached_in_parts(hash_of: Callable[[list[Json], int], str]) -> Story:
 
 def staged(decision: str = "commit") -> Story:
     """A stage with one new file, which landed or waits."""
-    story = Story().begin().tell(
+    story = _on_a_stage(Story().begin()).look("before", 2).spawn()
+    return _settled(story, decision).over("0.00")
+
+
+def _on_a_stage(story: Story) -> Story:
+    return story.tell(
         "x-docket.workspace-opened", transaction="0a1b2c3d4e5f", backend="copy", view="stage", settle="auto",
         manifest_sha256=SOME, files=2, directories=1, symlinks=0, bytes_staged=20, excluded=0, shared=0, protected=1,
         approved=False, not_preserved=0, store="/home/dev/.state/workspace-tx/0a1b2c3d4e5f",
     )  # fmt: skip
-    story.look("before", 2).spawn().tell("proc.exit", exit_code=0, leftover_processes=0)
-    story.tell(
-        "fs.change", path="src/new.py", change="added", after={"kind": "file", "mode": 420, "size": 10, "sha256": THIRD}
-    )
-    story.look("after", 3)
+
+
+def _settled(story: Story, decision: str) -> Story:
+    story.tell("proc.exit", exit_code=0, leftover_processes=0)
+    made = {"kind": "file", "mode": 420, "size": 10, "sha256": THIRD}
+    story.tell("fs.change", path="src/new.py", change="added", after=made).look("after", 3)
     why = {} if decision == "commit" else {"reason": "review-asked", "detail": "somebody is to look at it"}
     story.tell(
         "x-docket.workspace-intent", transaction="0a1b2c3d4e5f", decision=decision, result_sha256=OTHER,
@@ -236,9 +242,37 @@ def staged(decision: str = "commit") -> Story:
         not_preserved=[], excluded_writes=[], excluded_write_count=0, **why,
     )  # fmt: skip
     landed = {"outcome": "committed", "plan_sha256": SOME, "applied": 1, "already": 0}
-    waits = {"outcome": "left-for-review", "reason": "review-asked", "detail": "somebody is to look at it"}
-    story.tell("x-docket.workspace-settled", transaction="0a1b2c3d4e5f", **(landed if decision == "commit" else waits))
-    return story.over("0.00")
+    waits = {"outcome": "left-for-review", **why}
+    told = landed if decision == "commit" else waits
+    return story.tell("x-docket.workspace-settled", transaction="0a1b2c3d4e5f", **told)
+
+
+def everything(hash_of: Callable[[list[Json], int], str], proof: Json) -> Story:
+    """Rows in parts, replies given again, windows, assertions and a stage that landed, under `proof`."""
+    story = _on_a_stage(Story().begin(CACHED, proof=proof)).look("before", 2).spawn()
+    story.price("claude-x", "3", "0.3", "15").price("claude-x+cache-write-5m", "3.75", "3.75", "0")
+    components = [part("claude-x+cache-write-5m", "0.005625", 1500), part("claude-x", "0.003000", 500, 0, 100)]
+    usage = counts(2000, 0, 100, cache_write_5m_tokens=1500)
+    story.ask(1, "anthropic", "claude-x")
+    story.answer(1, ("anthropic", "claude-x"), usage, components, ("0.008625", "0.008625"), tool_use_ids=["toolu_a"],
+                 cache={"key": KEY_OF_TWO, "stored": True})  # fmt: skip
+    several = len(story.bodies) - 1
+    story.price("gpt-5", "1.25", "0.125", "10").ask(2, "openai", "gpt-5")
+    one = [part("gpt-5", "0.001300", 1000, 400, 50)]
+    story.answer(2, ("openai", "gpt-5"), counts(1000, 400, 50), one, ("0.001300", "0.009925"),
+                 cache={"key": KEY_OF_ONE, "stored": True})  # fmt: skip
+    single = len(story.bodies) - 1
+    for kind, seq, key in (("model.cache_hit", single, KEY_OF_ONE), ("x-docket.cache-hit", several, KEY_OF_TWO)):
+        story.tell(kind, **hit_of(story.bodies[seq]["data"], seq, hash_of(story.bodies, seq), key))
+    story.tell("note", code="cache-ceiling", message="two were given again", event="cache.hits_ceiling_reached")
+    window = _window("toolu_a", "a1" * 16, "11" * 20, "stage")
+    _told(story, "toolu_a", window)
+    _closed(story, "toolu_a", window, "d1" * 32, tree_after="22" * 20, scope="tool", members=1, files=2)
+    story.tell("x-docket.hook-lost", kind="malformed", count=1)
+    story.tell("net.denied", reason="bad_token", kind="door", count=2)
+    story.tell("x-docket.asserted-call", provider="local", model="m", input_tokens=70, cached_input_tokens=0,
+               output_tokens=9, reported_by="agent")  # fmt: skip
+    return _settled(story, "commit").over("0.009925")
 
 
 def windowed() -> Story:
@@ -268,8 +302,8 @@ def windowed() -> Story:
     return story.finish("0.001903")
 
 
-def _window(tool_use_id: str, group: str, tree: str) -> Json:
-    key: Json = {"repository": "0e" * 16, "provider": "claude", "session_id": "s", "turn_id": "t", "mode": "tree"}
+def _window(tool_use_id: str, group: str, tree: str, mode: str = "tree") -> Json:
+    key: Json = {"repository": "0e" * 16, "provider": "claude", "session_id": "s", "turn_id": "t", "mode": mode}
     name = digest_of({**key, "tool_use_id": tool_use_id})[:32]
     return {**key, "window_id": name, "group_id": group, "tree": tree, "hashes": "sha1", "head": "44" * 20}
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from record_vectors import ledgers
 from record_vectors.foreign_records import events as foreign_events
 from record_vectors.foreign_records import receipt as foreign_receipt
+from record_vectors.plain_receipts import hash_of
 from record_vectors.primitives import ORDER, Json, P, lines_of, sealed, signed
 from record_vectors.scenario import (
     PUBLIC,
@@ -47,6 +48,12 @@ def vouched(**more: object) -> Side:
     return side(ledgers.called(proof=facts()).finish("0.001300"), both_keys, **more)
 
 
+def everything() -> Side:
+    """A record with every member that a receipt may have of these."""
+    previous = {"session": "0a1b2c3d4e5f", "events": 12, "head": ledgers.SOME, "receipt_sha256": ledgers.OTHER}
+    return side(ledgers.everything(hash_of, facts(previous=previous)), both_keys, verdict="verified", **KEYS)
+
+
 def scenarios() -> Iterator[Scenario]:
     """Every scenario."""
     yield from _accepted()
@@ -74,6 +81,7 @@ def _accepted() -> Iterator[Scenario]:
     previous = {"session": "0a1b2c3d4e5f", "events": 12, "head": ledgers.SOME, "receipt_sha256": ledgers.OTHER}
     numbered = side(ledgers.idle(proof=facts(signature=False, seal=False, previous=previous)))
     yield Scenario(name="numbered", says="a run with its number and the one before, and no key", accepted=numbered)
+    yield Scenario(name="everything", says="rows in parts, hits, a stage, windows, both keys", accepted=everything())
     killed = side(ledgers.called(proof=facts()), verdict="incomplete", fails="evidence-completeness", **KEYS)
     yield Scenario(name="killed-before-it-was-signed", says="nobody could sign it", accepted=killed)
 

@@ -5,23 +5,19 @@ Beside them: receipts and ledgers with bytes changed at random, which are no doc
 
 from __future__ import annotations
 
-import json
 import random
 import re
 from pathlib import Path
-from typing import Any
 
-from docket.engines.verify import VerifyRequest, verify_receipt
+from docket.engines.verify import verify_receipt
 from docket.formats.canonical import encode
-from docket.formats.proof.checkpoint import read_head_words
-from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from golden_ledgers import elsewhere, samples
 from golden_ledgers.judging import receipt_of
 from golden_ledgers.strange import strange
+from receipt_vectors_lab import Vector, receipt_vectors, request_of
 from sweeps import some
 from verify_js.in_node import Pair, disagreements, needs_node, verdicts
 
-FOLDER = Path(__file__).parents[2] / "spec" / "vectors"
 pytestmark = needs_node
 
 TOKENS = (
@@ -32,53 +28,26 @@ TOKENS = (
 )  # fmt: skip
 
 
-def text_of(texts: dict[str, str], told: dict[str, Any] | None) -> bytes | None:
-    """A text of the vectors: one of `texts` as it stands, or with `cut` characters at `at` replaced by `put`."""
-    if told is None:
-        return None
-    text, at = texts[told["of"]], told.get("at", 0)
-    return (text[:at] + told.get("put", "") + text[at + told.get("cut", 0) :]).encode("utf-8")
-
-
-def judged_file(name: str, receipt: bytes, ledger: bytes | None, folder: Path, vector: dict[str, Any]) -> Pair:
+def judged_file(name: str, vector: Vector, folder: Path) -> Pair:
     """The pair with docket's verdict on the two as files."""
-    path = folder / "run.jsonl"
-    path.write_bytes(ledger or b"")
-    public, seals = vector.get("public_keys", ()), vector.get("seal_keys", ())
-    pins = Pins(
-        signers=tuple(PinnedKey(public_key=bytes.fromhex(key)) for key in public),
-        seals=tuple(PinnedSeal(key=bytes.fromhex(key)) for key in seals),
-    )
-    told, kept = vector.get("checkpoints"), folder / "named.checkpoints"
-    kept.write_bytes(b"" if told is None else told.encode("utf-8"))
-    asked = VerifyRequest(
-        receipt=receipt,
-        ledger_path=None if ledger is None else path,
-        pins=pins,
-        checkpoints_path=None if told is None else kept,
-        heads=tuple(read_head_words(head) for head in vector.get("heads", ())),
-    )
+    asked, told = request_of(vector, folder), vector.get("checkpoints")
     return Pair(
         name,
-        receipt,
-        ledger,
+        vector["receipt"],
+        vector["ledger"],
         verify_receipt(asked),
-        public_keys=tuple(public),
-        seal_keys=tuple(seals),
-        checkpoints=None if told is None else kept.read_bytes(),
+        public_keys=tuple(vector.get("public_keys", ())),
+        seal_keys=tuple(vector.get("seal_keys", ())),
+        checkpoints=None if told is None else told.encode("utf-8"),
         heads=tuple(vector.get("heads", ())),
     )
 
 
 def test_each_vector_gets_its_verdict_and_its_first_failing_check(tmp_path: Path) -> None:
     pairs, stated = [], []
-    for path in sorted(FOLDER.glob("receipt-*.json")):
-        document = json.loads(path.read_text("utf-8"))
-        for vector in document["vectors"]:
-            receipt, ledger = (text_of(document["texts"], vector[part]) for part in ("receipt", "ledger"))
-            assert receipt is not None
-            pairs.append(judged_file(f"{path.stem}: {vector['name']}", receipt, ledger, tmp_path, vector))
-            stated.append((vector["verdict"], vector["first_failure"]))
+    for name, vector in receipt_vectors():
+        pairs.append(judged_file(name, vector, tmp_path))
+        stated.append((vector["verdict"], vector["first_failure"]))
     given = verdicts(pairs)
     found = [(one["verdict"], one["failures"][0].partition(":")[0] if one["failures"] else None) for one in given]
 
@@ -121,6 +90,6 @@ def test_bytes_changed_at_random_are_judged_alike(stride: int, tmp_path: Path) -
         which = source.randrange(3)
         receipt = receipt if which == 1 else changed(receipt, source)
         ledger = ledger if which == 0 else changed(ledger, source)
-        pairs.append(judged_file(f"change {number}", receipt, ledger, tmp_path, {}))
+        pairs.append(judged_file(f"change {number}", {"receipt": receipt, "ledger": ledger}, tmp_path))
 
     assert disagreements(pairs) == []

@@ -103,7 +103,7 @@ def _publish(folder: Folder, name: str, write: Callable[[StoredFile], None], *, 
             write(target)
             target.sync()
         settle(folder, temporary, name, overwrite=overwrite)
-    except DocketError:
+    except (DocketError, KeyboardInterrupt):
         with suppress(DocketError):
             folder.remove(temporary)
         raise

@@ -89,7 +89,7 @@ def _root(record: VerifiedRecord, began: Instant, ended: Instant) -> Span:
     providers = list(record.part("model_calls", "by_provider"))
     failed = breached or ("exit_code" if count_of(code) != 0 else "")
     return Span(
-        seq=0,
+        seq=None,
         name=f"invoke_agent {agent}".rstrip(),
         kind=Kind.INTERNAL,
         began=began,
@@ -111,6 +111,7 @@ def _root(record: VerifiedRecord, began: Instant, ended: Instant) -> Span:
             "docket.cost.basis": text_of(totals.get("cost_basis")),
             "docket.breached": breached or None,
             "docket.verdict": str(record.word),
+            "docket.redacted": True if record.part("redaction") else None,
             "docket.receipt.sha256": record.receipt_sha256,
             "docket.ledger.checked": record.checked,
             "docket.ledger.head": text_of(record.part("ledger").get("head")) or None,

@@ -3,7 +3,7 @@
 Rules:
 1. Integers of 64 bits are texts, ids lower-case hexadecimal digits, enumerations numbers: OTLP's own form of JSON.
 2. The trace's id derives from the session's, a span's from the number of the event that began it: the same record gives
-   the same ids, and an id leads back to its event.
+   the same ids, and an id leads back to its event. The root's is the one that no event has.
 3. An attribute without a value is left out. There are no fractions: an amount is its decimal text.
 """
 
@@ -22,7 +22,7 @@ _TRACE = b"docket/trace/v1\0"
 _NS_PER_SECOND = 1_000_000_000
 _FRACTION_DIGITS = 9
 NS_PER_MS = 1_000_000
-ROOT_SPAN = f"{1:016x}"
+ROOT_SPAN = "f" * 16
 
 
 class Kind(IntEnum):
@@ -42,9 +42,9 @@ class Instant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A span before it is spelled; `error` is the `error.type` of one that failed, None for one that did not."""
+    """A span before it is spelled; `seq` is None for the root, `error` the `error.type` of one that failed."""
 
-    seq: int
+    seq: int | None
     name: str
     kind: Kind
     began: Instant
@@ -54,13 +54,13 @@ class Span:
 
     def to_json(self, trace_id: str) -> dict[str, JsonValue]:
         """Return the span of a trace, under its root unless it is that."""
-        own = span_id(self.seq)
+        own = ROOT_SPAN if self.seq is None else span_id(self.seq)
         told = self.began.told and self.ended.told
         more = {"error.type": self.error, "docket.time": None if told else "approximate"}
         return {
             "traceId": trace_id,
             "spanId": own,
-            **({} if own == ROOT_SPAN else {"parentSpanId": ROOT_SPAN}),
+            **({} if self.seq is None else {"parentSpanId": ROOT_SPAN}),
             "flags": 1,
             "name": self.name,
             "kind": int(self.kind),

@@ -1,8 +1,8 @@
 """What the predicate `urn:docket:predicate:run:v1` says of a run, and whose word each of it is (spec/predicate-run.md).
 
 Rules:
-1. Names are lowerCamelCase, instants RFC 3339 in UTC, amounts decimal texts. A member that the record does not tell is
-   left out; none is null.
+1. Names are lowerCamelCase, instants RFC 3339 in UTC, amounts decimal texts. A member that the record does not tell, or
+   that another writer filled with another type, is left out; none is null.
 2. `provenance` names the class of every member by its path, whatever stands in an array under the array's: what the
    writer of the record *observed*, what somebody *reported* to it, what is *derived* from the two.
 3. Counts of tokens are reported where the providers counted all of them, else derived.
@@ -43,7 +43,8 @@ CLASSES: Mapping[str, Provenance] = {
          "durationSeconds", "exitCode", "exitSource", "breached", "interrupted", "policy.name", "policy.sha256",
          "usage.modelCalls", "usage.denied", "usage.errors", "providers", "files.added", "files.modified",
          "files.removed", "caps.exceeded", "caps.warnings", "network.tunnelsAllowed", "network.tunnelsDenied",
-         "evidence.complete", "evidence.ended", "proof.origin", "proof.project", "proof.run"),
+         "evidence.complete", "evidence.ended", "proof.origin", "proof.project", "proof.run", "workspace.outcome",
+         "workspace.committed", "rollback.applied", "redaction.profiles", "redaction.commitment"),
         Provenance.OBSERVED,
     ),
     **dict.fromkeys(("label", "tools.calls", "tools.failures", "tools.names", *TOKEN_MEMBERS), Provenance.REPORTED),
@@ -56,9 +57,21 @@ CLASSES: Mapping[str, Provenance] = {
 }  # fmt: skip
 
 
+_INTEGERS = frozenset(
+    ("exitCode", "usage.modelCalls", "usage.denied", "usage.errors", *(f"usage.{name}" for name in _ROWS),
+     *TOKEN_MEMBERS, "models.rows", "files.added", "files.modified", "files.removed", "files.violations", "tools.calls",
+     "tools.failures", "caps.exceeded", "caps.warnings", "network.tunnelsAllowed", "network.tunnelsDenied",
+     "ledger.events", "proof.run")
+)  # fmt: skip
+_FLAGS = frozenset(
+    ("interrupted", "ledger.checked", "evidence.complete", "evidence.ended", "workspace.committed", "rollback.applied")
+)
+_LISTS = frozenset(("cost.assumedPriceModels", "tools.names", "limits", "redaction.profiles"))
+
+
 def predicate(record: VerifiedRecord) -> dict[str, JsonValue]:
     """Return the predicate of a run."""
-    told = {name: value for name, value in _members(record) if value not in (None, {})}
+    told = {name: kept for name, value in _members(record) if (kept := _kept(name, value)) not in (None, {})}
     counted = count_of(record.part("totals").get("usage_estimated_calls")) == 0
     classes = CLASSES if counted else {**CLASSES, **dict.fromkeys(TOKEN_MEMBERS, Provenance.DERIVED)}
     return {**told, "provenance": {path: str(classes[path]) for path in sorted(set(_paths(told)))}}
@@ -100,6 +113,9 @@ def _members(record: VerifiedRecord) -> Iterator[tuple[str, JsonValue]]:
     yield "providers", calls.get("by_provider")
     yield from _effects(record)
     yield "verdict", str(record.word)
+    yield "workspace", _picked(record.part("workspace"), {"outcome": "outcome", "committed": "committed"})
+    yield "rollback", _picked(record.part("ops", "rollback"), {"applied": "applied"})
+    yield "redaction", _picked(record.part("redaction"), {"profiles": "profiles", "commitment": "commitment"})
 
 
 def _effects(record: VerifiedRecord) -> Iterator[tuple[str, JsonValue]]:
@@ -112,7 +128,7 @@ def _effects(record: VerifiedRecord) -> Iterator[tuple[str, JsonValue]]:
     ledger = _picked(record.part("ledger"), {"events": "events", "head": "head", "merkleRoot": "merkle_root"})
     yield "ledger", {**ledger, "checked": record.checked}
     yield "evidence", _picked(record.part("evidence"), {"complete": "ledger_complete", "ended": "ended"})
-    yield "limits", list(record.items("codes", "limits_disclosure")) or None
+    yield "limits", record.part("limits_disclosure").get("codes")
     yield "proof", _picked(record.part("proof"), {"origin": "origin", "project": "project", "run": "run"})
 
 
@@ -121,13 +137,33 @@ def _model(row: JsonObject) -> JsonValue:
 
 
 def _picked(source: JsonObject, names: Mapping[str, str]) -> dict[str, JsonValue]:
-    return {name: source[member] for name, member in names.items() if source.get(member) is not None}
+    return {name: source.get(member) for name, member in names.items()}
+
+
+def _kept(path: str, value: JsonValue) -> JsonValue:
+    """Return a member as far as it has its type; None for one that is not told."""
+    if path not in CLASSES:  # an object of members, or an array of such
+        if isinstance(value, list):
+            return [_kept(path, item) for item in value]
+        members = ((name, _kept(f"{path}.{name}", member)) for name, member in object_of(value).items())
+        return {name: member for name, member in members if member is not None}
+    if path == "providers":
+        return {name: count for name, count in object_of(value).items() if _is_integer(count)}
+    if path in _LISTS:
+        texts = value if isinstance(value, (list, tuple)) else None
+        return None if texts is None else [text for text in texts if isinstance(text, str)]
+    fits = isinstance(value, bool) if path in _FLAGS else _is_integer(value) if path in _INTEGERS else None
+    return value if (isinstance(value, str) if fits is None else fits) else None
+
+
+def _is_integer(value: JsonValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _paths(told: JsonObject) -> Iterator[str]:
     for name, value in told.items():
-        for item in value if name == "models" and isinstance(value, list) else (value,):
+        if name in CLASSES:
+            yield name
+        for item in value if isinstance(value, list) else (value,):
             if isinstance(item, Mapping) and name not in CLASSES:
                 yield from (f"{name}.{member}" for member in item)
-            else:
-                yield name

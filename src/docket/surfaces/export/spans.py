@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from operator import itemgetter
 
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
@@ -68,16 +69,18 @@ class SpanBook:
 
     def rest(self, ended: Instant) -> Iterator[Span]:
         """Yield the spans of what was open when the record ended, in their order."""
-        spans = [_call(begun, None, ended, NO_REPLY) for begun in self.calls.values()]
-        spans += [_tool(begun, None, begun.at, NO_RESULT) for queue in self.tools.values() for begun in queue]
-        yield from sorted(spans, key=lambda span: span.seq)
+        spans = [(begun.seq, _call(begun, None, ended, NO_REPLY)) for begun in self.calls.values()]
+        open_tools = (begun for queue in self.tools.values() for begun in queue)
+        spans += [(begun.seq, _tool(begun, None, begun.at, NO_RESULT)) for begun in open_tools]
+        yield from (span for _, span in sorted(spans, key=itemgetter(0)))
 
     def request(self, new: _Begun, _: Event) -> Iterator[Span]:
         """Take a call that was sent."""
         call = new.data.get("call")
         if isinstance(call, int):
+            if call in self.calls:  # another writer may number calls as it likes
+                yield _call(self.calls[call], None, new.at, NO_REPLY)
             self.calls[call] = new
-        yield from ()
 
     def settled(self, new: _Begun, event: Event) -> Iterator[Span]:
         """Take a reply or an error."""
@@ -169,18 +172,18 @@ def _call(begun: _Begun, settled: _Begun | None, ended: Instant, error: str | No
             "gen_ai.operation.name": "chat",
             "gen_ai.provider.name": provider_name(provider) or None,
             "gen_ai.request.model": model or None,
-            "gen_ai.response.model": _plain(reply.get("model")) if "usage" in reply else None,
+            "gen_ai.response.model": (text_of(reply.get("model")) or None) if "usage" in reply else None,
             **usage_attributes(object_of(reply.get("usage"))),
             "http.response.status_code": _plain(reply.get("status")),
             "docket.call": _plain(asked.get("call", reply.get("call"))),
             "docket.seq": None if settled is None else settled.seq,
             "docket.event.hash": hash_,
-            "docket.cost.usd": _plain(reply.get("cost_usd")),
-            "docket.usage.source": _plain(reply.get("usage_source")),
+            "docket.cost.usd": text_of(reply.get("cost_usd")) or None,
+            "docket.usage.source": text_of(reply.get("usage_source")) or None,
             "docket.latency_ms": _plain(reply.get("latency_ms")),
             "docket.first_byte_ms": _plain(reply.get("first_byte_ms")),
             "docket.streaming": _plain(asked.get("streaming", reply.get("streaming"))),
-            "docket.agent.id": _plain(asked.get("agent_id")),
+            "docket.agent.id": text_of(asked.get("agent_id")) or None,
             "docket.reported_by": agent,
         },
     )

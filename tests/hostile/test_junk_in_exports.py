@@ -31,7 +31,8 @@ from sweeps import some
 
 JUNK: tuple[Any, ...] = (None, True, 7, -1, "", "x\x1b[2J", "9999-99-99T99:99:99Z", [], [7, None], {}, {"a": {"b": []}})
 TYPES = ("session.start", "model.request", "model.response", "model.error", "model.denied", "model.cache_hit",
-         "tool.call", "tool.result", "cap.warning", "cap.exceeded", "policy.violation", "x-docket.cache-hit")  # fmt: skip
+         "tool.call", "tool.result", "cap.warning", "cap.exceeded", "policy.violation",
+         "x-docket.cache-hit")  # fmt: skip
 MEMBERS = ("call", "provider", "model", "requested_model", "status", "reason", "code", "outcome", "latency_ms", "usage",
            "cost_usd", "usage_source", "first_byte_ms", "streaming", "agent_id", "reported_by", "name", "id", "window",
            "window_id", "input_bytes", "result_bytes", "duration_ms", "ok", "cap", "used_pct", "rule")  # fmt: skip

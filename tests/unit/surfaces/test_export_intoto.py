@@ -112,6 +112,17 @@ def test_every_member_has_a_class_and_a_lower_camel_case_name(
     assert b"null" not in json.dumps(predicate).encode()
 
 
+def test_what_became_of_the_changes_is_told(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    told = {}
+    for name in ("landed", "discarded", "rolled_back", "rollback_refused", "zero"):
+        predicate = document(capsysbinary, "intoto", written(tmp_path / name, samples.ALL[name]()))["predicate"]
+        told[name] = (predicate.get("workspace", {}).get("committed"), predicate.get("rollback"))
+    assert told == {
+        "landed": (True, None), "discarded": (False, None), "rolled_back": (None, {"applied": True}),
+        "rollback_refused": (None, {"applied": False}), "zero": (None, None),
+    }  # fmt: skip
+
+
 def test_the_page_lists_the_same_classes() -> None:
     rows = re.findall(r"^\| `([A-Za-z0-9.]+)` \| (observed|reported|derived) \|", PAGE.read_text(), re.MULTILINE)
     assert dict(rows) == {path: str(kind) for path, kind in CLASSES.items()}

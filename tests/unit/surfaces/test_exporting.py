@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,17 @@ def test_a_ledger_that_changes_between_is_told_and_nothing_gets_a_name(tmp_path:
         assert not os.path.lexists(out)
     source.ledger.write_bytes(whole)
     assert sum(1 for _ in exporting.events_of(source, record.document)) == len(whole.splitlines())
+
+
+def test_an_export_that_is_interrupted_leaves_nothing_behind(tmp_path: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield b"{" * 300_000
+        raise KeyboardInterrupt
+
+    (tmp_path / "o").write_bytes(b"mine")
+    with pytest.raises(KeyboardInterrupt):
+        exporting.write(pieces(), exporting.Output(out=tmp_path / "o", force=True))
+    assert [(item.name, item.read_bytes()) for item in tmp_path.iterdir()] == [("o", b"mine")]
 
 
 def test_a_ledger_that_is_named_and_not_there(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

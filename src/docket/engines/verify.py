@@ -29,6 +29,7 @@ from docket.host.regular_file import read_regular_file, regular_file_chunks
 from docket.rules.checks.ledger_pass import LedgerPass, LedgerReading
 from docket.rules.checks.registry import Beside, judge
 from docket.rules.checks.retained import FoundBodies
+from docket.rules.checks.written_rows import read_around_rows
 
 MAX_RECEIPT_BYTES = 256 * 1024 * 1024
 MAX_RECEIPT_VALUES = 6_000_000
@@ -55,8 +56,7 @@ class VerifyRequest:
 def verify_receipt(request: VerifyRequest) -> Verdict:
     """Return the verdict; never raises for what a file holds."""
     try:
-        document = decode_receipt(request.receipt)
-        ledger = None if request.ledger_path is None else reading_of(request.ledger_path)
+        document, ledger = _read_both(request.receipt, request.ledger_path)
         bodies, deltas = None, None
         if ledger is not None and request.ledger_path is not None:
             bodies = bodies_beside(request.ledger_path, ledger)
@@ -85,13 +85,30 @@ def read_receipt(path: Path) -> bytes:
 
 def decode_receipt(data: bytes) -> JsonObject:
     """Return the receipt as an object, its form unchecked; InvalidDocumentError where it is none."""
-    # Two bytes of JSON can become sixty in memory: what bounds the file does not bound the values.
-    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_RECEIPT_VALUES:
-        raise InvalidDocumentError(Reason.TOO_LARGE, f"the receipt holds more than {MAX_RECEIPT_VALUES} values")
+    _bounded(data)
     document = decode_document(data, shared=True)
     if not isinstance(document, Mapping):
         raise InvalidDocumentError(Reason.WRONG_TYPE, "the receipt is not a JSON object")
     return document
+
+
+def _read_both(receipt: bytes, ledger_path: Path | None) -> tuple[JsonObject, LedgerReading | None]:
+    """Return the receipt and the reading of its ledger; what is wrong with the receipt is told first."""
+    if ledger_path is None:
+        return decode_receipt(receipt), None
+    _bounded(receipt)
+    try:
+        ledger = reading_of(ledger_path)
+    except InvalidDocumentError:
+        decode_receipt(receipt)
+        raise
+    return read_around_rows(receipt, ledger) or decode_receipt(receipt), ledger
+
+
+def _bounded(data: bytes) -> None:
+    # Two bytes of JSON can become sixty in memory: what bounds the file does not bound the values.
+    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_RECEIPT_VALUES:
+        raise InvalidDocumentError(Reason.TOO_LARGE, f"the receipt holds more than {MAX_RECEIPT_VALUES} values")
 
 
 def reading_of(path: Path) -> LedgerReading:

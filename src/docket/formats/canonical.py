@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import json
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, overload
 
 from docket.errors import InvalidDocumentError
 from docket.formats.reason import Reason
@@ -28,6 +29,39 @@ MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 64
 _MOST_DIGITS = len(str(MAX_INTEGER))
 NEW_LINE = "\n"
+
+
+class LazyArray(Sequence["JsonValue"]):
+    """An array whose items are made when they are asked for, and that writes itself as `encode` would write them."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment] # as a list
+
+    @abstractmethod
+    def item(self, index: int, /) -> JsonValue:
+        """Return an item; `index` is within the array."""
+
+    @abstractmethod
+    def spelled(self) -> str:
+        """Return the canonical text."""
+
+    @abstractmethod
+    def indented(self, margin: str, /) -> str:
+        """Return the text that `encode_document` writes; `margin` is an LF and the blanks before the last bracket."""
+
+    @overload
+    def __getitem__(self, index: int, /) -> JsonValue: ...
+
+    @overload
+    def __getitem__(self, index: slice, /) -> list[JsonValue]: ...
+
+    def __getitem__(self, index: int | slice, /) -> JsonValue | list[JsonValue]:
+        places = range(len(self))[index]
+        return [self.item(place) for place in places] if isinstance(places, range) else self.item(places)
+
+    def __eq__(self, other: object) -> bool:
+        return list(self) == list(other) if isinstance(other, (list, tuple, LazyArray)) else NotImplemented
+
 
 quoted: Callable[[str], str] = encode_basestring
 """A text in quotes, escaped as rule 2 says; half of a surrogate pair passes."""
@@ -137,6 +171,8 @@ def spelled(value: object, depth: int) -> str:
         return _object(value, depth)  # type: ignore[arg-type]
     if isinstance(value, (list, tuple)):
         return f"[{','.join([spelled(member, depth + 1) for member in value])}]"
+    if isinstance(value, LazyArray):
+        return value.spelled()
     raise InvalidDocumentError(Reason.WRONG_TYPE, f"{kind.__name__} has no canonical form")
 
 
@@ -159,7 +195,7 @@ def _object(value: Mapping[Any, object], depth: int) -> str:
 def _indented(value: object, depth: int, margin: str) -> str:
     """Write as `spelled` does, but each member on a line of its own and in the order it stands."""
     if not isinstance(value, (Mapping, list, tuple)) or not value:
-        return spelled(value, depth)
+        return value.indented(margin) if isinstance(value, LazyArray) else spelled(value, depth)
     if depth > MAX_DEPTH:
         raise _too_deep()
     inner = margin + "  "

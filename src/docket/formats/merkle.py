@@ -109,6 +109,18 @@ class MerkleTree:
             index //= 2
         return next(wanted, None) is None
 
+    @property
+    def height(self) -> int:
+        """The number of levels above the leaves."""
+        return len(self._levels) - 1
+
+    def sibling(self, level: int, index: int) -> Sibling | None:
+        """Return the step from a node `level` levels above the leaves; None where it is promoted, or is the root."""
+        nodes, other = self._levels[level], index ^ 1
+        if other >= len(nodes):
+            return None
+        return Sibling(Side.LEFT if other < index else Side.RIGHT, Digest(nodes[other].hex()))
+
     def path(self, index: int) -> tuple[Sibling, ...]:
         """Return the path of leaf `index`; IndexError outside the tree."""
         if not 0 <= index < len(self._levels[0]):

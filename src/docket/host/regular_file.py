@@ -34,7 +34,7 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
     """
     parts: list[bytes] = []
     left = limit_bytes
-    for part in regular_file_chunks(path):
+    for part in _chunks(path, limit_bytes):
         parts.append(part)
         left -= len(part)
         if left < 0:
@@ -44,14 +44,22 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
 
 def regular_file_chunks(path: Path) -> Iterator[bytes]:
     """Yield the file's bytes in pieces; UnavailableError as from `read_regular_file`, also in the middle."""
+    yield from _chunks(path, 0)
+
+
+def _chunks(path: Path, at_once_bytes: int) -> Iterator[bytes]:
+    """Yield a file of up to `at_once_bytes` in one piece, never twice in memory, any other in smaller ones."""
     with _reported(path):
         descriptor = _descriptor(path)
     if descriptor is None:
         raise UnavailableError(Reason.NOT_A_FILE, f"{path} is not a regular file")
+    size = os.fstat(descriptor).st_size
+    asked = size + 1 if size <= at_once_bytes else _CHUNK_BYTES
     try:
         while True:
             with _reported(path):
-                part = os.read(descriptor, _CHUNK_BYTES)
+                part = os.read(descriptor, asked)
+            asked = _CHUNK_BYTES
             if not part:
                 return
             yield part

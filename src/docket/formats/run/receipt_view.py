@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.digest import Digest, is_digest
 from docket.formats.ledger.session_events import FOLD
-from docket.formats.merkle import Sibling, Side
+from docket.formats.merkle import MerkleTree, Sibling, Side
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
 from docket.formats.run.receipt_shape import check_shape
 from docket.formats.run.usage import UsageSource
+from docket.formats.run.usage_array import UsageArray
 
 MAX_PATH_STEPS = 64
 KnownSteps: TypeAlias = dict[int, Sibling]
@@ -32,11 +33,16 @@ class RowView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptView:
-    """`document` is the whole receipt; `ours` says whether it names this version's fold."""
+    """`document` is the whole receipt; `ours` says whether it names this version's fold.
+
+    `tree` is that of the ledger which gives these very rows with these paths, where they were found to be so; the views
+    then name no path.
+    """
 
     document: JsonObject
     ours: bool
     rows: tuple[RowView, ...]
+    tree: MerkleTree | None = None
 
     def part(self, *names: str) -> JsonValue:
         """Return a nested member; None where a level is missing."""
@@ -61,9 +67,13 @@ def is_ours(document: JsonObject) -> bool:
 
 def view(document: JsonObject, *, ours: bool) -> ReceiptView:
     """Check the shape and return the view; InvalidDocumentError names the member."""
+    appendix = object_at(document, "appendix")
+    items = appendix.get("usage")
+    if isinstance(items, UsageArray):
+        check_shape({**document, "appendix": {**appendix, "usage": []}}, ours=ours)
+        made = tuple([RowView(row=row, path=()) for row in items.rows])
+        return ReceiptView(document=document, ours=ours, rows=made, tree=items.tree)
     check_shape(document, ours=ours)
-    usage = document["appendix"]
-    items = usage["usage"] if isinstance(usage, Mapping) else ()
     known: KnownSteps = {}
     rows = tuple(_row(item, f"appendix.usage[{at}]", known, ours=ours) for at, item in enumerate(_sequence(items)))
     return ReceiptView(document=document, ours=ours, rows=rows)

@@ -39,6 +39,11 @@ class Case:
     heads: tuple[TreeHead, ...] = ()
     remembered: VerifierState | None = None
 
+    @property
+    def gives_rows(self) -> bool:
+        """Whether the receipt's rows were found to be, with their paths, the text of those that the ledger gives."""
+        return self.ledger is not None and self.receipt.tree is self.ledger.tree
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -19,6 +19,7 @@ from docket.formats.ledger.lines import TornTail, follow
 from docket.formats.ledger.vocabulary import PAYLOADS
 from docket.formats.merkle import MerkleTree
 from docket.formats.run.receipt import CHAIN, FORMAT, PROOF_NOTE
+from docket.formats.run.usage_array import UsageArray
 from docket.rules.receipt.cache import with_paths
 from docket.rules.receipt.fold import Folded, LedgerFold, read_payload_at
 from docket.rules.receipt.windows import with_proofs
@@ -55,7 +56,7 @@ def assemble(folded: Folded, figures: LedgerFigures) -> dict[str, JsonValue]:
         },
         "price_table": derived["price_table"],
         "appendix": {
-            "usage": [row.to_json(figures.tree.path(row.seq)) for row in folded.rows],
+            "usage": UsageArray(folded.rows, figures.tree),
             "proof_included": True,
             "note": PROOF_NOTE,
         },

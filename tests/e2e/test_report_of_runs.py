@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import git_lab
 import run_lab
+from git_lab import needs_git
 from page_lab import Element, parsed
 from run_lab import RunLab
 
@@ -56,6 +58,17 @@ def test_a_run_without_one_still_shows_what_it_made(lab: RunLab) -> None:
     assert lab.run("--", "sh", "-c", AGENT).exit_code == 0
     lacking = ["Not held any more: what it was before the run."]
     assert files(page_of(lab)) == {"f": lacking, "gone": lacking, "made": WHOLE["made"]}
+
+
+@needs_git
+def test_git_has_what_was_there_before(tmp_path: Path) -> None:
+    lab = git_lab.build(tmp_path)
+    assert lab.lab.run("--", "sh", "-c", "printf more >> a; rm gone; git add a").exit_code == 0
+    page = page_of(lab.lab)
+    shown = files(page)
+    assert shown["a"] == ["@@ -1 +1,2 @@", " a", "+more", "\\ No newline at end of file"]
+    assert shown["gone"] == ["@@ -1 +0,0 @@", "-gone"]
+    assert "looked for in the tree and its git" in page.one("section", id="files").text
 
 
 @pytest.mark.parametrize("backend", ["copy", "auto"])

@@ -1,4 +1,4 @@
-"""The contents of what a run changed, from wherever they are still held: its snapshot, its stage, the tree.
+"""The contents of what a run changed, from wherever they are still held: its snapshot, its stage, the tree, its git.
 
 Rules:
 1. A content counts only if it has the size and the digest that the record names: what stands at a path now, or in a
@@ -12,6 +12,7 @@ A link's content is its target, which the record itself holds.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -23,9 +24,11 @@ from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
 from docket.formats.tree.changes import target_of
 from docket.formats.tree.listing import Kind
+from docket.host.git_place import find_git_place
 from docket.host.tree_files import TreeFiles
 from docket.stores.content import ContentReader
 from docket.stores.snapshots import open_snapshot
+from docket.stores.workspace.git_ancestors import GitAncestors
 
 Holder = Callable[[RelPath, Address], bytes | None]
 
@@ -73,6 +76,10 @@ def held_contents(places: Places) -> Iterator[HeldContents]:
                 files = TreeFiles(root)
                 stack.callback(files.close)
                 holders.append((name, _of_tree(files)))
+        with suppress(DocketError, OSError):
+            tree = None if places.tree is None else Path(os.fsdecode(places.tree))
+            if tree is not None and find_git_place(tree) is not None:
+                holders.append(("its git", _of_git(stack.enter_context(GitAncestors(tree)))))
         yield HeldContents(holders)
 
 
@@ -90,6 +97,15 @@ def _of_store(store: ContentReader) -> Holder:
     def content(_: RelPath, address: Address) -> bytes | None:
         with suppress(DocketError), store.open(address) as stream:
             return b"".join(stream)
+        return None
+
+    return content
+
+
+def _of_git(git: GitAncestors) -> Holder:
+    def content(path: RelPath, address: Address) -> bytes | None:
+        with suppress(DocketError):
+            return git.read(path, address)
         return None
 
     return content

@@ -205,16 +205,20 @@ def _diff(changed: ChangedPath, held: HeldContents) -> PathDiff:
         return PathDiff(changed=changed, why_not="The record does not say what stood there.")
     if not any(map(_has_content, (was, now))):
         return PathDiff(changed=changed, why_not="It has no contents: a directory.")
-    too_large = any(state is not None and (state.size or 0) > MAX_COMPARED_BYTES for state in (was, now))
-    contents = [held.content(changed.path, state) if _has_content(state) else b"" for state in (was, now)]  # type: ignore[arg-type]
-    names = ("before", "after")
-    lacking = [name for name, content in zip(names, contents, strict=True) if content is None and not too_large]
+    if any(state is not None and (state.size or 0) > MAX_COMPARED_BYTES for state in (was, now)):
+        compared = Compared(path=changed.path, was=was, now=now, before=None, after=None, too_large=True)
+        return PathDiff(changed=changed, lines=tuple(content_diff.diff_of(compared)))
+    before, after = (_content(changed, state, held) for state in (was, now))
+    lacking = [name for name, content in (("before", before), ("after", after)) if content is None]
     if lacking:
         return PathDiff(changed=changed, why_not=f"Not held any more: what it was {' and '.join(lacking)} the run.")
-    compared = Compared(
-        path=changed.path, was=was, now=now, before=contents[0], after=contents[1], too_large=too_large
-    )  # fmt: skip
+    compared = Compared(path=changed.path, was=was, now=now, before=before, after=after)
     return PathDiff(changed=changed, lines=tuple(content_diff.diff_of(compared)))
+
+
+def _content(changed: ChangedPath, state: EntryState | None, held: HeldContents) -> bytes | None:
+    """Return what a state holds, nothing for what has no contents, None where they are not held."""
+    return b"" if state is None or not _has_content(state) else held.content(changed.path, state)
 
 
 def _sides(changed: ChangedPath) -> tuple[JsonObject | None, JsonObject | None]:

@@ -97,10 +97,12 @@ def overview(document: JsonObject) -> Html:
         ("Folder", element("code", figures.text(document, *session, "cwd"), dir="ltr")),
         ("Agent", figures.text(document, *session, "agent")),
         ("Started", _instant(figures.text(document, *session, "started_at"))),
-        ("Recorded by", f"docket {figures.text(document, 'tool', 'version')}"),
+        ("Ended", _instant(figures.text(document, "created_at"))),
         ("Policy", _policy(document)),
+        ("Caps", _caps(document)),
         ("Spend", figures.spend(document)),
         ("Counted by", figures.text(document, "totals", "cost_basis")),
+        ("Recorded by", f"docket {figures.text(document, 'tool', 'version')}"),
     ]
     label = figures.part(document, "label")
     if isinstance(label, str):
@@ -117,6 +119,13 @@ def overview(document: JsonObject) -> Html:
 def _policy(document: JsonObject) -> str:
     source = figures.part(document, "policy", "source")
     return figures.text(document, "policy", "name") + (f", from {source}" if isinstance(source, str) else "")
+
+
+def _caps(document: JsonObject) -> str:
+    caps = figures.part(document, "policy", "document", "caps")
+    found = caps.items() if isinstance(caps, Mapping) else ()
+    said = [f"{name} {value}" for name, value in found if isinstance(value, int | str) and value is not True]
+    return ", ".join(said) or "none"
 
 
 def _instant(text: str) -> Html:

@@ -3972,9 +3972,10 @@ function textWithout(receipt, names) {
   return utf8(encode(document));
 }
 
-// RFC 2104 with a key of 32 bytes.
+// RFC 2104, with keys of any length.
 function hmacSha256(key, message) {
-  const padded = (mark) => Uint8Array.from({ length: 64 }, (_, at) => (key[at] ?? 0) ^ mark);
+  const short = key.length > 64 ? new Sha256().update(key).digest() : key;
+  const padded = (mark) => Uint8Array.from({ length: 64 }, (_, at) => (short[at] ?? 0) ^ mark);
   const inner = new Sha256().update(padded(0x36)).update(message).digest();
   return new Sha256().update(padded(0x5c)).update(inner).digest();
 }

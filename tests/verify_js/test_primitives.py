@@ -74,9 +74,31 @@ def test_sha_256_is_that_of_the_standard_however_the_bytes_come() -> None:
     ]
 
 
+# RFC 4231, 4.2 to 4.5, 4.7 and 4.8 (4.6 cuts its tag): key, text, HMAC-SHA-256.
+RFC_4231 = [
+    (b"\x0b" * 20, b"Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+    (b"Jefe", b"what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+    (b"\xaa" * 20, b"\xdd" * 50, "773ea91e36800e46854db8ebd09181a72959098b3ef8c122d9635514ced565fe"),
+    (bytes(range(1, 26)), b"\xcd" * 50, "82558a389a443c0ea4cc819899f2083a85f0faa3e578f8077a2e3ff46729665b"),
+    (
+        b"\xaa" * 131,
+        b"Test Using Larger Than Block-Size Key - Hash Key First",
+        "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54",
+    ),
+    (
+        b"\xaa" * 131,
+        (
+            b"This is a test using a larger than block-size key and a larger than block-size data. The key needs to be "
+            b"hashed before being used by the HMAC algorithm."
+        ),
+        "9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2",
+    ),
+]
+
+
 def test_hmac_sha_256_is_that_of_rfc_4231_and_of_the_library() -> None:
-    known = ("0b" * 20, b"Hi There".hex(), "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7")
-    assert asked([["hmac", *known[:2]]]) == [known[2]]
+    assert asked(["hmac", key.hex(), text.hex()] for key, text, _ in RFC_4231) == [tag for *_, tag in RFC_4231]
+    assert [hmac.new(key, text, "sha256").hexdigest() for key, text, _ in RFC_4231] == [tag for *_, tag in RFC_4231]
     key = bytes(range(32))
     assert asked([["hmac", key.hex(), b"x".hex()]]) == [hmac.new(key, b"x", "sha256").hexdigest()]
 

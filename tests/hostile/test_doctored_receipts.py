@@ -62,6 +62,7 @@ SEEN_BY: dict[str, set[str]] = {
     "limits_disclosure": {"limits-disclosure", "receipt-rebuild"},
     "latency": {"latency-summary"},
     "proof": {"seal", "signature", "proof-facts", "receipt-rebuild"},
+    "redaction": {"receipt-rebuild"},
     "seal": {"seal"},
     "signature": {"signature"},
 }  # fmt: skip

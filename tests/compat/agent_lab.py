@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -125,6 +126,7 @@ class Lab(RunLab):
     def left_by(self, done: Done) -> Run:
         """Read what a run left and verify it."""
         assert len(self.receipts()) == 1, done.said
+        assert_both_verifiers_agree(self)
         return Run(
             exit_code=done.exit_code,
             stdout=done.stdout,
@@ -181,6 +183,20 @@ def run_alone(lab: Lab, script: Script, flags: list[str], agent: list[str]) -> A
 def provider_for(script: Script) -> ScriptedProvider:
     """Return a provider that serves one test and stops by itself."""
     return ScriptedProvider(script, limits=Limits(max_requests=400, max_seconds=SECONDS))
+
+
+def assert_both_verifiers_agree(lab: Lab) -> None:
+    """Assert that the verifier in JavaScript finds of the one receipt, check by check, what docket finds."""
+    node = shutil.which("node")
+    if node is None:
+        return
+    command = [node, str(Path(__file__).parents[2] / "verify-js" / "cli.mjs"), str(lab.receipts()[0]), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.stderr == ""
+    here, there = lab.verdict(), json.loads(done.stdout)
+    found = [[(check["name"], check["status"]) for check in one["checks"]] for one in (here, there)]
+    assert found[0] == found[1], there["failures"]
+    assert here["verdict"] == there["verdict"]
 
 
 def assert_consistent(run: Run) -> None:

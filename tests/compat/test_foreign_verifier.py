@@ -15,14 +15,18 @@ from typing import Any
 import pytest
 from agent_lab import program
 
+import record_vectors_lab
 from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
 from docket.formats.canonical import encode_document
+from docket.formats.ledger.event import Event
+from docket.formats.ledger.lines import follow
 from docket.formats.ledger.redaction_facts import Profile
 from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from docket.formats.run.verdict import Status, Verdict, Word
 from docket.rules.redaction.copy import CopyAsked, redacted
 from golden_ledgers import kept, proven, samples
-from golden_ledgers.judging import receipt_of
+from golden_ledgers.judging import bodies, chained, lines_of, receipt_of
+from verify_js.in_node import NODE, Pair, disagreements
 
 INCOMPLETE = ("no_end", "gap")
 ROUNDED_UP = ("responses",)
@@ -109,6 +113,58 @@ def test_it_accepts_redacted_copies_with_hits_windows_a_transaction_and_names_th
         receipt.write_bytes(encode_document(receipt_of(raw)))
         answer = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--impl", impl, "--json")
         assert (name, failed(answer)) == (name, [])
+
+
+INDEPENDENT = (
+    "everything", "busy-run", "component-rows", "cache-hits-in-parts", "windows", "transaction", "odd-arguments",
+    "vouched",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("impl", ["python", "node"])
+def test_it_accepts_records_that_neither_of_us_wrote(theirs: Path, tmp_path: Path, impl: str) -> None:
+    named = {told.name: told for told in record_vectors_lab.sides()}
+    for name in INDEPENDENT:
+        told = named[f"{name}, accepted"]
+        receipt, ledger = tmp_path / "receipt.json", tmp_path / "run.jsonl"
+        receipt.write_bytes(told.receipt)
+        ledger.write_bytes(told.ledger or b"")
+        answer = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--impl", impl, "--json")
+        assert (name, failed(answer)) == (name, [])
+
+
+def long_record() -> tuple[dict[str, Any], bytes]:
+    """The record that has everything, with thousands of exchanges more and a file whose name is no UTF-8."""
+    told = next(told for told in record_vectors_lab.sides() if told.name == "everything, accepted")
+    events = [event for event in follow([told.ledger or b""]) if isinstance(event, Event)]
+    other = {"provider": "openai", "method": "GET", "path": "/v1/models", "status": 200, "response_bytes": 9}
+    changed = {"path_b64": "Y2Fm6Q==", "change": "removed", "before": {"kind": "file", "mode": 420, "size": 1}}
+    items = bodies(events)
+    end = next(at for at, item in enumerate(items) if item[0] == "proc.exit")
+    items[end:end] = [("x-docket.other", items[end - 1][1], other)] * 4200
+    after = next(at for at, item in enumerate(items) if item[0] == "fs.change")
+    items.insert(after, ("fs.change", items[after][1], changed))
+    next(item[2] for item in items if item[0] == "x-docket.workspace-intent")["removed"] = 1
+    next(item[2] for item in items if item[0] == "x-docket.workspace-settled")["applied"] = 2
+    raw = lines_of(chained(items, events))
+    return proven.signed(proven.sealed(receipt_of(raw))), raw
+
+
+def test_a_record_of_thousands_of_events_with_everything_is_accepted_by_all_four(theirs: Path, tmp_path: Path) -> None:
+    document, raw = long_record()
+    receipt, ledger = tmp_path / "receipt.json", tmp_path / "run.jsonl"
+    receipt.write_bytes(encode_document(document))
+    ledger.write_bytes(raw)
+    for impl in ("python", "node"):
+        answer = asked(theirs, tmp_path, "verify", str(receipt), "--ledger", str(ledger), "--impl", impl, "--json")
+        assert (impl, failed(answer)) == (impl, [])
+    found = verify_receipt(VerifyRequest(receipt=read_receipt(receipt), ledger_path=ledger))
+
+    assert (found.word, found.failures) == (Word.CONSISTENT, ())
+    assert document["ledger"]["events"] > 4000
+    assert document["files"]["top_paths"] == ["caf\\xe9", "src/new.py"]
+    if NODE is not None:
+        assert disagreements([Pair("long", receipt.read_bytes(), raw, found)]) == []
 
 
 def test_it_checks_our_hits_and_kept_responses(theirs: Path, tmp_path: Path) -> None:

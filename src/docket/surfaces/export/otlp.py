@@ -3,7 +3,7 @@
 Rules:
 1. The root is the agent's run, and every call and tool stands right under it. Its sums are the receipt's.
 2. The conventions are those of `SCHEMA_URL`: the release of the core conventions from which those for generative AI
-   moved to a project of their own. Its schema is published, theirs is not yet; the names used here are the same in both.
+   moved to a project of their own. Its schema is published, theirs is not yet; the names used here are in both.
 3. Spans are yielded as they end, the root last: a trace of any length takes no more memory than what is open at once.
 4. Without the ledger there is the root alone, with the receipt's sums.
 """

@@ -13,7 +13,7 @@ from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import ABSENT, MakeDirectory, Remove, SetMode, WriteFile
 from docket.formats.workspace.state import Status
 from sweeps import some
-from tree_lab import CountedCalls, Died, holds_directory, holds_file, p, plan_for, write
+from tree_lab import CountedCalls, Died, dies_at, holds_directory, holds_file, p, plan_for, write
 
 
 def small(tree: Path):
@@ -62,6 +62,11 @@ def before_x(tmp_path) -> Commits:
 @pytest.fixture
 def after_x(tmp_path) -> Commits:
     """Dead when all is done but the mark."""
+    return dead(tmp_path / "c", after_exchange())
+
+
+def after_exchange():
+    """Nothing is made durable any more once names were exchanged."""
     done = []
 
     def rule(_number, called):
@@ -70,7 +75,7 @@ def after_x(tmp_path) -> Commits:
         elif done and called == "sync":
             raise Died
 
-    return dead(tmp_path / "c", rule)
+    return rule
 
 
 def name_of_staging(commits: Commits) -> str:
@@ -155,18 +160,24 @@ def edit(path: Path, how: str) -> None:
     path.unlink()
     if how == "anew":
         path.write_text("mine")
+    if how == "directory":
+        (path / "deeper").mkdir(parents=True)
+        (path / "in").write_text("mine")
+        (path / "deeper/too").write_text("mine too")
+        (path / "deeper/link").symlink_to("here")
 
 
 @pytest.mark.parametrize("direction", list(Direction))
 @pytest.mark.parametrize("theirs", [True, False])
-def test_a_save_at_the_last_moment_is_kept(tmp_path, direction, theirs):
+@pytest.mark.parametrize("how", ["anew", "directory"])
+def test_a_save_at_the_last_moment_is_kept(tmp_path, how, direction, theirs):
     """An editor saves between the look and the exchange, and the commit dies right after the exchange."""
     commits = Commits(tmp_path / "c", small)
     calls = CountedCalls()
 
     def rule(number, called):
         if called == "exchange" and "exchange" not in calls.log:
-            edit(commits.tree / "x", "anew")
+            edit(commits.tree / "x", how)
         elif "exchange" in calls.log:
             raise Died
 
@@ -178,9 +189,66 @@ def test_a_save_at_the_last_moment_is_kept(tmp_path, direction, theirs):
     asked = {"theirs": frozenset([p("x")])} if theirs else {"force": True}
     assert commits.recover(direction=direction, **asked).is_over
     placed = theirs or direction is Direction.BACK
-    expected = (POST if direction is Direction.FORWARD else PRE) | {"x": "mine" if placed else "new"}
+    mine = {"anew": {"x": "mine"}, "directory": {"x/in": "mine", "x/deeper/too": "mine too"}}[how]
+    expected = POST if direction is Direction.FORWARD else PRE
+    if placed:
+        expected = {path: text for path, text in expected.items() if path != "x"} | mine
     assert now(commits) == expected
-    assert kept(commits) == ([] if placed else ["mine"])
+    assert kept(commits) == ([] if placed else sorted((*mine.values(), *(["here"] if how == "directory" else []))))
+
+
+@pytest.fixture
+def filled(after_x) -> Commits:
+    """All is done but the mark, and somebody put a full directory in the place of `x`."""
+    edit(after_x.tree / "x", "directory")
+    stops(after_x, "x")
+    return after_x
+
+
+def test_what_a_directory_held_that_had_to_go_is_kept(filled):
+    (filled.tree / "x/deeper").chmod(0)
+    done = filled.recover(force=True, direction=Direction.BACK)
+    assert done.is_over, done
+    assert now(filled) == PRE
+    assert kept(filled) == ["here", "mine", "mine too"]
+    assert sorted(str(path) for path, _ in done.kept) == ["x/deeper/link", "x/deeper/too", "x/in"]
+    assert sorted(os.listdir(filled.tree)) == ["gone", "x", "y"]
+
+
+def test_what_cannot_be_kept_is_named_until_somebody_takes_it_away(filled):
+    os.mkfifo(filled.tree / "x/deeper/pipe")
+    for asked in ({"force": True, "direction": Direction.BACK}, {}):
+        done = filled.recover(**asked)
+        assert not done.is_over
+        assert filled.status() is Status.COMMITTING
+        (failed,) = done.ended.failed
+        assert str(failed.path) == "x/deeper/pipe"
+        assert f"{name_of_staging(filled)}/3." in failed.detail
+        assert {path: text for path, text in now(filled).items() if "docket" not in path} == PRE
+    (pipe,) = filled.tree.rglob("pipe")
+    assert str(pipe.relative_to(filled.tree)) in failed.detail
+    pipe.rename(filled.tree / "pipe")
+    assert filled.recover().is_over
+    assert filled.status() is Status.REFUSED
+    assert kept(filled) == ["here", "mine", "mine too"]
+    assert sorted(os.listdir(filled.tree)) == ["gone", "pipe", "x", "y"]
+
+
+def test_death_while_a_directory_is_kept(tmp_path):
+    for at in range(100):
+        commits = dead(tmp_path / f"{at}", after_exchange())
+        edit(commits.tree / "x", "directory")
+        try:
+            done = commits.recover(CountedCalls(dies_at(at)), force=True, direction=Direction.BACK)
+        except Died:
+            done = commits.recover(force=True, direction=Direction.BACK)
+        else:
+            assert at > 12
+            break
+        assert done.is_over, at
+        assert now(commits) == PRE
+        assert kept(commits) == ["here", "mine", "mine too"]
+        assert sorted(os.listdir(commits.tree)) == ["gone", "x", "y"]
 
 
 def test_what_somebody_put_into_a_new_directory_keeps_it_from_going_back(after_x):
@@ -222,6 +290,59 @@ def test_a_file_in_a_directory_that_was_to_go_stops_it(tmp_path):
     stops(commits, "d")
     assert commits.recover(direction=Direction.BACK, theirs=frozenset([p("d")])).is_over
     assert now(commits) == {"d/in": "old", "d/theirs": "theirs"}
+
+
+@pytest.mark.parametrize(
+    ("asked", "saved"),
+    [({"force": True}, ["old in"]), ({"theirs": frozenset([p("d/in")])}, ["old in"]), ({}, None)],
+)
+def test_a_directory_that_is_gone_gets_nothing_back(tmp_path, asked, saved):
+    """What stood in it is kept; going forward, it was to go anyway."""
+
+    def make(tree: Path):
+        tree.mkdir()
+        os.mkdir(tree / "d", 0o755)
+        write(tree / "d/in", b"old in")
+        write(tree / "x", b"old")
+        return plan_for(
+            tree,
+            Remove(path=p("d/in"), precondition=holds_file(b"old in"), kind=Kind.FILE),
+            WriteFile(path=p("x"), precondition=holds_file(b"old"), content=NEW, mode=0o644),
+        )
+
+    commits = dead(tmp_path / "c", dies_before("exchange"), make)
+    (commits.tree / "d").rmdir()
+    if saved is None:
+        assert commits.recover().is_over
+        assert now(commits) == {"x": "new"}
+        assert kept(commits) == []
+        return
+    stops(commits, "d/in", direction=Direction.BACK)
+    done = commits.recover(direction=Direction.BACK, **asked)
+    assert done.is_over, done
+    assert now(commits) == {"x": "old"}
+    assert kept(commits) == saved
+    assert [str(path) for path, _ in done.kept] == ["d/in"]
+
+
+def test_nothing_is_forced_forward_into_a_directory_that_is_gone(tmp_path):
+    def make(tree: Path):
+        tree.mkdir()
+        os.mkdir(tree / "d", 0o755)
+        write(tree / "x", b"old")
+        return plan_for(
+            tree,
+            Remove(path=p("x"), precondition=holds_file(b"old"), kind=Kind.FILE),
+            WriteFile(path=p("d/in"), precondition=ABSENT, content=NEW, mode=0o644),
+        )
+
+    commits = dead(tmp_path / "c", dies_before("rename_new"), make)
+    (commits.tree / "d").rmdir()
+    stops(commits, "d/in")
+    stops(commits, "d/in", force=True)
+    assert commits.recover(force=True, direction=Direction.BACK).is_over
+    assert now(commits) == {"x": "old"}
+    assert sorted(os.listdir(commits.tree)) == ["x"]
 
 
 def test_an_untouched_path_that_somebody_changes_stops_nothing(before_x):

@@ -33,6 +33,8 @@ from stage_lab import can_stage
 P = b"d/p"
 CELLS = list(itertools.product(BASES, STAGES, DRIFTS))
 FEW, STRIDE = 23, 5
+FORCED = [(("file", "full", "full"), 37), (("opaque", "opaque", "gone"), 27)]
+"""Cells of commits that are interrupted, and in which what a person made or took away is a whole directory."""
 
 
 def is_of(path: bytes, drift: str) -> bool:
@@ -160,6 +162,14 @@ def test_some_of_the_matrix(backend, tmp_path):
     first = tuple(BACKENDS).index(backend)
     for number, cell in enumerate(CELLS[first * 11 :: 2 * FEW]):
         check(tmp_path, backend, cell, BEFORE_COMMIT if number % 2 else 3 + 7 * number % 40)
+
+
+@pytest.mark.parametrize(("cell", "at"), FORCED)
+def test_what_is_forced_is_over(tmp_path, cell, at):
+    can_stage("copy", tmp_path)
+    if os.geteuid() != 0:
+        pytest.skip("a whiteout is made by root alone")
+    check(tmp_path, "copy", cell, at)
 
 
 def test_some_of_the_matrix_before_the_closing(tmp_path):

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-from docket.engines.apply_sides import Observer, Seen, Side, as_found, staged_name
+from docket.engines.apply_asides import Asides
+from docket.engines.apply_sides import NOT_THERE, Observer, Seen, Side, as_found, staged_name
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plan import Plan
@@ -27,13 +26,10 @@ from docket.formats.tree.steps import ANYTHING, MakeDirectory, Outcome, Remove, 
 from docket.formats.visible import visible
 from docket.formats.workspace.journal import Journal, JournalStep
 from docket.host.confined import ConfinedTree
-from docket.host.looking import open_file
 from docket.host.placing import Built, Deed, Placed
 from docket.host.reaching import Refusal
-from docket.host.staging import NEW_SUFFIX, Staging
-from docket.host.tree import kind_of
+from docket.host.staging import NEW_SUFFIX
 
-_ORDINARY = ("file", "symlink", "directory")
 _ITEM = re.compile(rb"(0|[1-9][0-9]{0,9})\.(0|[1-9][0-9]{0,19})(\.aside)?")
 
 
@@ -70,7 +66,8 @@ class Asked:
 class Ended:
     """What a recovery came to. `direction` None: nothing was done, for `blocked`, each path with its reason.
 
-    `failed` are steps that could not be done in that direction: it is not over, and may be tried again.
+    `failed` are steps that could not be done in that direction, and what could not be kept and so stands aside still:
+    it is not over, and may be tried again.
     """
 
     seen: tuple[Seen, ...]
@@ -106,7 +103,7 @@ def recover(journal: Journal, plan: Plan, tree: ConfinedTree, asked: Asked, hear
         tree.sync()
         if direction is Direction.FORWARD and not journal.applied:
             hears.applied()
-        work.clean(direction)
+        failed = work.clean(direction)
         tree.sync()
         if tree.aside is not None:
             tree.adopt()
@@ -141,10 +138,13 @@ def _obstacle(item: Seen, direction: Direction, asked: Asked) -> Refusal | None:
         if direction is Direction.FORWARD and not item.intact:
             detail = f"{item.detail}, and what was to land is not at hand: it may go back, or be left as it is"
             return Refusal(Reason.CONTENT_MISSING, detail)
+        if direction is Direction.FORWARD and not item.has_place:
+            return Refusal(Reason.NOT_FOUND, f"{item.detail}: it may go back, or be left as it is")
         return None
     if direction is Direction.FORWARD and item.side is Side.PRE and not item.intact:
         return Refusal(Reason.CONTENT_MISSING, "what was to land there is not at hand any more")
-    if direction is Direction.BACK and item.side is Side.POST and item.blocks_back:
+    kept = asked.force and not item.has_place
+    if direction is Direction.BACK and item.side is Side.POST and item.blocks_back and not kept:
         return Refusal(Reason.CHANGED_SINCE, f"it cannot go back: {item.blocks_back}")
     return None
 
@@ -192,10 +192,25 @@ class _Recovery:
             self._failed.append(done)
 
     def _undo(self, item: Seen) -> None:
+        if self._has_lost_its_place(item):
+            return
         refused = self._tree.undo(_placed(item.item, displaced=item.displaced))
         holds_theirs = any(item.path in path.above() for path in self._asked.theirs)
         if refused is not None and not (holds_theirs and refused.reason is Reason.NOT_EMPTY):
             self._failed.append(refused.outcome(item.path))
+
+    def _has_lost_its_place(self, item: Seen) -> bool:
+        """Whether somebody took away the directory that held a path, and it may stay so.
+
+        What stood at the path is kept then, like all that stands aside in the end.
+        """
+        if not self._asked.force and item.path not in self._asked.theirs:
+            return False
+        reached = self._tree.ways.reach(item.path)
+        if isinstance(reached, Refusal):
+            return reached.reason in NOT_THERE
+        with reached:
+            return False
 
     def _leave(self, item: Seen) -> None:
         """Leave what somebody else wrote at its path, or put it back there."""
@@ -204,8 +219,8 @@ class _Recovery:
 
     def _force_back(self, item: Seen) -> None:
         """Put back what stood at a path, with what stands there now kept."""
-        if not item.displaced:
-            return  # the step was not done: what stands there is not docket's to overwrite
+        if not item.displaced or self._has_lost_its_place(item):
+            return  # where the step was not done, what stands there is not docket's to overwrite
         reached = self._tree.ways.reach(item.path)
         if isinstance(reached, Refusal):
             self._failed.append(reached.outcome(item.path))
@@ -220,11 +235,12 @@ class _Recovery:
             except FileNotFoundError:
                 self._tree.calls.rename_new(aside, reached.place)
 
-    def clean(self, direction: Direction) -> None:
-        """Drop what stands aside, and keep first what is not docket's and not what had to go."""
+    def clean(self, direction: Direction) -> tuple[Outcome, ...]:
+        """Drop what stands aside, and keep first what is not docket's and not what had to go; return what stays."""
         staging = self._tree.aside
         if staging is None:
-            return
+            return ()
+        asides = Asides(self._tree.calls, staging, self._hears.keep)
         items = {item.item.number: item.item for item in self._seen}
         for name in staging.names():
             found = _ITEM.fullmatch(name)
@@ -232,31 +248,15 @@ class _Recovery:
             if name.endswith(NEW_SUFFIX):
                 staging.drop(name)
             elif item is not None:
-                self._let_go(staging, name, item, direction)
+                asides.let_go(name, item.step.path, keeps=not self._goes(name, item, direction))
+        return tuple(asides.stayed)
 
-    def _let_go(self, staging: Staging, name: bytes, item: JournalStep, direction: Direction) -> None:
-        status = os.stat(name, dir_fd=staging.descriptor, follow_symlinks=False)
-        own = self._observer.is_own_aside(item) and name == staged_name(item)
-        goes = direction is Direction.FORWARD and name == staged_name(item) and self._observer.is_expected_aside(item)
-        if not own and not goes and not self._kept(staging, name, item, status):
-            return
-        with suppress(OSError):
-            if not stat.S_ISDIR(status.st_mode):
-                staging.drop(name)
-            else:
-                self._tree.calls.remove_directory(staging.descriptor, name)
-
-    def _kept(self, staging: Staging, name: bytes, item: JournalStep, status: os.stat_result) -> bool:
-        """Have kept what is not docket's; say whether it may go: nothing special may."""
-        if stat.S_ISLNK(status.st_mode):
-            self._hears.keep(item.step.path, None, os.readlink(name, dir_fd=staging.descriptor))
-        elif stat.S_ISREG(status.st_mode):
-            descriptor = open_file(staging.descriptor, name)
-            try:
-                self._hears.keep(item.step.path, descriptor, b"")
-            finally:
-                os.close(descriptor)
-        return kind_of(status.st_mode) in _ORDINARY
+    def _goes(self, name: bytes, item: JournalStep, direction: Direction) -> bool:
+        """Whether what stands aside is docket's own, or what had to go."""
+        if name != staged_name(item):
+            return False
+        forward = direction is Direction.FORWARD
+        return self._observer.is_own_aside(item) or (forward and self._observer.is_expected_aside(item))
 
 
 def _placed(item: JournalStep, *, displaced: bool) -> Placed:

@@ -25,7 +25,7 @@ from docket.host.looking import Found, core_is_done, has_entries, look, told, un
 from docket.host.reaching import Refusal
 from docket.host.tree import identity_of
 
-_NOT_THERE = (Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason.IS_A_SYMLINK)
+NOT_THERE = (Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason.IS_A_SYMLINK)
 _OWN = 0o700
 
 
@@ -40,7 +40,10 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """One step as it was found. `saved`: what is foreign stands aside, displaced; `blocks_back` says what does."""
+    """One step as it was found. `saved`: what is foreign stands aside, displaced; `blocks_back` says what does.
+
+    `has_place` False: the directory that held the path is gone, and no step brings it back.
+    """
 
     item: JournalStep
     side: Side
@@ -49,6 +52,7 @@ class Seen:
     displaced: bool = False
     saved: bool = False
     blocks_back: str = ""
+    has_place: bool = True
 
     @property
     def path(self) -> RelPath:
@@ -68,6 +72,8 @@ class Observer:
         self._tree = tree
         self._applied = journal.applied
         self._steps: Mapping[RelPath, Step] = {item.step.path: item.step for item in journal.steps}
+        stood = ((item.step.path, item.before) for item in journal.steps)
+        self._directories = {path for path, before in stood if before is not None and before.state.kind == "directory"}
 
     def seen(self, item: JournalStep) -> Seen:
         """Return where a step stands. May raise OSError."""
@@ -116,7 +122,8 @@ class Observer:
                 detail = f"{stranger}, of which the commit knows nothing, stands in it"
                 return Seen(item=item, side=Side.FOREIGN, intact=intact, detail=detail)
         if now is None and not isinstance(item.step, Remove) and not self._has_a_place(item.step.path):
-            return Seen(item=item, side=Side.FOREIGN, intact=intact, detail="the directory that was to hold it is gone")
+            gone = "the directory that was to hold it is gone"
+            return Seen(item=item, side=Side.FOREIGN, intact=intact, detail=gone, has_place=False)
         return Seen(item=item, side=Side.PRE, intact=intact)
 
     def _after(self, item: JournalStep, aside: Found | None) -> Seen:
@@ -124,12 +131,15 @@ class Observer:
         if aside is not None and not self._is_expected(item, aside):
             detail = f"{told(aside.state)} was saved there at the last moment, and stands aside"
             return Seen(item=item, side=Side.FOREIGN, detail=detail, displaced=True, saved=True)
-        blocks = ""
-        if isinstance(item.step, MakeDirectory):
+        blocks, has_place = "", not isinstance(item.step, Remove) or self._can_return(item.step.path)
+        if not has_place:
+            blocks = "the directory that held it is gone"
+        elif isinstance(item.step, MakeDirectory):
             blocks = self._stranger(item.step.path)
         elif aside is None and item.before is not None:
             blocks = "what stood there is gone"
-        return Seen(item=item, side=Side.POST, displaced=aside is not None, blocks_back=blocks)
+        displaced = aside is not None
+        return Seen(item=item, side=Side.POST, displaced=displaced, blocks_back=blocks, has_place=has_place)
 
     def _altered(self, item: JournalStep, now: Found | None) -> Seen:
         step, before = item.step, item.before
@@ -184,8 +194,14 @@ class Observer:
         return next((str(below) for name in names if (below := RelPath(path.raw + b"/" + name)) not in self._steps), "")
 
     def _has_a_place(self, path: RelPath) -> bool:
-        if any(isinstance(self._steps.get(above), MakeDirectory) for above in path.above()):
-            return True
+        """Whether there is, or will be, a directory that a thing can be put into."""
+        return any(isinstance(self._steps.get(above), MakeDirectory) for above in path.above()) or self._reaches(path)
+
+    def _can_return(self, path: RelPath) -> bool:
+        """Whether there is a directory that a thing can be put back into, or one that comes back before it."""
+        return any(above in self._directories for above in path.above()) or self._reaches(path)
+
+    def _reaches(self, path: RelPath) -> bool:
         reached = self._tree.ways.reach(path)
         if isinstance(reached, Refusal):
             return False
@@ -195,7 +211,7 @@ class Observer:
     def _now(self, path: RelPath) -> Found | Refusal | None:
         reached = self._tree.ways.reach(path)
         if isinstance(reached, Refusal):
-            return None if reached.reason in _NOT_THERE else reached
+            return None if reached.reason in NOT_THERE else reached
         with reached:
             found = look(*reached.place, self._tree.ways.own_mode)
         if isinstance(found, Found) and found.unread is not None:

@@ -104,6 +104,9 @@ _TEXTS = (
 )
 
 
+_MAX_SECONDS_DIGITS = 12
+
+
 def compared(left: tuple[JsonObject, Sequence[Finding]], right: tuple[JsonObject, Sequence[Finding]]) -> Comparison:
     """Compare two receipts, each with what was found in it."""
     (old, old_findings), (new, new_findings) = left, right
@@ -193,7 +196,9 @@ def _duration_ms(document: JsonObject) -> int | None:
     """Return the duration in milliseconds; it is written as seconds with up to three digits behind the point."""
     text = _at(document, ("session", "duration_seconds"))
     seconds, _, rest = text.partition(".") if isinstance(text, str) else ("", "", "")
-    if not (seconds.isascii() and seconds.isdigit() and len(rest) <= 3 and (rest.isdigit() or not rest)):
+    if len(seconds) > _MAX_SECONDS_DIGITS or not (
+        seconds.isascii() and seconds.isdigit() and len(rest) <= 3 and (rest.isdigit() or not rest)
+    ):
         return None
     return int(seconds) * 1000 + int(rest.ljust(3, "0"))
 

@@ -36,7 +36,8 @@ def lines(document: JsonObject, findings: Sequence[Finding]) -> Iterator[str]:
     """Yield the lines for a person, styled."""
     number = plain(figures.text(document, "docket_number"))
     yield f"{click.style(number, bold=True)}  {plain(figures.ending(document))}"
-    yield f"spent {figures.spend(document)} in {figures.calls(document)}; {plain(figures.files(document))}"
+    spent = f"spent {figures.spend(document)} in {figures.calls(document)}; {figures.files(document)}"
+    yield plain(spent)
     if not findings:
         yield "\nNothing was found: no rule's threshold was reached."
         return

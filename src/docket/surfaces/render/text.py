@@ -115,6 +115,10 @@ def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
     if proxied:
         lines.insert(-2, ("Network", proxied))
     assumed = figures.texts(document, "totals", "assumed_price_models")
+    hidden = figures.texts(document, "redaction", "profiles")
+    if hidden:
+        replaced = figures.plural(figures.count(document, "redaction", "replaced"), "value")
+        lines.append(("Copy", f"hides {', '.join(hidden)}: {replaced} replaced"))
     if assumed:
         lines.insert(1, ("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))
     return lines

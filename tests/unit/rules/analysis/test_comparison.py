@@ -105,7 +105,7 @@ def test_a_record_without_an_end_and_paths_beyond_the_first_are_told() -> None:
     assert caveats[-1].startswith("a receipt names the first changed paths alone")
 
 
-@pytest.mark.parametrize("seconds", ["", ".5", "1.2345", "1e3", "-1", 7, None, "1.x"])
+@pytest.mark.parametrize("seconds", ["", ".5", "1.2345", "1e3", "-1", 7, None, "1.x", "9" * 13, "9" * 5000])
 def test_a_duration_of_another_form_is_not_known(seconds: object) -> None:
     document = {"session": {"duration_seconds": seconds}}
     assert figure(compared((document, ()), (document, ())), "duration").left is None

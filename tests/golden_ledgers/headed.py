@@ -145,6 +145,27 @@ def refused(vector: Make) -> Iterator[dict[str, Any]]:
         "checkpoints",
         heads=[f"{ORIGIN} 2 {root_of(hashes[:2])}"],
     )
+    exchanged = b"".join(line_of(at, note_of(ORIGIN, size, root_of(hashes[:size]))) for at, size in ((1, 6), (2, 2)))
+    whole = line_of(3, note_of(ORIGIN, len(hashes), root_of(hashes)))
+    yield vector(
+        "checkpoints without their ledger: a smaller size behind a larger one",
+        receipt,
+        None,
+        "failed",
+        "checkpoints",
+        checkpoints=(exchanged + whole).decode(),
+    )
+    ledger.events = ledger.events[:-1]
+    *lines, _ = file_of(checkpointed()).splitlines(keepends=True)
+    untold = line_of(3, note_of(ORIGIN, len(ledger.events) - 1, "ab" * 32))
+    yield vector(
+        "killed, one kept that the ledger does not tell of, with another root",
+        receipt_of(ledger.data()),
+        ledger.data(),
+        "failed",
+        "evidence-completeness",
+        checkpoints=b"".join((*lines, untold)).decode(),
+    )
     ledger = signed_run()
     raw, receipt = ledger.data(), signed(receipt_of(ledger.data()))
     for name, data in _other_signatures(ledger):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -174,6 +175,25 @@ def test_a_call_without_an_answer_ends_with_the_record(
     assert told(call.attributes)["gen_ai.provider.name"] == "aws.bedrock"
     assert call.start_time_unix_nano == BEGAN_NS + asked * SECOND
     assert call.end_time_unix_nano == root.end_time_unix_nano
+
+
+@pytest.mark.parametrize(
+    ("path", "operation"),
+    [
+        ("/v1/chat/completions", "chat"),
+        ("/v1/messages", "chat"),
+        ("/v1/completions?x=/chat", "text_completion"),
+        ("/openai/deployments/d/embeddings?api-version=1", "embeddings"),
+        ("/v1beta/models/m:embedContent", "embeddings"),
+        ("/v1beta/models/m:generateContent", "chat"),
+        ("/api/embed/", "embeddings"),
+    ],
+)
+def test_what_a_call_is(path: str, operation: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    ledger = opened()
+    ledger.add(replace(request(1, "p", "m"), path=path))
+    call, _ = read(exported(capsysbinary, "otlp", written(tmp_path, closed(ledger, "0.00"))))
+    assert (call.name, told(call.attributes)["gen_ai.operation.name"]) == (f"{operation} m", operation)
 
 
 def test_events_of_the_root_are_bounded_and_counted(tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -1,8 +1,8 @@
 """The spans of a run: its model calls and tools, made of the ledger's events by the semantic conventions for GenAI.
 
 Rules (docs/reference/exports.md):
-1. A call is a span `chat MODEL` from its request to its settlement; a tool `execute_tool NAME` from its call to its
-   result. What docket refused never left it, and is an event of the root, as are caps, violations and cache hits.
+1. A call is a span `OPERATION MODEL` from its request to its settlement; a tool `execute_tool NAME` from its call to
+   its result. What docket refused never left it, and is an event of the root, as are caps, violations and cache hits.
 2. `gen_ai.usage.input_tokens` is the whole input, with what was read from a cache and written to one.
 3. No message, argument, result or text of an error is told: names, counts, sizes, digests and codes only.
 4. Records of other writers name their calls by no number: a reply's span then begins its latency before it ended.
@@ -36,6 +36,17 @@ PROVIDERS: Mapping[str, str] = {
     "vertex": "gcp.vertex_ai",
     "xai": "x_ai",
 }
+
+
+# By the end of its path, what a call is in the conventions' words; any other is a chat.
+_OPERATIONS = (
+    ("/chat/completions", "chat"),
+    ("/completions", "text_completion"),
+    ("/embeddings", "embeddings"),
+    ("/api/embed", "embeddings"),
+    (":embedContent", "embeddings"),
+    (":batchEmbedContents", "embeddings"),
+)
 
 
 def provider_name(name: str) -> str:
@@ -148,6 +159,11 @@ _TAKERS: Mapping[str, Callable[[SpanBook, _Begun, Event], Iterator[Span]]] = {
 }
 
 
+def _operation(path: str) -> str:
+    bare = path.partition("?")[0].rstrip("/")
+    return next((name for end, name in _OPERATIONS if bare.endswith(end)), "chat")
+
+
 def _failure(settled: Event) -> str | None:
     """Return the `error.type` of a call that failed: docket's reason, or how the reply ended where not as it should."""
     if settled.type == "model.error":
@@ -160,16 +176,16 @@ def _call(begun: _Begun, settled: _Begun | None, ended: Instant, error: str | No
     asked, reply = begun.data, {} if settled is None else settled.data
     model = text_of(asked.get("model")) or text_of(reply.get("requested_model")) or text_of(reply.get("model"))
     provider = text_of(reply.get("provider")) or text_of(asked.get("provider"))
-    agent = text_of(reply.get("reported_by")) or None
+    operation = _operation(text_of(asked.get("path")))
     return Span(
         seq=begun.seq,
-        name=f"chat {model}".rstrip(),
+        name=f"{operation} {model}".rstrip(),
         kind=Kind.CLIENT,
         began=begun.at,
         ended=ended,
         error=error,
         attributes={
-            "gen_ai.operation.name": "chat",
+            "gen_ai.operation.name": operation,
             "gen_ai.provider.name": provider_name(provider) or None,
             "gen_ai.request.model": model or None,
             "gen_ai.response.model": (text_of(reply.get("model")) or None) if "usage" in reply else None,
@@ -184,7 +200,7 @@ def _call(begun: _Begun, settled: _Begun | None, ended: Instant, error: str | No
             "docket.first_byte_ms": _plain(reply.get("first_byte_ms")),
             "docket.streaming": _plain(asked.get("streaming", reply.get("streaming"))),
             "docket.agent.id": text_of(asked.get("agent_id")) or None,
-            "docket.reported_by": agent,
+            "docket.reported_by": text_of(reply.get("reported_by")) or None,
         },
     )
 

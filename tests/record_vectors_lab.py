@@ -18,6 +18,8 @@ class Told:
     receipt: bytes
     ledger: bytes | None
     keys: dict[str, list[str]]
+    checkpoints: bytes | None
+    heads: list[str]
     verdict: str
     first_failure: str | None
 
@@ -41,9 +43,10 @@ def sides() -> list[Told]:
 
 def _side(name: str, receipt: bytes, ledger: bytes | None, told: dict[str, Any]) -> Told:
     keys = {kind: told.get(kind, []) for kind in ("public_keys", "seal_keys")}
+    kept = told.get("checkpoints")
     return Told(
-        name=name, receipt=receipt, ledger=ledger, keys=keys, verdict=told["verdict"],
-        first_failure=told["first_failure"],
+        name=name, receipt=receipt, ledger=ledger, keys=keys,
+        checkpoints=None if kept is None else kept.encode("utf-8"), heads=told.get("heads", []), verdict=told["verdict"], first_failure=told["first_failure"],
     )  # fmt: skip
 
 

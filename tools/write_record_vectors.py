@@ -12,10 +12,18 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from record_vectors import foreign_records, kept_ledgers, plain_receipts, readings, told_ledgers, vouched_records
+from record_vectors import (
+    foreign_records,
+    headed_records,
+    kept_ledgers,
+    plain_receipts,
+    readings,
+    told_ledgers,
+    vouched_records,
+)
 from record_vectors.scenario import file_of
 
-SUBJECTS = (plain_receipts, kept_ledgers, told_ledgers, readings, vouched_records, foreign_records)
+SUBJECTS = (plain_receipts, kept_ledgers, told_ledgers, readings, vouched_records, headed_records, foreign_records)
 
 
 def main(folder: Path) -> None:

@@ -16,33 +16,26 @@ from pathlib import Path
 import pytest
 
 import record_vectors_lab
-from docket.engines.verify import VerifyRequest, verify_receipt
-from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
+from docket.engines.verify import verify_receipt
 from docket.formats.run.verdict import Verdict
 from docket.rules.checks.registry import CHECKS
 from golden_ledgers.judging import first_failure
+from receipt_vectors_lab import request_of
 from record_vectors_lab import Told
 from verify_js.in_node import Pair, disagreements, needs_node, verdicts
 
 TOOLS = Path(__file__).parents[2] / "tools"
 # Of all files in the order of their names: each name, a NUL, and the file's bytes. It changes with them alone.
-CORPUS_SHA256 = "97da5adc312bc58c877fc94e97207256638db864f53fd13c0f47e2331f427051"
+CORPUS_SHA256 = "29020962d6e027cb409222095c849eea9401f536641c48b27057e2d82576c332"
 # What a check can fail at alone that stands in no record of this corpus: what is held beside the ledger.
-BESIDE = {"retained-responses", "tool-deltas", "checkpoints", "rollback"}
+BESIDE = {"retained-responses", "tool-deltas", "rollback"}
 
 
 def judged(told: Told, folder: Path) -> Verdict:
     """What docket says of a side."""
-    path = folder / "run.jsonl"
-    if told.ledger is not None:
-        path.write_bytes(told.ledger)
-    pins = Pins(
-        signers=tuple(PinnedKey(public_key=bytes.fromhex(key)) for key in told.keys["public_keys"]),
-        seals=tuple(PinnedSeal(key=bytes.fromhex(key)) for key in told.keys["seal_keys"]),
-    )
-    return verify_receipt(
-        VerifyRequest(receipt=told.receipt, ledger_path=path if told.ledger is not None else None, pins=pins)
-    )
+    kept = None if told.checkpoints is None else told.checkpoints.decode("utf-8")
+    vector = {"receipt": told.receipt, "ledger": told.ledger, "checkpoints": kept, "heads": told.heads, **told.keys}
+    return verify_receipt(request_of(vector, folder))
 
 
 def test_docket_says_of_each_side_what_the_scenario_says(tmp_path: Path) -> None:
@@ -64,6 +57,7 @@ def test_verify_js_says_the_same_check_by_check(tmp_path: Path) -> None:
         Pair(
             told.name, told.receipt, told.ledger, judged(told, tmp_path),
             public_keys=tuple(told.keys["public_keys"]), seal_keys=tuple(told.keys["seal_keys"]),
+            checkpoints=told.checkpoints, heads=tuple(told.heads),
         )
         for told in sides
     ]  # fmt: skip

@@ -55,6 +55,7 @@ def _facts(record: Record, start: Json, policy: Json) -> dict[str, bool]:
         "asserted": bool(record.all("x-docket.asserted-call")) or any("reported_by" in data for data in spoken),
         "signed": proof.get("signature") is not None,
         "sealed": proof.get("seal") is not None,
+        "redacted": "redaction" in start,
     }
     for fact, cap in (
         ("usd", "max_usd"),

@@ -103,6 +103,7 @@ def _where_there_is_some(record: Record, start: Json, rows: Sequence[Json]) -> J
         "responses": None,
         "workspace": workspace_of(record),
         "windows": windows_of(record),
+        "redaction": start.get("redaction"),
         "proof": proof and {"previous": None, "signature": None, "seal": None, **proof},
     }
     return {name: value for name, value in made.items() if value}

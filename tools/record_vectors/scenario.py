@@ -27,6 +27,8 @@ class Side:
     ledger: bytes | None
     public_keys: tuple[str, ...] = ()
     seal_keys: tuple[str, ...] = ()
+    checkpoints: bytes | None = None
+    heads: tuple[str, ...] = ()
     verdict: str = "consistent"
     fails: str | None = None
 
@@ -124,8 +126,11 @@ def _whole(of: Side) -> Json:
 
 
 def _asked(of: Side) -> Json:
-    keys = {"public_keys": list(of.public_keys), "seal_keys": list(of.seal_keys)}
-    return {**{name: value for name, value in keys.items() if value}, "verdict": of.verdict, "first_failure": of.fails}
+    named = {"public_keys": list(of.public_keys), "seal_keys": list(of.seal_keys), "heads": list(of.heads)}
+    told = {name: value for name, value in named.items() if value}
+    if of.checkpoints is not None:
+        told["checkpoints"] = of.checkpoints.decode("utf-8")
+    return {**told, "verdict": of.verdict, "first_failure": of.fails}
 
 
 def _text(data: bytes) -> Json:

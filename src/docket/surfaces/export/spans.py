@@ -18,13 +18,12 @@ from operator import itemgetter
 
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
+from docket.rules.spending.components import WRITES
 from docket.surfaces.export.otlp_values import Clock, Instant, Kind, Span, attributes, before
 from docket.surfaces.export.record import count_of, object_of, text_of
 
 MAX_ROOT_EVENTS = 1000
 NO_REPLY, NO_RESULT, TOOL_FAILED = "no_reply_recorded", "no_result_recorded", "tool_failed"
-_WRITES = ("cache_write_tokens", "cache_write_5m_tokens", "cache_write_30m_tokens", "cache_write_1h_tokens",
-           "cache_write_12h_tokens")  # fmt: skip
 
 # What the conventions call the providers that docket calls otherwise.
 PROVIDERS: Mapping[str, str] = {
@@ -209,7 +208,7 @@ def usage_attributes(usage: JsonObject) -> dict[str, JsonValue]:
     """Return the counts of a usage by the conventions; parts that are zero are left out."""
     if not usage:
         return {}
-    written = sum(count_of(usage.get(name)) for name in _WRITES)
+    written = sum(count_of(usage.get(name)) for name in WRITES.values())
     return {
         "gen_ai.usage.input_tokens": count_of(usage.get("input_tokens")),
         "gen_ai.usage.output_tokens": count_of(usage.get("output_tokens")),

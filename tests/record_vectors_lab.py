@@ -46,7 +46,8 @@ def _side(name: str, receipt: bytes, ledger: bytes | None, told: dict[str, Any])
     kept = told.get("checkpoints")
     return Told(
         name=name, receipt=receipt, ledger=ledger, keys=keys,
-        checkpoints=None if kept is None else kept.encode("utf-8"), heads=told.get("heads", []), verdict=told["verdict"], first_failure=told["first_failure"],
+        checkpoints=None if kept is None else kept.encode("utf-8"), heads=told.get("heads", []),
+        verdict=told["verdict"], first_failure=told["first_failure"],
     )  # fmt: skip
 
 

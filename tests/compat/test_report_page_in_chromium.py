@@ -52,7 +52,8 @@ def shown(chromium: Browser, tmp_path: Path) -> Iterator[Shown]:
         return chromium.open(target)
 
     yield show
-    assert set(chromium.requests) == {target.as_uri()}
+    # A worker's script is what the page made of itself, and no request.
+    assert {address for address in chromium.requests if not address.startswith("blob:")} == {target.as_uri()}
     assert chromium.said == []
 
 
@@ -97,6 +98,18 @@ def test_it_gives_the_verdict_that_docket_gives(shown: Shown, tmp_path: Path) ->
     assert "no key vouches for it" in words
     ours = judged(receipt_of(ledger.data()), ledger.data())
     assert outcomes(page) == [[check.name, STATUS[str(check.status)]] for check in ours.checks]
+
+
+def test_it_verifies_beside_the_page_and_where_that_is_not_to_be_in_it(shown: Shown, tmp_path: Path) -> None:
+    page = shown(page_of(tmp_path, samples.anthropic()))
+    word, words = verify(page)
+    assert [address[:5] for address in page.requests] == ["file:", "blob:"]
+    told = outcomes(page)
+    page.run("globalThis.Worker = class { constructor() { throw new Error('none here'); } }; undefined")
+    page.run("document.getElementById('checks').replaceChildren()")
+    assert verify(page) == (word, words)
+    assert outcomes(page) == told
+    assert len(page.requests) == 2
 
 
 def test_without_a_ledger_that_is_said(shown: Shown, tmp_path: Path) -> None:
@@ -277,11 +290,26 @@ def test_it_is_used_by_keyboard_alone(shown: Shown, tmp_path: Path) -> None:
     key(page, "Enter")
     page.until("/consistent/.test(document.getElementById('verdict').className)")
     page.run("document.getElementById('chart').focus()")
+    assert page.run("document.querySelectorAll('.pointer.on').length") == 0
     for _ in range(2):
         key(page, "ArrowRight")
     assert page.run("document.getElementById('chart-read').textContent") == (
         "call 2: $0.020450 for claude-sonnet-4-5, $0.060950 by then"
     )
+    assert page.run("document.querySelectorAll('.pointer.on').length") == 2
+
+
+def test_pointing_into_the_chart_reads_the_nearest_call(shown: Shown, tmp_path: Path) -> None:
+    page = shown(page_of(tmp_path, samples.anthropic()))
+    page.run("document.getElementById('chart').scrollIntoView({ behavior: 'instant' })")
+    left, top = json.loads(
+        page.run(
+            "(() => { const { left, top, width } = document.querySelector('svg.wide').getBoundingClientRect();"
+            "return JSON.stringify([left + width * 0.6, top + 80]); })()"
+        )
+    )
+    page.call("Input.dispatchMouseEvent", type="mouseMoved", x=left, y=top)
+    page.until("document.getElementById('chart-read').textContent.startsWith('call 1: $0.040500')", 10)
 
 
 # Each control has a name, each text stands out from its ground by 4.5 (3 where it is large), no id stands twice.

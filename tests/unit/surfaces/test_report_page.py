@@ -92,7 +92,7 @@ def test_a_policy_allows_the_two_that_are_there_and_nothing_else(tmp_path: Path)
 
     assert policy == (
         f"default-src 'none'; script-src {source(script.text)}; style-src {source(page.one('style').text)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        "img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
     )
     assert "DKT-" not in script.text
 

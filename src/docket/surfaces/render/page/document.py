@@ -2,7 +2,8 @@
 
 Rules:
 1. A policy in its head forbids every request, and every script and style but the two whose digests it names. They hold
-   nothing of any record; what a record says is text in the page, or JSON and bytes that no browser runs.
+   nothing of any record; what a record says is text in the page, or JSON and bytes that no browser runs. A worker may
+   run what the page itself made, which is that same script.
 2. A section stands only where there is something to tell. The order is a reader's: what ran and what it cost, then the
    calls, then what it did, then what is not known and how all of it is checked.
 """
@@ -66,7 +67,7 @@ def _whole(title: str, body: Html, script: Html) -> str:
     style = Html(_shipped("page.css"))
     policy = (
         f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        "img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
     )
     head = element(
         "head",
@@ -80,7 +81,9 @@ def _whole(title: str, body: Html, script: Html) -> str:
         element("title", f"{title}, docket"),
         element("style", style),
     )
-    whole = element("html", head, element("body", body, element("script", script, type="module")), lang="en")
+    whole = element(
+        "html", head, element("body", body, element("script", script, type="module", id="program")), lang="en"
+    )
     return f"<!doctype html>\n{whole}\n"
 
 

@@ -1,6 +1,12 @@
 // The page's own script. It stands behind the verifier's module in one block: `verify`, `readPublicKey` and `Refused` are
-// that module's. Texts of a record reach the page as text nodes alone.
-{
+// that module's. Texts of a record reach the page as text nodes alone. The same block is what a worker runs, which has no
+// page: it verifies, so that the page stays usable meanwhile.
+if (typeof document === "undefined") {
+  globalThis.onmessage = async ({ data }) => {
+    const { verdict, detail, checks, failures } = await verify(data);
+    globalThis.postMessage({ verdict, detail, checks, failures });
+  };
+} else {
   const PAGE_LIMIT = 5000;
   const STATUS_WORDS = { pass: "pass", fail: "FAIL", skip: "not checked" };
   const by = (id) => document.getElementById(id);
@@ -124,6 +130,25 @@
     for (const button of document.querySelectorAll(".verify")) button.disabled = false;
   }
 
+  // By a worker of this very block. It is none of modules: of a page on the disk, browsers refuse those.
+  const verifyAside = (given) =>
+    new Promise((resolve, reject) => {
+      const program = by("program").textContent.replace(/^export (?=const )/gm, "");
+      const url = URL.createObjectURL(new Blob(['"use strict";', program], { type: "text/javascript" }));
+      const worker = new Worker(url);
+      const ended = (settle, value) => {
+        worker.terminate();
+        URL.revokeObjectURL(url);
+        settle(value);
+      };
+      worker.onmessage = ({ data }) => ended(resolve, data);
+      worker.onerror = worker.onmessageerror = (event) => ended(reject, event);
+      worker.postMessage(given);
+    });
+
+  // Where a page may have no worker, and for what one cannot do, here.
+  const judged = (given) => verifyAside(given).catch(() => drawn().then(() => verify(given)));
+
   async function check() {
     const mine = begin(`This checks ${subject.named}.`);
     await drawn();
@@ -131,7 +156,7 @@
       const publicKeys = keysNamed();
       const { named, load } = subject;
       const given = await load();
-      const verdict = await verify({ ...given, publicKeys });
+      const verdict = await judged({ ...given, publicKeys });
       const words = inWords(verdict, given.ledger !== null, publicKeys.length > 0);
       end(mine, verdict.verdict, `${words} Checked: ${named}.`, verdict.checks);
     } catch (error) {

@@ -124,7 +124,7 @@ def _policy(document: JsonObject) -> str:
 def _caps(document: JsonObject) -> str:
     caps = figures.part(document, "policy", "document", "caps")
     found = caps.items() if isinstance(caps, Mapping) else ()
-    said = [f"{name} {value}" for name, value in found if isinstance(value, int | str) and value is not True]
+    said = [f"{name} {value}" for name, value in found if name.startswith("max_") and isinstance(value, int | str)]
     return ", ".join(said) or "none"
 
 

@@ -67,11 +67,6 @@ _LEDGER = click.option("--ledger", type=_PATH, metavar="FILE", shell_complete=fi
 _DOCKET_DIR = click.option("--docket-dir", type=_PATH, help="Where the project's evidence stands.")
 
 
-def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add --out and --force to a command."""
-    return _with(command, *_OUTPUT)
-
-
 def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add to a command what exports of one record take: --ledger, --out, --force, --docket-dir."""
     return _with(command, _LEDGER, *_OUTPUT, _DOCKET_DIR)

@@ -87,14 +87,18 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
     if as_json:
         console.result(console.as_json(verdict.to_json()))
         return exits.OK if verdict.ok else exits.FAILED
+    _tell(verdict, chosen)
+    return exits.OK if verdict.ok else exits.FAILED
+
+
+def _tell(verdict: Verdict, ledger: Path | None) -> None:
     for status, colour, rest in lines(verdict):
         console.result(f"{click.style(status, fg=colour)}  {rest}")
-    used = "no ledger" if chosen is None else f"the ledger {chosen}"
+    used = "no ledger" if ledger is None else f"the ledger {ledger}"
     console.result(
         f"\n{console.plain(verdict.docket_number or '?')}  {verdict.word}, checked with {console.plain(used)}"
     )
-    console.result(established(verdict, chosen))
-    return exits.OK if verdict.ok else exits.FAILED
+    console.result(established(verdict, ledger))
 
 
 def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:

@@ -52,9 +52,9 @@ class Usage:
     audio_seconds: int = 0
 
     def __post_init__(self) -> None:
-        for value in _COUNTS(self):
-            if type(value) is not int or value < 0:
-                raise self._wrong()
+        counts = _COUNTS(self)
+        if set(map(type, counts)) != _INTEGERS or min(counts) < 0:
+            raise self._wrong()
         if self.cached_input_tokens + self.written_tokens > self.input_tokens:
             raise InvalidDocumentError(Reason.WRONG_VALUE, "usage: the cached parts exceed the input")
 
@@ -101,6 +101,7 @@ class Usage:
 
 _NAMES = field_names(Usage)
 _COUNTS = attrgetter(*_NAMES)
+_INTEGERS = {int}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

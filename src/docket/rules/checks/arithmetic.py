@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 
 from docket.formats.amount import ZERO
 from docket.formats.ledger.event import Event
@@ -28,6 +29,8 @@ from docket.rules.spending.components import AUDIO, FEES, IMAGE, WRITES
 
 _COUNTED: Mapping[str, str] = {**WRITES, **FEES}
 _TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
+_ACCOUNTED = attrgetter(*_TOKENS, *_COUNTED.values())
+_NOTHING_ELSE = (0,) * len(_COUNTED)
 
 
 @dataclass(slots=True)
@@ -42,7 +45,7 @@ class Arithmetic:
         if isinstance(payload, PriceRow):
             return self._family(payload)
         if isinstance(payload, ModelResponse):
-            return _sum(payload) or self._prices(payload) or _accounts(payload)
+            return _sum(payload) or self._prices(payload) or (None if _is_base_alone(payload) else _accounts(payload))
         return None
 
     def _family(self, row: PriceRow) -> str | None:
@@ -62,7 +65,7 @@ class Arithmetic:
                 return f"components[{index}]: no family of the table prices {shown(part.model)}"
             if cost != part.cost_usd:
                 return f"components[{index}]: its tokens cost {cost}, cost_usd is {part.cost_usd}"
-        if families.assumed(part.model for part in payload.components) and not payload.assumed_price:
+        if not payload.assumed_price and any(families.is_assumed(part.model) for part in payload.components):
             return "assumed_price is false, the fallback prices a component"
         return None
 
@@ -74,6 +77,14 @@ def _sum(payload: ModelResponse) -> str | None:
     if total != payload.cost_usd:
         return f"the components add up to {total}, cost_usd is {payload.cost_usd}"
     return None
+
+
+def _is_base_alone(payload: ModelResponse) -> bool:
+    """Whether the one component is the base and all that was used: most calls are so, and nothing is to be added up."""
+    (part, *others), model = payload.components, payload.model
+    if others or payload.usage_parts is not None or part.model != model or "+" in model or "%" in model:
+        return False
+    return _ACCOUNTED(payload.usage) == (*_tokens(part), *_NOTHING_ELSE)
 
 
 def _accounts(payload: ModelResponse) -> str | None:

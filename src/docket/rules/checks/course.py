@@ -34,6 +34,7 @@ from docket.formats.ledger.session_events import (
 )
 from docket.formats.ledger.spending_events import Budget, CapExceeded
 from docket.formats.ledger.tree_events import (
+    FsChange,
     FsSnapshot,
     Omissions,
     Phase,
@@ -44,6 +45,9 @@ from docket.formats.ledger.tree_events import (
 from docket.rules.checks.drills import DrillOrder
 from docket.rules.checks.tunnels import TunnelOrder
 from docket.rules.checks.workspace_course import WORKSPACE_EVENTS, WorkspaceCourse
+
+_ANYWHERE: frozenset[type[Payload] | None] = frozenset((FsChange, ModelResponse))
+"""Of what a long ledger has the most, that which may stand anywhere before the end."""
 
 
 @dataclass(slots=True)
@@ -58,6 +62,8 @@ class SessionShape:
         """Return what is wrong with the next event, or None."""
         if "session.end" in self.seen:
             return "it stands after session.end"
+        if type(payload) in _ANYWHERE:
+            return None
         if isinstance(payload, SessionStart) and event.seq != 0:
             return "a second session.start"
         if isinstance(payload, (ProcSpawn, ModelRequest)) and "policy.applied" not in self.seen:
@@ -117,7 +123,7 @@ class EventOrder:
         """Return what is wrong with the next event, or None."""
         before, self.last_at = self.last_at, event.ts
         return (
-            self._calls(payload)
+            (None if type(payload) is FsChange else self._calls(payload))
             or self.drills.take(payload)
             or ("its instant lies before that of the event before it" if event.ts < before else None)
         )

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from docket.errors import UsageError
 from docket.formats.canonical import JsonObject, object_at
-from docket.formats.ledger.model_events import ModelRequest
+from docket.formats.ledger.model_events import ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
 from docket.formats.ledger.session_events import PolicyApplied
+from docket.formats.ledger.tree_events import FsChange
 
 if TYPE_CHECKING:
     from docket.rules.drills.faults import FaultPlan
@@ -30,6 +31,9 @@ _FOLLOWS: Mapping[BreakerState | None, tuple[BreakerState, ...]] = {
     BreakerState.OPEN: (BreakerState.HALF_OPEN,),
     BreakerState.HALF_OPEN: (BreakerState.OPEN, BreakerState.CLOSED),
 }
+
+
+_OTHERS = frozenset((FsChange, ModelResponse))
 
 
 @dataclass(slots=True)
@@ -45,6 +49,8 @@ class DrillOrder:
     def take(self, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
         last, self.last = self.last, payload if isinstance(payload, ModelRequest) else None
+        if type(payload) in _OTHERS:
+            return None
         match payload:
             case PolicyApplied():
                 self.limits = object_at(payload.document, "resilience")

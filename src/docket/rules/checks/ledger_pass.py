@@ -126,6 +126,10 @@ class LedgerPass:
     kept: list[KeptBody] = field(default_factory=list)
     checkpoints: list[tuple[int, CheckpointMade]] = field(default_factory=list)
     watches: Mapping[str, Watch] = field(default_factory=_watches)
+    few: Mapping[type[Payload], Mapping[str, Watch]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.few = {cls: {name: self.watches[name] for name in names} for cls, names in FEW_WATCH.items()}
 
     def take(self, item: Event | TornTail) -> None:
         """Take the next event, or the torn tail."""
@@ -153,9 +157,8 @@ class LedgerPass:
             self._keep(event)
         if isinstance(payload, CheckpointMade):
             self.checkpoints.append((event.seq, payload))
-        names = FEW_WATCH.get(type(payload), self.watches)  # type: ignore[arg-type] # None is no key, and is watched by all
-        for name in names:
-            watch = self.watches[name]
+        watches = self.few.get(type(payload), self.watches)  # type: ignore[arg-type] # None is no key, and is watched by all
+        for name, watch in watches.items():
             fault = watch.take(event, payload)
             if fault is not None:
                 self.faults.setdefault(name, f"event {event.seq} ({event.type}): {fault}")

@@ -11,8 +11,9 @@ from docket.rules.receipt.fold import read_payload_at
 
 def typed(event: Event) -> Payload | None:
     """Return the payload of a known type, None for others; InvalidDocumentError names event and member."""
-    if event.payload is not None:
-        return read_payload_at(event)
+    known: Payload | None = event.payload
+    if known is not None:
+        return known
     try:
         instant(event.ts, "ts")
     except InvalidDocumentError as error:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from operator import add, attrgetter
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import field_names
 from docket.formats.digest import Digest
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.network_events import OtherExchange
@@ -19,6 +21,8 @@ from docket.formats.run.receipt import UsageRow
 from docket.formats.run.usage import LATER, Usage, UsageSource
 from docket.rules.receipt.latency import summary
 
+_NAMES = field_names(Usage)
+_COUNTS = attrgetter(*_NAMES)
 BASIS_REPORTED = "reported: the providers' own counts"
 BASIS_ESTIMATED = "estimated: the providers gave no count that could be read"
 BASIS_MIXED = "mixed: some counts are the providers', some are estimates"
@@ -53,7 +57,7 @@ class CallsFold:
     outcomes: Counter[str] = field(default_factory=Counter)
     denials: Counter[str] = field(default_factory=Counter)
     errors: Counter[str] = field(default_factory=Counter)
-    usage: Counter[str] = field(default_factory=Counter)
+    usage: list[int] = field(default_factory=lambda: [0] * len(_NAMES))
     assumed_models: set[str] = field(default_factory=set)
     altered: int = 0
 
@@ -68,7 +72,7 @@ class CallsFold:
         self.providers[payload.provider] += 1
         self.outcomes[str(payload.outcome)] += 1
         self.estimated_calls += payload.usage_source is UsageSource.ESTIMATED
-        self.usage.update(payload.usage.to_json())
+        self.usage = list(map(add, self.usage, _COUNTS(payload.usage)))
         if payload.assumed_price:
             self.assumed_models.update(part.model for part in payload.components[-1:])
         last = len(payload.components) - 1
@@ -144,9 +148,7 @@ class CallsFold:
             "altered": self.altered,
             "other_exchanges": self.others,
             "usage": {
-                item.name: self.usage[item.name]
-                for item in fields(Usage)
-                if self.usage[item.name] or item.name not in LATER
+                name: count for name, count in zip(_NAMES, self.usage, strict=True) if count or name not in LATER
             },
         }
 

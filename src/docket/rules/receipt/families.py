@@ -81,10 +81,14 @@ class Families:
         match = self.find(model)
         return None if match is None else cost_row(match.family, *tokens)
 
+    def is_assumed(self, model: str) -> bool:
+        """Whether the fallback prices `model`."""
+        match = self.find(model)
+        return match is not None and match.assumed
+
     def assumed(self, models: Iterable[str]) -> list[str]:
         """Return those of the models that the fallback prices, sorted."""
-        found = {model: self.find(model) for model in models}
-        return sorted(model for model, match in found.items() if match is not None and match.assumed)
+        return sorted(model for model in set(models) if self.is_assumed(model))
 
 
 def _family(item: JsonValue, where: str) -> Family:

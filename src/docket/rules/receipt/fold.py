@@ -112,7 +112,10 @@ class LedgerFold:
     def _take(self, event: Event, payload: Payload | None) -> None:
         self._counts[event.type] += 1
         self._last_at = event.ts
-        if isinstance(payload, ModelResponse):
+        taker = self._takers.get(type(payload))  # type: ignore[arg-type] # None is no key
+        if taker is not None:
+            taker(payload)
+        elif isinstance(payload, ModelResponse):
             self.calls.response(payload, event.seq, event.hash)
             self.operations.response(payload)
             self.responses.response(payload)
@@ -123,10 +126,6 @@ class LedgerFold:
             self.course.begin(payload, event.ts)
         elif isinstance(payload, (ToolCall, ToolResult, ToolDelta)):
             self._tool(payload, event)
-        elif payload is not None:
-            taker = self._takers.get(type(payload))
-            if taker is not None:
-                taker(payload)
 
     def result(self) -> Folded:
         """Return what was folded."""

@@ -49,7 +49,11 @@ def test_a_copy_stands_in_its_folder_and_verifies(tmp_path: Path, capsys: pytest
     assert opening.hex().encode() not in b"".join(files_below(out).values())
 
     assert run(["verify", str(out / f"{NUMBER}.receipt.json")]) == 0
-    assert "consistent, checked with the ledger" in capsys.readouterr().out
+    verified = capsys.readouterr().out
+    assert "consistent, checked with the ledger" in verified
+    assert "It says of itself that it is a redacted copy" in verified
+    assert run(["verify", str(receipt)]) == 0
+    assert "redacted copy" not in capsys.readouterr().out
     assert run(["report", str(out / f"{NUMBER}.receipt.json")]) == 0
     assert run(["explain", str(out / f"{NUMBER}.receipt.json")]) == 0
     assert run(["report", str(out / f"{NUMBER}.receipt.json"), "--redact", "all", "--out", str(tmp_path / "x")]) == 1

@@ -88,6 +88,10 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
         console.result(console.as_json(verdict.to_json()))
         return exits.OK if verdict.ok else exits.FAILED
     _tell(verdict, chosen)
+    if verdict.word is not Word.FAILED and _is_copy(data):
+        console.result(
+            "It says of itself that it is a redacted copy: that nothing but names was changed is its maker's word."
+        )
     return exits.OK if verdict.ok else exits.FAILED
 
 
@@ -110,6 +114,11 @@ def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:
         return verify_with_state(asked, state)
     except InvalidDocumentError as error:
         raise UsageError(error.reason, f"--state: {error.detail}") from error
+
+
+def _is_copy(data: bytes) -> bool:
+    # A receipt is not decoded again where it cannot be one.
+    return b'"redaction"' in data and "redaction" in decode_receipt(data)
 
 
 def _there(checkpoints: Path | None) -> Path | None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+from pathlib import Path
+
 from docket.formats.canonical import encode, encode_document
 from docket.formats.run.verdict import Status
 from docket.rules.checks.registry import Beside
-from golden_ledgers.headed import SIGNED_ORIGIN, checkpointed, file_of, signed_run
+from golden_ledgers.headed import ORIGIN, SIGNED_ORIGIN, checkpointed, file_of, root_of, signed_run
 from golden_ledgers.judging import judged, named, receipt_of
 from golden_ledgers.proven import SECRET_KEY, signed
-from golden_ledgers.remembered import CASES
+from golden_ledgers.remembered import CASES, KNOWN, of_run
 from sweeps import some
-from verify_js.in_node import Pair, disagreements, needs_node
+from verify_js.in_node import NODE, Pair, disagreements, needs_node
 
+CLI = Path(__file__).parents[2] / "verify-js" / "cli.mjs"
 pytestmark = needs_node
 
 
@@ -38,3 +43,36 @@ def test_a_file_of_checkpoints_changed_anywhere_fails_in_both(stride: int) -> No
                 assert named(verdict, "checkpoints").status is Status.FAIL, (at, changed)
                 pairs.append(Pair(f"at {at}", encode(receipt), raw, verdict, checkpoints=changed))
     assert disagreements(pairs) == []
+
+
+def test_the_command_reads_checkpoints_heads_and_a_state(tmp_path: Path) -> None:
+    ledger = checkpointed()
+    raw, receipt = ledger.data(), receipt_of(ledger.data())
+    (tmp_path / "runs").mkdir()
+    path, run = tmp_path / "receipt.json", tmp_path / "runs" / f"{receipt['session']['id']}.jsonl"
+    path.write_bytes(encode(receipt))
+    run.write_bytes(raw)
+
+    def said(*arguments: object) -> tuple[int, dict[str, str]]:
+        assert NODE is not None
+        command = [NODE, str(CLI), str(path), "--json", *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        checks = json.loads(done.stdout)["checks"] if done.stdout else []
+        return done.returncode, {one["name"]: one["status"] for one in checks}
+
+    assert said()[1]["checkpoints"] == "skip"
+    run.with_suffix(".checkpoints").write_bytes(file_of(ledger))
+    assert said()[1]["checkpoints"] == "pass"
+    (tmp_path / "cut").write_bytes(file_of(ledger)[:-1])
+    code, checks = said("--checkpoints", tmp_path / "cut")
+    assert (code, checks["checkpoints"]) == (1, "fail")
+    good = f"docket-head {ORIGIN} 2 {root_of([event.hash for event in ledger.events[:2]])}"
+    assert said("--head", good)[0] == 0
+    assert said("--head", good, "--head", good.replace(" 2 ", " 3 "))[1]["checkpoints"] == "fail"
+    state = tmp_path / "state.json"
+    assert said("--state", state)[1]["rollback"] == "pass"
+    assert not state.exists()
+    state.write_bytes(encode_document(of_run(KNOWN, run=9).to_json()))
+    assert said("--state", state)[1]["rollback"] == "fail"
+    for wrong in (("--head", "a b"), ("--state", path), ("--checkpoints", tmp_path / "none")):
+        assert said(*wrong) == (2, {})

@@ -47,7 +47,7 @@ def _facts(record: Record, start: Json, policy: Json) -> dict[str, bool]:
         "omissions": any(data["omissions"] > 0 for data in passes),
         "gap": bool(record.all("x-docket.evidence-gap")),
         "ended": bool(record.all("session.end")),
-        "subreaper": any("subreaper" in data["isolation"] for data in record.all("proc.spawn")),
+        "subreaper": "subreaper" in (record.last("proc.spawn") or {"isolation": []})["isolation"],
         "calls": bool(replies),
         "estimates": any(reply["usage_source"] == "estimated" for reply in replies),
         "assumed_prices": any(reply["components"] and reply["assumed_price"] for reply in replies),

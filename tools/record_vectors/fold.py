@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from record_vectors.disclosed import disclosure
 from record_vectors.further import cache_of, windows_of, workspace_of
-from record_vectors.money import amount, micros, rank
+from record_vectors.money import amount, family_of, micros, rank
 from record_vectors.primitives import GENESIS, Json, digest, digest_of, lines_of, path, root
 from record_vectors.texts import SENTENCES
 
@@ -122,7 +122,7 @@ def rows_of(record: Record) -> Iterator[Json]:
             }  # fmt: skip
             if number == len(reply["components"]):
                 row["latency_ms"] = reply["latency_ms"]
-                if reply.get("cache", {}).get("stored"):
+                if reply.get("cache", {}).get("stored") and "key" in reply["cache"]:
                     row["cache_key"] = reply["cache"]["key"]
             yield row
 
@@ -147,11 +147,18 @@ def totals_of(rows: Sequence[Json], record: Record) -> Json:
         "calls": len(rows), **sums, "total_tokens": sums["input_tokens"] + sums["output_tokens"],
         "cost_basis": SENTENCES["cost_basis"][basis], "usage_reported_calls": sources["reported"],
         "usage_estimated_calls": sources["estimated"], "asserted_calls": 0,
-        "assumed_price_models": sorted(
-            {reply["components"][-1]["model"] for reply in record.all("model.response") if reply["assumed_price"]}
-        ),
+        "assumed_price_models": sorted(_assumed(rows, record)),
         "by_model": models,
     }  # fmt: skip
+
+
+def _assumed(rows: Sequence[Json], record: Record) -> set[str]:
+    """The bases of replies that are marked, and every model that `*` prices."""
+    replies = record.all("model.response")
+    marked = {data["components"][-1]["model"] for data in replies if data["components"] and data["assumed_price"]}
+    families = sorted(record.all("x-docket.price"), key=rank)
+    priced = {row["model"]: family_of(row["model"], families) for row in rows}
+    return marked | {model for model, family in priced.items() if family is not None and family["pattern"] == "*"}
 
 
 def _session(record: Record, start: Json, end: Json) -> Json:

@@ -32,7 +32,9 @@ def cache_of(record: Record) -> Json | None:
     hits = {kind: _hits(record, kind) for kind in ("model.cache_hit", "x-docket.cache-hit")}
     if policy.get("enabled") is not True and not any(found["hits"] for found in hits.values()):
         return None
-    reached = any(data.get("event") == "cache.hits_ceiling_reached" for data in record.all("note"))
+    reached = any(
+        data.get("event") == "cache.hits_ceiling_reached" and "reported_by" not in data for data in record.all("note")
+    )
     made = {
         "enabled": policy.get("enabled") is True, "policy": policy, **hits["model.cache_hit"],
         "hits_ceiling_reached": reached, "note": SENTENCES["cache"],
@@ -139,8 +141,8 @@ def windows_of(record: Record) -> Json | None:
 def _into(entries: dict[str, Json], event: Json, record: Record) -> None:
     data, seq = event["data"], event["seq"]
     window = data.get("window", {})
-    name = window.get("window_id") or data.get("window_id")
-    if name is None:
+    name = window.get("window_id", data.get("window_id"))
+    if name is None or event["type"] not in ("tool.call", "tool.result", "x-docket.tool-delta"):
         return
     empty = {
         "window_id": name,

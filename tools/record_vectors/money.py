@@ -24,19 +24,24 @@ def micros(text: str) -> int:
 def cost_micros(row: Json, families: Sequence[Json]) -> int:
     """What a row costs; round() of a fraction rounds half to even."""
     family = family_of(row["model"], families)
+    if family is None:
+        raise ValueError(f"nothing prices {row['model']}")
     fresh = max(row["input_tokens"] - row["cached_input_tokens"], 0)
     cached_price = Fraction(family.get("cached_input") or family["input"])
     cost = fresh * Fraction(family["input"]) + row["cached_input_tokens"] * cached_price
     return round(cost + row["output_tokens"] * Fraction(family["output"]))
 
 
-def family_of(model: str, families: Sequence[Json]) -> Json:
-    """The first family that matches, `*` last; the vectors' patterns are names and the `*` alone."""
-    named = [item for item in families if item["pattern"] != "*" and fnmatch.fnmatchcase(model, item["pattern"])]
-    return (named or [item for item in families if item["pattern"] == "*"])[0]
+def family_of(model: str, families: Sequence[Json]) -> Json | None:
+    """The first family that matches, `*` last; letter case does not count."""
+    for family in families:
+        globs = [part.strip().lower() for part in family["pattern"].split("/") if part.strip()]
+        if any(glob != "*" and fnmatch.fnmatchcase(model.lower(), glob) for glob in globs):
+            return family
+    return next((item for item in families if item["pattern"].strip() == "*"), None)
 
 
-def rank(family: Json) -> tuple[bool, int, str]:
-    """Where a family stands: without `*`, then with fewer `?`, then by name."""
+def rank(family: Json) -> tuple[bool, int, int, str]:
+    """Where a family stands: `*` last, then those with fewer `*`, with fewer `?`, by name."""
     pattern = family["pattern"]
-    return "*" in pattern, pattern.count("?"), pattern
+    return pattern == "*", pattern.count("*"), pattern.count("?"), pattern

@@ -56,7 +56,7 @@ def deltas(lab: GitLab) -> dict[str, Path]:
 
 
 def checks(lab: GitLab) -> dict[str, str]:
-    (receipt,), (ledger,) = lab.lab.receipts(), (lab.tree / ".docket/runs").iterdir()
+    (receipt,), (ledger,) = lab.lab.receipts(), (lab.tree / ".docket/runs").glob("*.jsonl")
     verdict = verify_receipt(VerifyRequest(receipt=receipt.read_bytes(), ledger_path=ledger))
     return {check.name: str(check.status).upper() for check in verdict.checks}
 

@@ -153,3 +153,10 @@ def test_verification_imports_none_of_the_recorders_machinery() -> None:
     machine = [name for name in ours if name.split(".")[1] not in ("engines", "rules", "formats", "errors")]
     assert machine == ["docket.host", "docket.host.regular_file"]
     assert [name for name in ours if name.startswith(("docket.rules.boundary", "docket.rules.providers"))] == []
+
+
+def test_where_neither_can_be_read_the_receipt_is_told_of(tmp_path: Path) -> None:
+    for data, words in ((b"{", "not JSON"), (b"{}", "the ledger")):
+        verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=tmp_path / "none.jsonl"))
+        assert verdict.word is Word.UNREADABLE
+        assert words in verdict.detail

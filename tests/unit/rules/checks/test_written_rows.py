@@ -9,14 +9,19 @@ import pytest
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode_document, encode, encode_document
+from docket.formats.digest import Digest
 from docket.formats.ledger.event import Event
+from docket.formats.ledger.line_shape import LineShapes
 from docket.formats.ledger.lines import follow
+from docket.formats.ledger.vocabulary import PAYLOADS
+from docket.formats.run.usage import Usage
 from docket.formats.run.usage_array import UsageArray
 from docket.formats.run.verdict import Word
+from docket.rules.checks.ledger_pass import LedgerPass
 from docket.rules.checks.registry import judge
 from docket.rules.checks.written_rows import read_around_rows
 from docket.rules.receipt.assemble import receipt_from_ledger
-from golden_ledgers.build import LedgerBuilder
+from golden_ledgers.build import LedgerBuilder, added, closed, component, opened, price, request, response
 from golden_ledgers.judging import reading_of
 from golden_ledgers.samples import ALL
 
@@ -116,3 +121,48 @@ def test_rows_that_count_less_than_nothing_are_read_whole_and_have_not_the_form_
     data = encode_document(receipt_from_ledger([chain.data()]))
     assert read_around_rows(data, ledger) is None
     assert "receipt-shape" in judge(whole(data), ledger, Word.CONSISTENT).failures[0]
+
+
+def test_rows_of_another_root_are_told_as_ever() -> None:
+    data, ledger = pair(WITH_ROWS[0])
+    changed = data.replace(f'"merkle_root": "{ledger.tree.root}"'.encode(), b'"merkle_root": "' + b"0" * 64 + b'"')
+    document = read_around_rows(changed, ledger)
+    assert document is not None
+    verdict = judge(document, ledger, Word.CONSISTENT)
+    assert verdict == judge(whole(changed), ledger, Word.CONSISTENT)
+    assert any(failure.startswith("usage-inclusion-proofs: appendix.usage[0]") for failure in verdict.failures)
+
+
+def long_ledger(calls: int, changed: int | None = None) -> bytes:
+    built = opened()
+    built.add(price("gpt-5", "1.25", "0.125", "10"))
+    for call in range(1, calls + 1):
+        built.add(request(call, "openai", "gpt-5", "openai-chat"))
+        tokens = 1600 if call != changed else 1601
+        built.add(
+            response(
+                call,
+                "openai",
+                "gpt-5",
+                usage=Usage(input_tokens=1600, cached_input_tokens=0, output_tokens=50),
+                components=(component("gpt-5", tokens, 0, 50, "0.002500"),),
+                cost="0.002500",
+                cumulative=f"0.{call * 2500:06d}" if call % 4 else f"0.{call * 25 // 100:02d}",
+            )
+        )
+        built.add(added(b"module%d.py" % call))
+    return closed(built, f"0.{calls * 25 // 100:02d}", ()).data()
+
+
+@pytest.mark.parametrize("changed", [None, 3, 39])
+def test_a_long_ledger_read_by_its_shapes_gives_the_same_reading(changed: int | None) -> None:
+    raw = long_ledger(40, changed)
+    quick = LedgerPass()
+    for item in follow([raw], LineShapes(PAYLOADS)):
+        quick.take(item)
+    reading = quick.finish(file_sha256=Digest(hashlib.sha256(raw).hexdigest()), damage=None)
+    strict = reading_of(raw)
+    assert (reading.faults, reading.folded, reading.rows) == (strict.faults, strict.folded, strict.rows)
+    assert ("components" in reading.faults) is (changed is not None)
+    document = whole(encode_document(receipt_from_ledger([raw])))
+    assert judge(document, reading, Word.CONSISTENT) == judge(document, strict, Word.CONSISTENT)

@@ -60,6 +60,19 @@ def test_a_run_without_one_still_shows_what_it_made(lab: RunLab) -> None:
     assert files(page_of(lab)) == {"f": lacking, "gone": lacking, "made": WHOLE["made"]}
 
 
+def test_a_copy_that_hides_something_shows_nothing_that_is_held_here(lab: RunLab) -> None:
+    assert lab.run("--snapshot", "--", "sh", "-c", AGENT).exit_code == 0
+    done = lab.docket("report", "--redact", "paths", "--out", str(lab.root / "copy"))
+    assert done.exit_code == 0, done.said
+    (receipt,) = (lab.root / "copy").rglob("*.receipt.json")
+    page = page_of(lab, str(receipt))
+    assert files(page) == {}
+    assert "it hides paths" in page.one("section", id="run").text
+    text = (lab.root / "run.html").read_text("utf-8")
+    assert "was here" not in text
+    assert "made</code>" not in text
+
+
 @needs_git
 def test_git_has_what_was_there_before(tmp_path: Path) -> None:
     lab = git_lab.build(tmp_path)

@@ -4,7 +4,8 @@ Rules:
 1. Ledger, deltas and checkpoints are those that stand beside the receipt. A fault of one of them leaves it out and is
    said in the page; only a receipt that is none makes no page.
 2. A receipt leads nobody into a folder that is not its project's: contents are looked for in the state of the project
-   that the person stands in, and in its tree where that is the one the receipt names.
+   that the person stands in, and in its tree where that is the one the receipt names. For a copy that hides something
+   nothing is looked for: what it hides may still be held here.
 3. An existing file is only replaced where it is a page that docket made.
 """
 
@@ -56,12 +57,17 @@ _HEAD_BYTES = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageRequest:
-    """Which receipt is shown; `contents` is whether diffs and deltas are, `layout` the project the person stands in."""
+    """Which receipt is shown; `contents` is whether diffs and deltas are to be, `layout` the project one stands in."""
 
     receipt: JsonObject
     path: Path
     layout: Layout
     contents: bool = True
+
+    @property
+    def shows_contents(self) -> bool:
+        """Whether contents are looked for (rule 2)."""
+        return self.contents and self.receipt.get("redaction") is None
 
 
 def page_of(request: PageRequest) -> str:
@@ -69,7 +75,7 @@ def page_of(request: PageRequest) -> str:
     beside = _beside(request)
     verifier = _verifier()
     with held_contents(_places(request)) as held:
-        diffs = tuple(_diff(changed, held) for changed in beside.told.changes[:MOST_DIFFS]) if request.contents else ()
+        changes = beside.told.changes[:MOST_DIFFS] if request.shows_contents else ()
         return page(
             Material(
                 receipt=request.receipt,
@@ -77,7 +83,7 @@ def page_of(request: PageRequest) -> str:
                 told=beside.told,
                 damage=beside.damage,
                 verifier=verifier,
-                diffs=diffs,
+                diffs=tuple(_diff(changed, held) for changed in changes),
                 places=held.places,
                 deltas=beside.deltas,
                 findings=beside.findings,
@@ -129,7 +135,7 @@ def _beside(request: PageRequest) -> _Beside:
     reading = Reading()
     found.findings = findings_of(request.receipt, reading.through(_events(ledger, found)))
     found.told = reading.finish()
-    documents = _deltas(request, path, found) if request.contents else {}
+    documents = _deltas(request, path, found) if request.shows_contents else {}
     found.evidence = Evidence(receipt=data, ledger=ledger, deltas=documents, checkpoints=_checkpoints(path))
     return found
 
@@ -174,7 +180,7 @@ def _checkpoints(ledger: Path) -> bytes | None:
 
 def _places(request: PageRequest) -> Places:
     session, cwd = figures.part(request.receipt, "session", "id"), raw_of("cwd", _session(request.receipt))
-    if not request.contents or not isinstance(session, str) or not SESSION_ID.fullmatch(session):
+    if not request.shows_contents or not isinstance(session, str) or not SESSION_ID.fullmatch(session):
         return Places()
     is_here = cwd is not None and cwd == os.fsencode(request.layout.tree_root)
     return Places(

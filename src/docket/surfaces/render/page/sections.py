@@ -107,6 +107,10 @@ def overview(document: JsonObject) -> Html:
     label = figures.part(document, "label")
     if isinstance(label, str):
         pairs.insert(0, ("Label", label))
+    hidden = figures.texts(document, "redaction", "profiles")
+    if hidden:
+        replaced = figures.plural(figures.count(document, "redaction", "replaced"), "value")
+        pairs.insert(0, ("Copy", f"it hides {', '.join(hidden)}: {replaced} replaced, no contents shown"))
     assumed = figures.texts(document, "totals", "assumed_price_models")
     if assumed:
         pairs.append(("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))

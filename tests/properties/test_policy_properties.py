@@ -15,6 +15,7 @@ from docket.formats.canonical import decode, encode
 from docket.formats.run import policy as policies
 from docket.formats.run.policy import KEYS, BudgetMode, Policy
 from docket.formats.run.policy_kinds import Amount, Choice, Count, Flag, Fraction, Texts
+from docket.formats.run.policy_proof import KeyFile
 from docket.formats.run.policy_toml import parse_policy
 from docket.formats.run.sub_budgets import SubBudget, SubBudgets
 from docket.rules.policy.globs import allowed_by_both, within
@@ -54,6 +55,8 @@ def values(key):
         return st.dictionaries(st.sampled_from(PATTERNS), BUDGETS, max_size=3).map(
             lambda chosen: tuple(SubBudget(pattern=name, **chosen[name]) for name in sorted(chosen))
         )
+    if isinstance(kind, KeyFile):
+        return st.sampled_from(["", "/keys/a.key", "~/b.key"])
     assert isinstance(kind, Texts)
     words = WORDS.get(key.path, PATTERNS)
     return st.lists(st.sampled_from(words), max_size=3, min_size=int(not kind.may_be_empty)).map(tuple)

@@ -166,8 +166,9 @@ def _rules(findings: Sequence[Finding]) -> dict[str, int]:
 
 def _caveats(old: JsonObject, new: JsonObject) -> list[str]:
     found = []
+    if _prices_differ(old, new):
+        found.append("the two were priced by different price tables: equal tokens may differ in cost")
     for path, told in (
-        (("price_table", "digest"), "the two were priced by different price tables: equal tokens may differ in cost"),
         (("policy", "digest"), "the two ran under different policies"),
         (("totals", "cost_basis"), "their tokens were counted on a different basis"),
     ):
@@ -179,6 +180,18 @@ def _caveats(old: JsonObject, new: JsonObject) -> list[str]:
     if any((_int(document, ("files", "changed")) or 0) > len(_paths(document)) for document in (old, new)):
         found.append("a receipt names the first changed paths alone: those that stand on one side only are among these")
     return found
+
+
+def _prices_differ(old: JsonObject, new: JsonObject) -> bool:
+    """Return whether equal tokens may differ in cost.
+
+    A receipt embeds the families its run was priced by alone, so runs of two models differ in digest while both were
+    priced by one table: the table that they were taken from decides where both name it.
+    """
+    origins = [_at(document, ("price_table", "document", "_meta", "from", "digest")) for document in (old, new)]
+    if origins[0] is not None and origins[0] == origins[1]:
+        return False
+    return _at(old, ("price_table", "digest")) != _at(new, ("price_table", "digest"))
 
 
 def _paths(document: JsonObject) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def test_two_runs_differ_in_cost_models_findings_paths_and_terms() -> None:
     right: dict[str, Any] = receipt_of(samples.anthropic().data())
     right["totals"] = {**right["totals"], "cost_usd": "9.00", "by_model": [{"model": "new", "cost_usd": "9.00"}]}
     right["session"] = {**right["session"], "duration_seconds": "12.5", "exit_code": 3}
-    right["price_table"] = {**right["price_table"], "digest": "other"}
+    right["price_table"] = {**right["price_table"], "digest": "other", "document": None}
     right["policy"] = {**right["policy"], "digest": "other", "name": "tight"}
     right["totals"]["cost_basis"] = "estimated"
     right["files"] = {**right["files"], "top_paths": ["only/right"]}
@@ -94,6 +94,16 @@ def test_two_runs_differ_in_cost_models_findings_paths_and_terms() -> None:
         "their tokens were counted on a different basis",
     ]
     assert list(comparison.to_json()) == ["figures", "models", "findings", "differs", "paths", "caveats"]
+
+
+@pytest.mark.parametrize(("origin", "is_noted"), [("7" * 64, False), ("8" * 64, True), (None, True)])
+def test_families_of_one_table_are_no_other_prices(origin: str | None, is_noted: bool) -> None:
+    def priced(digest: str, origin: str | None) -> dict[str, Any]:
+        return {"price_table": {"digest": digest, "document": {"_meta": {"from": {"digest": origin}}}}}
+
+    comparison = compared((priced("a" * 64, "7" * 64), ()), (priced("b" * 64, origin), ()))
+    assert [name for name, _, _ in comparison.texts] == ["prices digest"]
+    assert any("price tables" in caveat for caveat in comparison.caveats) is is_noted
 
 
 def test_a_record_without_an_end_and_paths_beyond_the_first_are_told() -> None:

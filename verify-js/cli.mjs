@@ -26,6 +26,7 @@ const OPTIONS = {
   state: { type: "string" },
   require: { type: "string", default: "consistent" },
   json: { type: "boolean", default: false },
+  help: { type: "boolean", short: "h", default: false },
 };
 
 class UsageError extends Error {}
@@ -163,6 +164,10 @@ function joined([first, second, ...rest]) {
 
 async function main() {
   const { values, positionals } = parseArgs({ args: joined(process.argv.slice(2)), options: OPTIONS, allowPositionals: true });
+  if (values.help) {
+    process.stdout.write(`${USAGE}\n`);
+    return 0;
+  }
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
   const keys = keysOf(values);

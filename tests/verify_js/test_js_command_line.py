@@ -104,6 +104,13 @@ def test_what_is_asked_wrongly_has_exit_code_2(record: Path, arguments: tuple[st
     assert "    at " not in done.stderr
 
 
+@pytest.mark.parametrize("option", ["--help", "-h"])
+def test_help_is_what_was_asked_for(option: str) -> None:
+    done = run(option)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: node cli.mjs RECEIPT")
+
+
 def vouched(record: Path) -> None:
     """Seal and sign the receipt with keys of the test."""
     document = json.loads(record.read_bytes())

@@ -188,10 +188,16 @@ def _prices_differ(old: JsonObject, new: JsonObject) -> bool:
     A receipt embeds the families its run was priced by alone, so runs of two models differ in digest while both were
     priced by one table: the table that they were taken from decides where both name it.
     """
-    origins = [_at(document, ("price_table", "document", "_meta", "from", "digest")) for document in (old, new)]
+    origins = [_price_origin(document) for document in (old, new)]
     if origins[0] is not None and origins[0] == origins[1]:
         return False
     return _at(old, ("price_table", "digest")) != _at(new, ("price_table", "digest"))
+
+
+def _price_origin(document: JsonObject) -> JsonValue:
+    for name in ("price_table", "document", "_meta", "from"):
+        document = object_at(document, name)
+    return document.get("digest")
 
 
 def _paths(document: JsonObject) -> tuple[str, ...]:

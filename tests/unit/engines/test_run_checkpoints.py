@@ -233,6 +233,24 @@ def test_a_fault_of_a_look_is_told_and_ends_nothing(
     assert notes(ledger) == ["checkpoint-missed"]
 
 
+def test_a_key_that_fails_costs_the_run_nothing(
+    ledger: LedgerWriter, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = RunCheckpoints(ledger, SIGNED_ORIGIN, Signer.of_seed(SECRET_KEY), clock)
+
+    def broken(*_: object) -> bytes:
+        raise RuntimeError("the library is out of order")
+
+    monkeypatch.setattr(Signer, "sign", broken)
+    made.begin()
+    assert notes(ledger) == ["checkpoint-missed"]
+    ledger.append_final([end("0.00")])
+    head, missed = made.finish()
+    assert head.root == root_of(ledger.hashes)
+    assert missed is not None
+    assert "the library is out of order" in missed
+
+
 def test_a_hundred_thousand_events(ledger: LedgerWriter, clock: SetClock) -> None:
     made = RunCheckpoints(ledger, ORIGIN, None, clock)
     made.begin()

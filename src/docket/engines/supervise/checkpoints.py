@@ -80,8 +80,8 @@ class RunCheckpoints:
         head = self._head()
         try:
             file.append(checkpoint_text(head, self._signer))
-        except DocketError as error:
-            return head, self._without_end(file, error.detail)
+        except Exception as error:  # noqa: BLE001 - what signs may fail in any way, and the receipt is still to come
+            return head, self._without_end(file, _told_of(error))
         file.close()
         return head, None
 
@@ -90,7 +90,7 @@ class RunCheckpoints:
             try:
                 self.look()
             except Exception as error:  # noqa: BLE001 - a fault here must not end what the run relies on
-                self._miss(f"{type(error).__name__}: {error}")
+                self._miss(_told_of(error))
 
     def look(self) -> None:
         """Make a checkpoint if one is due."""
@@ -109,8 +109,8 @@ class RunCheckpoints:
             self._settle(file)
             head = self._head()
             number = file.append(checkpoint_text(head, self._signer))
-        except DocketError as error:
-            self._miss(error.detail)
+        except Exception as error:  # noqa: BLE001 - as above: the run goes on without it
+            self._miss(_told_of(error))
             return
         self._is_missing = False
         self._told = self._ledger.append(CheckpointMade(number=number, size=head.size, root=head.root), control=True)
@@ -139,3 +139,7 @@ class RunCheckpoints:
         with suppress(DocketError):
             aside = file.put_aside()
         return f"the last checkpoint could not be kept ({detail}): those before it are now {aside}"
+
+
+def _told_of(error: Exception) -> str:
+    return error.detail if isinstance(error, DocketError) else f"{type(error).__name__}: {error}"

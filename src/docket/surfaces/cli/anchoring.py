@@ -37,7 +37,6 @@ def anchor_head(anchors: tuple[str, ...], result: RunResult, voucher: Voucher) -
         if anchors:
             console.warn("nothing is anchored: there is no receipt")
         return
-    text = anchored_text(checkpoint_text(result.head, voucher.signer)).encode("utf-8")
     for anchor in anchors:
         if anchor == GIT_TRAILER:
             for line in trailers_of(sha256(encode_document(result.receipt)), result.head):

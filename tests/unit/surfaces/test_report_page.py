@@ -17,13 +17,15 @@ from docket.formats.ledger.model_events import ModelDenied
 from docket.formats.ledger.session_events import Note
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
+from docket.surfaces.cli import report_page
 from docket.surfaces.cli.root import run
 from docket.surfaces.render.page import files as page_files
 from docket.surfaces.render.page import proof
-from golden_ledgers import headed, samples
+from docket.surfaces.render.page import windows as page_windows
+from golden_ledgers import headed, samples, windowed
 from golden_ledgers.build import LedgerBuilder, closed, opened
 from golden_ledgers.judging import receipt_of
-from page_lab import Element, held, page_at, page_of_ledger, parsed, write
+from page_lab import Element, held, page_at, page_of_ledger, parsed, rows_of, write
 
 HOSTILE = (
     "</script><script>alert(1)</script>", "<!--<script>", "\u2028alert(1)//", "\u202egnp.exe", "]]>",
@@ -191,6 +193,21 @@ def test_long_diffs_and_many_are_bounded(tmp_path: Path, monkeypatch: pytest.Mon
     left = page_files.LinesLeft(4)
     assert left.take(["a"] * 3) == (["a"] * 3, 0)
     assert left.take(["b"] * 3) == (["b"], 2)
+
+
+def test_what_is_beyond_a_bound_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_page, "MOST_DIFFS", 1)
+    changes = [FsChange(path=RelPath.parse(b"%d" % at), change=Change.ADDED, after=state(b"x")) for at in range(3)]
+    ledger = changed(*changes, cwd=tmp_path)
+    page = parsed(page_at(write(tmp_path / ".docket", ledger.data(), receipt_of(ledger.data())), tree=tmp_path))
+    assert len(page.one("section", id="files").every("details")) == 1
+    assert rows_of(page, "paths") == [["A", "1", "", "1 B"], ["A", "2", "", "1 B"]]
+    assert page.one("table", id="paths").one("caption").text == "Further changed paths"
+    monkeypatch.setattr(page_windows, "MOST_WINDOWS", 1)
+    page = parsed(page_of_ledger(tmp_path / "windows", windowed.windowed()))
+    tools = receipt_of(windowed.windowed().data())["windows"]["tools"]
+    assert len(page.one("section", id="windows").every("details")) == 1
+    assert [row[1] for row in rows_of(page, "windows-rest")] == [tool["id"] for tool in tools[1:]]
 
 
 Report = Callable[..., tuple[int, bytes, str]]

@@ -66,10 +66,16 @@ def _controls(document: JsonObject, carried: Evidence) -> Iterator[Html]:
     yield element("div", verify_button(), " ", joined(saves, between=" "), class_="bar scripted", hidden=True)
     yield element(
         "div",
+        element("label", "Public key whose word you take (hexadecimal, PEM or a verifier key)", for_="key"),
         element(
-            "label", "Public key whose word you take (hexadecimal, PEM or a verifier key; may stay empty)", for_="key"
+            "textarea", "", id="key", rows="2", spellcheck="false", autocomplete="off", aria_describedby="key-note"
         ),
-        element("textarea", "", id="key", rows="2", spellcheck="false", autocomplete="off"),
+        element(
+            "p",
+            "It may stay empty. One from this page says nothing: have it from who signs.",
+            id="key-note",
+            class_="muted small",
+        ),
         _drop(),
         element("p", "", id="verdict-below", class_="verdict"),
         element("div", "", id="checks"),
@@ -97,7 +103,7 @@ def _drop() -> Html:
         element("button", "Back to this page's own", type="button", id="own", hidden=True),
         class_="drop",
         id="drop",
-    )  # fmt: skip
+    )
 
 
 def _save(what: str, name: str) -> Html:

@@ -24,6 +24,7 @@ from docket.formats.ledger.redaction_facts import Profile
 from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from docket.formats.run.verdict import Status, Verdict, Word
 from docket.rules.redaction.copy import CopyAsked, redacted
+from docket.surfaces.cli.root import run
 from golden_ledgers import kept, proven, samples
 from golden_ledgers.judging import bodies, chained, lines_of, receipt_of
 from verify_js.in_node import NODE, Pair, disagreements
@@ -206,6 +207,21 @@ def test_we_find_the_receipts_of_its_demo_consistent(theirs: Path, tmp_path: Pat
         "retained-responses", "seal", "signature", "ledger-payloads", "session-shape", "event-order", "components",
         "cap-limits", "tool-windows", "tool-deltas", "proof-facts", "checkpoints", "rollback",
     }  # fmt: skip
+
+
+def test_its_records_are_explained_compared_and_exported_in_what_they_say(
+    theirs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answer = asked(theirs, tmp_path, "demo", "--keep", "--json")
+    capsys.readouterr()
+    record = [answer["receipt_path"], "--ledger", answer["ledger_path"]]
+    assert run(["explain", *record, "--json"]) == 0
+    found = {item["rule"] for item in json.loads(capsys.readouterr().out)["findings"]}
+    assert {"runaway-loop", "fat-context", "write-scope"} <= found
+    assert run(["diff", answer["receipt_path"], answer["receipt_path"], "--json"]) == 0
+    assert {item["change"] for item in json.loads(capsys.readouterr().out)["figures"]} <= {None, 0, "0.00", "0.000"}
+    assert run(["export", "sarif", *record]) == 0
+    assert json.loads(capsys.readouterr().out)["runs"][0]["results"]
 
 
 def test_a_flipped_byte_of_its_ledger_fails_and_names_the_event(theirs: Path, tmp_path: Path) -> None:

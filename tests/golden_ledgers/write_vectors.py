@@ -155,6 +155,9 @@ def _receipts() -> Iterator[Vector]:
         receipt["limits_disclosure"]["not_observed"].append("nothing else")
 
     zeros = "0" * 64
+    yield vector(
+        "a finding, and no ledger", {**receipt_of(raw), "findings": ["good"]}, None, "failed", "receipt-rebuild"
+    )
     yield changed("another format", "receipt-format", lambda r: r.update(format="docket/receipt/v2"))
     yield changed("a member too many", "receipt-shape", lambda r: r.update(more=1))
     yield changed("a member too few", "receipt-shape", lambda r: r.pop("caps"))

@@ -31,6 +31,8 @@ export class ReceiptRebuild {
   }
 
   finish({ ledger, ours, receipt }) {
+    const hasFindings = ours && receipt.part("findings").length > 0;
+    if (hasFindings) return fail("it has findings, and what is found in a record is no part of it");
     if (ledger === null) return skip(NO_LEDGER);
     if (!ledger.sound) return skip(DAMAGED);
     if (ours && !ledger.ours) return fail("the receipt names docket/fold/v1, the ledger does not");

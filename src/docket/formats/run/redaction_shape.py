@@ -1,4 +1,4 @@
-"""The shape of the receipt member `redaction` (spec/receipt.md, Redacted copies)."""
+"""The shape of the receipt member `redaction` (spec/ledger.md, Redacted copies)."""
 
 from __future__ import annotations
 

@@ -43,6 +43,8 @@ def anchor_head(anchors: tuple[str, ...], result: RunResult, voucher: Voucher) -
                 console.note(console.plain(line))
             continue
         try:
-            append_durably(path_said(anchor), text)
-        except DocketError as error:
-            console.warn(console.plain(f"the head is not anchored: {error.detail}"))
+            note = checkpoint_text(result.head, voucher.signer)
+            append_durably(Path(anchor).expanduser(), anchored_text(note).encode("utf-8"))
+        except Exception as error:  # noqa: BLE001 - the run is over, and its exit code is its own
+            detail = error.detail if isinstance(error, DocketError) else repr(error)
+            console.warn(console.plain(f"the head is not anchored: {detail}"))

@@ -44,7 +44,7 @@ def anchor_head(anchors: tuple[str, ...], result: RunResult, voucher: Voucher) -
             continue
         try:
             note = checkpoint_text(result.head, voucher.signer)
-            append_durably(Path(anchor).expanduser(), anchored_text(note).encode("utf-8"))
+            append_durably(path_said(anchor), anchored_text(note).encode("utf-8"))
         except Exception as error:  # noqa: BLE001 - the run is over, and its exit code is its own
             detail = error.detail if isinstance(error, DocketError) else repr(error)
             console.warn(console.plain(f"the head is not anchored: {detail}"))

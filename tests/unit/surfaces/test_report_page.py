@@ -265,6 +265,25 @@ def test_what_does_not_go_together(tmp_path: Path, report: Report, arguments: tu
     assert report(evidence(tmp_path), *arguments)[0] == 2
 
 
+def test_no_other_file_gets_into_a_page_by_a_name(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    path, place = Path(evidence(tmp_path)), tmp_path / "runs/0123456789ab.checkpoints"
+    ledger = headed.checkpointed()
+    for link, data in ((True, headed.file_of(ledger)), (False, b"secret\n")):
+        secret.write_bytes(data)
+        place.unlink(missing_ok=True)
+        if link:
+            place.symlink_to(secret)
+        else:
+            os.link(secret, place)
+        assert held(parsed(page_at(path)), "checkpoints") == b""
+    (tmp_path / "runs/0123456789ab.jsonl").unlink()
+    (tmp_path / "runs/0123456789ab.jsonl").symlink_to(secret)
+    page = parsed(page_at(path))
+    assert not page.every("script", id="ledger")
+    assert "no ledger" in page.one("section", id="proof").text
+
+
 def test_junk_beside_a_receipt_is_left_out(tmp_path: Path) -> None:
     path = Path(evidence(tmp_path))
     (tmp_path / "runs/0123456789ab.checkpoints").mkdir()

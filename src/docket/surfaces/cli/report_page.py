@@ -28,6 +28,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import follow
 from docket.formats.ledger.payload_codec import from_members
 from docket.formats.ledger.tree_events import EntryState
+from docket.formats.proof.checkpoint import MAX_CHECKPOINTS_BYTES, read_checkpoints
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Kind
 from docket.formats.visible import raw_of
@@ -38,6 +39,7 @@ from docket.host.durable import publish
 from docket.host.regular_file import read_regular_file
 from docket.rules.analysis.finding import Finding
 from docket.rules.analysis.registry import findings_of
+from docket.stores.checkpoint_file import checkpoints_path
 from docket.stores.layout import Layout
 from docket.stores.receipts import SESSION_ID, ledger_beside
 from docket.stores.snapshots import snapshot_path
@@ -173,9 +175,16 @@ def _deltas(request: PageRequest, ledger: Path, found: _Beside) -> dict[str, str
 
 
 def _checkpoints(ledger: Path) -> bytes | None:
-    with suppress(DocketError):
-        return read_regular_file(ledger.with_suffix(".checkpoints"), MAX_LEDGER_BYTES)
-    return None
+    """Return the file of checkpoints, empty where it is none: no other file is to get into a page by its name."""
+    path = checkpoints_path(ledger)
+    if not os.path.lexists(path):
+        return None
+    with suppress(DocketError), SYSTEM_DISK.folder(path.parent) as folder, folder.open(path.name) as file:
+        size = file.size()
+        data = file.read(0, size) if size <= MAX_CHECKPOINTS_BYTES else b""
+        read_checkpoints(data)
+        return data
+    return b""
 
 
 def _places(request: PageRequest) -> Places:

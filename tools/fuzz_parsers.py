@@ -22,9 +22,9 @@ import atheris
 
 with atheris.instrument_imports(include=["docket"]):
     from docket.errors import DocketError, InvalidDocumentError
-    from docket.formats.canonical import decode, decode_document, encode
+    from docket.formats.canonical import JsonValue, decode, decode_document, encode
     from docket.formats.digest import Digest
-    from docket.formats.ledger.event import Event, read_event
+    from docket.formats.ledger.event import GENESIS, Event, draft, read_event, seal
     from docket.formats.ledger.line_shape import LineShapes
     from docket.formats.ledger.lines import follow
     from docket.formats.ledger.payload_codec import from_members
@@ -142,6 +142,48 @@ def ledgers(data: bytes) -> None:
         held(bool(judge(own, reading, Word.CONSISTENT).checks), "a verdict without a check")
 
 
+def records(data: bytes) -> None:
+    """A ledger with one event changed and chained anew is judged with the receipt that it gives, if it gives one."""
+    source = atheris.FuzzedDataProvider(data)
+    bodies = [dict(body) for body in BODIES[source.ConsumeIntInRange(0, len(BODIES) - 1)]]
+    at = source.ConsumeIntInRange(0, len(bodies) - 1)
+    bodies[at] = bodies[at] | {"data": _other(bodies[at]["data"], source)}
+    if source.ConsumeBool():
+        bodies.insert(source.ConsumeIntInRange(0, len(bodies)), bodies[source.ConsumeIntInRange(0, len(bodies) - 1)])
+    raw = _chained(bodies)
+    if raw is not None:
+        ledgers(raw)
+
+
+def _other(value: JsonValue, source: atheris.FuzzedDataProvider) -> JsonValue:
+    """The value with junk, or a value of another place, somewhere in it."""
+    if isinstance(value, dict) and value and source.ConsumeIntInRange(0, 5):
+        name = source.PickValueInList(sorted(value))
+        if source.ConsumeIntInRange(0, 9) == 0:
+            return {key: item for key, item in value.items() if key != name}
+        return {**value, name: _other(value[name], source)}
+    if isinstance(value, list) and value and source.ConsumeIntInRange(0, 5):
+        place = source.ConsumeIntInRange(0, len(value) - 1)
+        return [*value[:place], _other(value[place], source), *value[place + 1 :]]
+    if isinstance(value, dict):
+        return {**value, source.PickValueInList(NAMES): source.PickValueInList(JUNK)}
+    kind = source.ConsumeIntInRange(0, 2)
+    if kind == 0:
+        return source.ConsumeIntInRange(1 - 2**53, 2**53 - 1)
+    return source.PickValueInList(JUNK) if kind == 1 else source.ConsumeUnicodeNoSurrogates(12)
+
+
+def _chained(bodies: list[dict[str, JsonValue]]) -> bytes | None:
+    prev, made = GENESIS, []
+    for seq, body in enumerate(bodies):
+        if not isinstance(body["data"], dict):
+            return None
+        event = seal(draft(str(body["type"]), body["data"]), seq=seq, ts=str(body["ts"]), prev=prev)
+        made.append(event.line + b"\n")
+        prev = event.hash
+    return b"".join(made)
+
+
 def _reading(data: bytes) -> LedgerReading:
     ledger, damage = LedgerPass(), None
     try:
@@ -158,18 +200,40 @@ def _side(name: str) -> tuple[bytes, bytes]:
     return accepted["receipt"]["text"].encode(), accepted["ledger"]["text"].encode()  # type: ignore[index,call-overload,union-attr]
 
 
-SEEDS = [
-    _side(name) for name in ("plain-run", "cache-hits", "windows", "transaction", "theirs", "vouched-no-key-named")
-]
+NAMED = (
+    "plain-run",
+    "cache-hits",
+    "windows",
+    "transaction",
+    "theirs",
+    "vouched-no-key-named",
+    "busy-run",
+    "everything",
+)
+SEEDS = [_side(name) for name in NAMED]
 GOOD = decode_document(SEEDS[0][0])
 RECEIPT, READING = encode(GOOD), _reading(SEEDS[0][1])
+BODIES: list[list[dict[str, JsonValue]]] = [
+    [
+        {"type": event.type, "ts": event.ts, "data": dict(event.data)}
+        for event in follow([ledger])
+        if isinstance(event, Event)
+    ]
+    for _, ledger in SEEDS
+]
+NAMES = ["x", "proof", "window", "reported_by", "path_b64", "__proto__", "scope", "origin", "cache", "usage_parts"]
+JUNK: list[JsonValue] = [
+    None, True, False, 0, -1, 1, 2**53 - 1, "", "x", "*", "[", "0.00", "999999999999.999999", "1e9", "00" * 32,
+    "a/../b", "2026-11-05T08:00:61.500Z", [], [None], {}, {"x": 1}, {"seq": 0, "hash": "ab" * 32}, {"max_usd": "0.01"},
+    "model", "agent",
+]  # fmt: skip
 SHAPES = LineShapes(PAYLOADS)
 for _, known in SEEDS:
     for item in follow([known]):
         for _ in range(16 if isinstance(item, Event) else 0):
             SHAPES.learn(item)
 TARGETS: dict[str, Target] = {
-    target.__name__: target for target in (canonical, lines, shapes, notes, keys, documents, receipts, ledgers)
+    target.__name__: target for target in (canonical, lines, shapes, notes, keys, documents, receipts, ledgers, records)
 }
 
 

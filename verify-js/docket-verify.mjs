@@ -846,8 +846,8 @@ function entry(map, key, make) {
   return map.get(key);
 }
 
-// The families of a table in order: as they come, or by `order`. What has no glob in it but `?` is looked up by the
-// rest of its text, so that a table of many names prices many models without a walk for each; a family may be added at any time.
+// The families of a table in order: as they come, or by `order`. What has no glob in it but `?` is looked up by the rest of
+// its text, so that a table of many names prices many models without a walk for each; a family may be added at any time.
 class Families {
   // Their prices are well formed.
   constructor(families = [], order = null) {

@@ -7,7 +7,7 @@ import { matches } from "./globs.mjs";
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
-const GLOB = /[*?[]/;
+const GLOB = /[*[]/;
 // Blanks at the ends of a text (spec/receipt.md, Price table).
 const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
@@ -17,13 +17,21 @@ export function priceOf(text) {
   return match === null ? null : BigInt(match[1]) * MILLION + BigInt((match[2] ?? "").padEnd(6, "0"));
 }
 
-// The families of a table in order: as they come, or by `order`. What has no glob in it is looked up by its name, so that a
-// table of many names prices many models without a walk for each; a family may be added at any time.
+const without = (characters, places) => characters.filter((_, at) => !places.has(at)).join("");
+
+function entry(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
+}
+
+// The families of a table in order: as they come, or by `order`. What has no glob in it but `?` is looked up by the rest of
+// its text, so that a table of many names prices many models without a walk for each; a family may be added at any time.
 export class Families {
   // Their prices are well formed.
   constructor(families = [], order = null) {
     this.before = order === null ? (one, other) => one.at < other.at : (one, other) => order(one.family, other.family) < 0;
     this.count = 0;
+    // By how long a pattern is and where it has a `?`: the places, and what prices each rest.
     this.names = new Map();
     this.globs = [];
     this.fallback = null;
@@ -36,12 +44,34 @@ export class Families {
     const place = { family, at: this.count };
     this.count += 1;
     this.found.clear();
-    const first = (other) => (other === null || other === undefined || this.before(place, other) ? place : other);
     for (const pattern of alternatives(family.pattern)) {
-      if (pattern === FALLBACK) this.fallback = first(this.fallback);
+      if (pattern === FALLBACK) this.fallback = this.#first(place, this.fallback);
       else if (GLOB.test(pattern)) this.#insert({ ...place, pattern });
-      else this.names.set(pattern, first(this.names.get(pattern)));
+      else this.#name(pattern, place);
     }
+  }
+
+  #first(one, other) {
+    return other === null || this.before(one, other) ? one : other;
+  }
+
+  #name(pattern, place) {
+    const characters = Array.from(pattern);
+    const marks = new Set([...characters.keys()].filter((at) => characters[at] === "?"));
+    const kinds = entry(this.names, characters.length, () => new Map());
+    const { texts } = entry(kinds, [...marks].join(), () => ({ marks, texts: new Map() }));
+    const rest = without(characters, marks);
+    texts.set(rest, this.#first(place, texts.get(rest) ?? null));
+  }
+
+  #named(name) {
+    const characters = Array.from(name);
+    let found = null;
+    for (const { marks, texts } of this.names.get(characters.length)?.values() ?? []) {
+      const place = texts.get(without(characters, marks));
+      if (place !== undefined) found = this.#first(place, found);
+    }
+    return found;
   }
 
   #insert(glob) {
@@ -74,12 +104,12 @@ export class Families {
   }
 
   search(name) {
-    const named = this.names.get(name);
+    const named = this.#named(name);
     for (const glob of this.globs) {
-      if (named !== undefined && this.before(named, glob)) break;
+      if (named !== null && this.before(named, glob)) break;
       if (matches(name, glob.pattern)) return { family: glob.family, assumed: false };
     }
-    if (named !== undefined) return { family: named.family, assumed: false };
+    if (named !== null) return { family: named.family, assumed: false };
     return this.fallback === null ? null : { family: this.fallback.family, assumed: true };
   }
 

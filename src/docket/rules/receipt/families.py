@@ -18,22 +18,24 @@ from docket.formats.reason import Reason
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, Match, alternatives, cost_row, specificity
 
 _Rank = tuple[bool, int, int, str]
-_GLOB = re.compile(r"[*?\[]")
+_Place = tuple[_Rank, Family]
+_GLOB = re.compile(r"[*\[]")
 
 
 class Families:
     """The families of a table in order, as they come or the most specific first.
 
-    What has no glob in it is looked up by name, so that a table of many names prices many models without a walk for
-    each; a family may be added at any time.
+    What has no glob in it but `?` is looked up by the rest of its text, so that a table of many names prices many
+    models without a walk for each; a family may be added at any time.
     """
 
     def __init__(self, families: Iterable[Family] = (), *, specific_first: bool = False) -> None:
         self._specific_first = specific_first
         self._count = 0
-        self._names: dict[str, tuple[_Rank, Family]] = {}
+        # By how long a pattern is and where it has a `?`: what prices each rest.
+        self._names: dict[int, dict[tuple[int, ...], dict[str, _Place]]] = {}
         self._globs: list[tuple[_Rank, str, Family]] = []
-        self._fallback: tuple[_Rank, Family] | None = None
+        self._fallback: _Place | None = None
         self._found: dict[str, Match | None] = {}
         for family in families:
             self.add(family)
@@ -49,7 +51,13 @@ class Families:
             elif _GLOB.search(pattern):
                 insort(self._globs, (rank, pattern, family), key=itemgetter(0))
             else:
-                self._names[pattern] = min(self._names.get(pattern, (rank, family)), (rank, family), key=itemgetter(0))
+                self._name(pattern, (rank, family))
+
+    def _name(self, pattern: str, place: _Place) -> None:
+        marks = tuple(at for at, character in enumerate(pattern) if character == "?")
+        known = self._names.setdefault(len(pattern), {}).setdefault(marks, {})
+        rest = _without(pattern, marks)
+        known[rest] = min(known.get(rest, place), place, key=itemgetter(0))
 
     @classmethod
     def of(cls, document: JsonObject) -> Families:
@@ -66,7 +74,9 @@ class Families:
         return self._found[model]
 
     def _match(self, name: str) -> Match | None:
-        named = self._names.get(name)
+        known = self._names.get(len(name), {})
+        fitting = (texts.get(_without(name, marks)) for marks, texts in known.items())
+        named = min((place for place in fitting if place is not None), key=itemgetter(0), default=None)
         for rank, pattern, family in self._globs:
             if named is not None and named[0] < rank:
                 break
@@ -89,6 +99,10 @@ class Families:
     def assumed(self, models: Iterable[str]) -> list[str]:
         """Return those of the models that the fallback prices, sorted."""
         return sorted(model for model in set(models) if self.is_assumed(model))
+
+
+def _without(text: str, places: tuple[int, ...]) -> str:
+    return "".join(character for at, character in enumerate(text) if at not in places) if places else text
 
 
 def _family(item: JsonValue, where: str) -> Family:

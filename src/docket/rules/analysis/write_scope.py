@@ -5,12 +5,14 @@ from __future__ import annotations
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, object_at
 from docket.formats.relpath import RelPath
+from docket.formats.workspace.scope import Settled
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
 from docket.rules.analysis.record import Cited, RunRecord, count, text
 from docket.rules.analysis.thresholds import SCOPE_PATHS
 
 RULE = SCOPE_PATHS.rule
 _SHOWN = 3
+_NOT_LANDED = (str(Settled.REFUSED), str(Settled.DISCARDED), str(Settled.LEFT_FOR_REVIEW))
 
 
 def find(record: RunRecord) -> list[Finding]:
@@ -19,7 +21,7 @@ def find(record: RunRecord) -> list[Finding]:
     by_rule: dict[str, list[Cited]] = {}
     for item in record.violations:
         by_rule.setdefault(text(item.data, "rule") or "a rule", []).append(item)
-    found.extend(_violated(rule, items) for rule, items in by_rule.items())
+    found.extend(_violated(rule, items, is_apart=_is_apart(record.receipt)) for rule, items in by_rule.items())
     roots = _roots(record.receipt)
     outside = [item for item in record.changes if roots and not _is_below(_raw(item.data), roots)]
     if outside:
@@ -28,18 +30,25 @@ def find(record: RunRecord) -> list[Finding]:
     return found
 
 
-def _violated(rule: str, items: list[Cited]) -> Finding:
+def _violated(rule: str, items: list[Cited], *, is_apart: bool) -> Finding:
     return Finding(
         rule=RULE,
         subject=f"violation {rule}",
-        title="The run changed what its policy protects",
-        severity=Severity.HIGH,
+        title="The run changed what its policy protects" + (", in a stage that did not land" if is_apart else ""),
+        severity=Severity.MEDIUM if is_apart else Severity.HIGH,
         confidence=Confidence.HIGH,
         evidence=cited(item.seq for item in items),
         detail=f"{rule} was violated {_times(len(items))}: {_names(items)}",
-        remedy="Look at the changes before anything else is built on them; docket restore puts kept contents back, and "
+        remedy="Nothing of it is in the tree: docket tx diff shows what would land."
+        if is_apart
+        else "Look at the changes before anything else is built on them; docket restore puts kept contents back, and "
         "--workspace-tx keeps a protected path from landing without an approval.",
     )
+
+
+def _is_apart(receipt: JsonObject) -> bool:
+    """Whether the run's changes are in a stage and are known not to be in the tree."""
+    return object_at(receipt, "workspace").get("outcome") in _NOT_LANDED
 
 
 def _outside(items: list[Cited]) -> Finding:

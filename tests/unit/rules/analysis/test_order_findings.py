@@ -55,6 +55,24 @@ def test_a_violation_without_a_path_says_so() -> None:
 
 
 @pytest.mark.parametrize(
+    ("outcome", "severity"),
+    [
+        ("committed", "high"),
+        ("interrupted", "high"),
+        (7, "high"),
+        ("discarded", "medium"),
+        ("left-for-review", "medium"),
+    ],
+)
+def test_a_violation_in_a_stage_that_did_not_land_matters_less(outcome: object, severity: str) -> None:
+    story = Story()
+    story.add("policy.violation", rule="deny_write", path="a", detail="d")
+    (found,) = findings_of({**story.receipt, "workspace": {"outcome": outcome}}, story.events)
+    assert str(found.severity) == severity
+    assert ("in a stage that did not land" in found.title) == (severity == "medium")
+
+
+@pytest.mark.parametrize(
     ("watch", "outside"),
     [(["src", "docs/"], ["srcs/a", "b"]), (["."], []), (["./"], []), ([], []), ("src", []), ([7], [])],
 )
@@ -66,6 +84,14 @@ def test_changes_beyond_the_watched_folders(watch: object, outside: list[str]) -
     story.add("fs.change", change="added")
     found = story.findings("write-scope")
     assert [item.evidence for item in found] == ([tuple(seqs[path] for path in outside)] if outside else [])
+
+
+def test_of_a_redacted_copy_nobody_can_say_what_is_beyond_the_watched_folders() -> None:
+    story = Story()
+    story.policy = {"files": {"watch": ["[redacted]"]}}
+    story.add("fs.change", path="[path-1]", change="added")
+    assert len(findings_of(story.receipt, story.events)) == 1
+    assert findings_of({**story.receipt, "redaction": {}}, story.events) == ()
 
 
 def test_writes_that_a_stage_leaves_out() -> None:

@@ -89,9 +89,7 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
         return exits.OK if verdict.ok else exits.FAILED
     _tell(verdict, chosen)
     if verdict.word is not Word.FAILED and _is_copy(data):
-        console.result(
-            "It says of itself that it is a redacted copy: that all else is as it was is its maker's word."
-        )
+        console.result("It says of itself that it is a redacted copy: that all else is as it was is its maker's word.")
     return exits.OK if verdict.ok else exits.FAILED
 
 

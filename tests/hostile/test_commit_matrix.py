@@ -35,6 +35,8 @@ CELLS = list(itertools.product(BASES, STAGES, DRIFTS))
 FEW, STRIDE = 23, 5
 FORCED = [(("file", "full", "full"), 37), (("opaque", "opaque", "gone"), 27)]
 """Cells of commits that are interrupted, and in which what a person made or took away is a whole directory."""
+HIDDEN = [("full", "full", "saved"), ("directory", "full", "saved")]
+"""Cells in which a person takes the directory away from below what the agent wrote in it."""
 
 
 def is_of(path: bytes, drift: str) -> bool:
@@ -176,7 +178,7 @@ def test_some_of_the_matrix_before_the_closing(tmp_path):
     can_stage("overlay", tmp_path)
     if os.geteuid() != 0:
         pytest.skip("a whiteout is made by root alone")
-    for cell in CELLS[5 :: 2 * FEW]:
+    for cell in (*CELLS[5 :: 2 * FEW], *HIDDEN):
         check(tmp_path, "overlay", cell, BEFORE_CLOSING)
 
 

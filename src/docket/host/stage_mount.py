@@ -79,6 +79,14 @@ class StageMount:
         """A path at which this process reads the stage for as long as this is open."""
         return Path(f"/proc/self/fd/{self.root}")
 
+    def become(self, other: StageMount) -> None:
+        """Hold the mounts of `other` in place of these, at the same path; `other` is closed by it."""
+        os.dup2(other.root, self.root, inheritable=False)
+        os.dup2(other.mounts, self.mounts, inheritable=False)
+        if self.users is not None and other.users is not None:
+            os.dup2(other.users, self.users, inheritable=False)
+        other.close()
+
     def close(self) -> None:
         """Let go of the mounts."""
         held = (self.root, *self.descriptors, self.lock)

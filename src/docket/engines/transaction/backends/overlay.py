@@ -3,7 +3,8 @@
 Rules (kernel documentation, filesystems/overlayfs):
 1. The upper and the work directory lie in the transaction's folder; the base may lie on another file system.
 2. What was written is read from the upper directory, so it costs what was changed, not what is there.
-3. The base stays live below: what a person changes there during a run may be seen in the stage.
+3. The base stays live below: what a person changes there during a run may be seen in the stage. What the agent wrote
+   never goes unseen by it (`changes`).
 4. Nothing of a stage is synced (`volatile`): what lands in the base is written anew and synced there. A stage that
    outlasts a power cut may lack what was written in the last seconds before it.
 5. One process at a time has the overlay mounted; the kernel does not see to that itself.
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from docket.engines.transaction.backends.base_path import kept_mounts, mounted_or_raise, shared_mounts
 from docket.engines.transaction.backends.interface import Probe, Refused, Stage, StageRequest, Usable
-from docket.engines.transaction.backends.upper_changes import changed_paths
+from docket.engines.transaction.backends.upper_changes import changed_paths, is_hidden
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -111,15 +112,20 @@ class OverlayBackend:
         )
 
     def changes(self, stage: Stage) -> Iterable[RelPath] | None:
-        """Return what the upper directory names; UnavailableError where that or the base cannot be read."""
+        """Return what the upper directory names; UnavailableError where that or the base cannot be read.
+
+        Where what a person did to the base hides some of it from the mounted overlay, that is mounted anew.
+        """
         if stage.base is None:
             return None
         base, upper = tree.open_root(os.fsencode(stage.base)), tree.open_root(os.fsencode(_upper(stage.folder)))
         try:
-            return tuple(changed_paths(base, upper))
+            changed = tuple(changed_paths(base, upper))
         finally:
             tree.close(base)
             tree.close(upper)
+        _see_all(stage, changed)
+        return changed
 
     def discard(self, stage: Stage) -> None:
         """Unmount the overlay and remove its folders."""
@@ -159,6 +165,13 @@ def _mounted(base: Path, folder: Path, around: tuple[tuple[BindMount, ...], ...]
         target=place, lower=place, upper=os.fsencode(folder / _UPPER), work=os.fsencode(work), options=OPTIONS
     )
     return make_mounts(MountPlan(mounts=(*before, overlay, *over)), place)
+
+
+def _see_all(stage: Stage, changed: tuple[RelPath, ...]) -> None:
+    upper, shown = os.fsencode(_upper(stage.folder)), os.fsencode(stage.root)
+    if stage.mount is None or stage.base is None or not any(is_hidden(path, upper, shown) for path in changed):
+        return
+    stage.mount.become(mounted_or_raise(_mounted(stage.base, stage.folder / FOLDER, ((), ()))))
 
 
 def _upper(folder: Path) -> Path:

@@ -5,14 +5,17 @@ Rules:
    every other thing there is named: new or copied up, hidden, opaque, replaced.
 2. A directory that cannot be read or compared is named itself, so that nothing below it is missed.
 3. Only what the upper side holds is visited, and the base is looked at in those places alone.
+4. A directory of an overlay whose lower side was removed since lists nothing of either side, without any error
+   (`is_hidden`). An overlay that is mounted anew shows the upper one.
 
 What stands at the named paths is observed by the one scanner (engines.observe), not here.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
-from stat import S_IMODE, S_ISDIR
+from stat import S_IMODE, S_ISCHR, S_ISDIR
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
@@ -43,6 +46,24 @@ def changed_paths(base: int, upper: int) -> Iterator[RelPath]:
             for descriptor in (lower, over):
                 if isinstance(descriptor, int):
                     tree.close(descriptor)
+
+
+def is_hidden(path: RelPath, upper: bytes, shown: bytes) -> bool:
+    """Whether the overlay mounted at `shown` lists nothing where its upper directory holds something at or below."""
+    for folder, folders, files in os.walk(os.path.join(upper, path.raw)):  # noqa: PTH118 - paths of bytes
+        if folders or any(not _is_whiteout(os.path.join(folder, name)) for name in files):  # noqa: PTH118
+            try:
+                with os.scandir(shown + folder[len(upper) :]) as found:
+                    if next(found, None) is None:
+                        return True
+            except OSError:
+                return True
+    return False
+
+
+def _is_whiteout(path: bytes) -> bool:
+    status = os.lstat(path)
+    return S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
 def _named_in(

@@ -1,4 +1,4 @@
-"""Reading the contents that trees of a git worktree name (spec/windows.md, Contents).
+"""Reading the contents that trees of a git worktree name (spec/windows.md, Looking at a git worktree).
 
 Rules:
 1. What docket or git has written lately stands loose, in docket's store or the person's, and is read without git. What

@@ -38,9 +38,30 @@ def judged(told: Told, folder: Path) -> Verdict:
     return verify_receipt(request_of(vector, folder))
 
 
-def test_docket_says_of_each_side_what_the_scenario_says(tmp_path: Path) -> None:
-    sides = record_vectors_lab.sides()
-    found = [(judged(told, tmp_path), told) for told in sides]
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Told, Pair]]:
+    """Each side with docket's verdict."""
+    folder = tmp_path_factory.mktemp("records")
+    return [
+        (
+            told,
+            Pair(
+                told.name,
+                told.receipt,
+                told.ledger,
+                judged(told, folder),
+                public_keys=tuple(told.keys["public_keys"]),
+                seal_keys=tuple(told.keys["seal_keys"]),
+                checkpoints=told.checkpoints,
+                heads=tuple(told.heads),
+            ),
+        )
+        for told in record_vectors_lab.sides()
+    ]
+
+
+def test_docket_says_of_each_side_what_the_scenario_says(pairs: list[tuple[Told, Pair]]) -> None:
+    found = [(pair.verdict, told) for told, pair in pairs]
 
     assert [
         (told.name, str(verdict.word), verdict.failures[:1], told.verdict, told.first_failure)
@@ -51,25 +72,16 @@ def test_docket_says_of_each_side_what_the_scenario_says(tmp_path: Path) -> None
 
 
 @needs_node
-def test_verify_js_says_the_same_check_by_check(tmp_path: Path) -> None:
-    sides = record_vectors_lab.sides()
-    pairs = [
-        Pair(
-            told.name, told.receipt, told.ledger, judged(told, tmp_path),
-            public_keys=tuple(told.keys["public_keys"]), seal_keys=tuple(told.keys["seal_keys"]),
-            checkpoints=told.checkpoints, heads=tuple(told.heads),
-        )
-        for told in sides
-    ]  # fmt: skip
-    given = verdicts(pairs)
+def test_verify_js_says_the_same_check_by_check(pairs: list[tuple[Told, Pair]]) -> None:
+    given = verdicts(pair for _, pair in pairs)
     found = [(one["verdict"], one["failures"][0].partition(":")[0] if one["failures"] else None) for one in given]
 
     assert [
         (told.name, *both, told.verdict, told.first_failure)
-        for told, both in zip(sides, found, strict=True)
+        for (told, _), both in zip(pairs, found, strict=True)
         if both != (told.verdict, told.first_failure)
     ] == []
-    assert disagreements(pairs, given) == []
+    assert disagreements([pair for _, pair in pairs], given) == []
 
 
 def test_each_refusal_has_a_twin_that_is_accepted_and_each_check_a_refusal() -> None:

@@ -30,7 +30,9 @@ def _facts(record: Record, start: Json, policy: Json) -> dict[str, bool]:
     budget, caps, models, egress, files = (
         policy.get(name, {}) for name in ("budget", "caps", "models", "egress", "files")
     )
-    replies, passes = record.all("model.response"), record.all("fs.snapshot")
+    replies = record.all("model.response")
+    # Of several passes of a phase the last one counts (spec/fold.md, For all members).
+    passes = {data["phase"]: data for data in record.all("fs.snapshot")}
     spoken = record.all("note", "tool.call", "tool.result")
     proof: dict[str, Any] = start.get("proof", {})
     facts = {
@@ -43,8 +45,8 @@ def _facts(record: Record, start: Json, policy: Json) -> dict[str, bool]:
         "tunnels": start["boundary"].get("http_proxy") is True or egress.get("mode") == "tunnel",
         "passed_endpoints": bool(budget.get("pass_endpoints")) or budget.get("unknown_endpoints", "refuse") != "refuse",
         "deny_write": bool(files.get("deny_write")),
-        "both_passes": {"before", "after"} <= {data["phase"] for data in passes},
-        "omissions": any(data["omissions"] > 0 for data in passes),
+        "both_passes": {"before", "after"} <= set(passes),
+        "omissions": any(data["omissions"] > 0 for data in passes.values()),
         "gap": bool(record.all("x-docket.evidence-gap")),
         "ended": bool(record.all("session.end")),
         "subreaper": "subreaper" in (record.last("proc.spawn") or {"isolation": []})["isolation"],

@@ -34,7 +34,7 @@ class Families:
         self._count = 0
         # By how long a pattern is and where it has a `?`: what prices each rest.
         self._names: dict[int, dict[tuple[int, ...], dict[str, _Place]]] = {}
-        self._globs: list[tuple[_Rank, str, Family]] = []
+        self._globs: list[tuple[_Rank, re.Pattern[str], Family]] = []
         self._fallback: _Place | None = None
         self._found: dict[str, Match | None] = {}
         for family in families:
@@ -49,7 +49,7 @@ class Families:
             if pattern == FALLBACK_PATTERN:
                 self._fallback = min(self._fallback or (rank, family), (rank, family), key=itemgetter(0))
             elif _GLOB.search(pattern):
-                insort(self._globs, (rank, pattern, family), key=itemgetter(0))
+                insort(self._globs, (rank, re.compile(fnmatch.translate(pattern)), family), key=itemgetter(0))
             else:
                 self._name(pattern, (rank, family))
 
@@ -80,7 +80,7 @@ class Families:
         for rank, pattern, family in self._globs:
             if named is not None and named[0] < rank:
                 break
-            if fnmatch.fnmatchcase(name, pattern):
+            if pattern.match(name):
                 return Match(family, assumed=False)
         if named is not None:
             return Match(named[1], assumed=False)

@@ -197,6 +197,14 @@ def test_a_save_at_the_last_moment_is_kept(tmp_path, how, direction, theirs):
     assert kept(commits) == ([] if placed else sorted((*mine.values(), *(["here"] if how == "directory" else []))))
 
 
+def test_nothing_is_forced_forward_over_a_full_directory(before_x):
+    edit(before_x.tree / "x", "directory")
+    stops(before_x, "x")
+    stops(before_x, "x", force=True)
+    assert before_x.recover(force=True, direction=Direction.BACK).is_over
+    assert now(before_x) == {"gone": "old", "y": "old", "x/in": "mine", "x/deeper/too": "mine too"}
+
+
 @pytest.fixture
 def filled(after_x) -> Commits:
     """All is done but the mark, and somebody put a full directory in the place of `x`."""
@@ -288,6 +296,7 @@ def test_a_file_in_a_directory_that_was_to_go_stops_it(tmp_path):
     commits = dead(tmp_path / "c", rule, make)
     write(commits.tree / "d/theirs", b"theirs")
     stops(commits, "d")
+    stops(commits, "d", force=True)
     assert commits.recover(direction=Direction.BACK, theirs=frozenset([p("d")])).is_over
     assert now(commits) == {"d/in": "old", "d/theirs": "theirs"}
 

@@ -140,6 +140,9 @@ def _obstacle(item: Seen, direction: Direction, asked: Asked) -> Refusal | None:
             return Refusal(Reason.CONTENT_MISSING, detail)
         if direction is Direction.FORWARD and not item.has_place:
             return Refusal(Reason.NOT_FOUND, f"{item.detail}: it may go back, or be left as it is")
+        if direction is Direction.FORWARD and item.is_full:
+            detail = f"{item.detail}; the directory is not empty: move it away, go back, or leave it as it is"
+            return Refusal(Reason.NOT_EMPTY, detail)
         return None
     if direction is Direction.FORWARD and item.side is Side.PRE and not item.intact:
         return Refusal(Reason.CONTENT_MISSING, "what was to land there is not at hand any more")

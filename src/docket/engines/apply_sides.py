@@ -42,7 +42,8 @@ class Side(StrEnum):
 class Seen:
     """One step as it was found. `saved`: what is foreign stands aside, displaced; `blocks_back` says what does.
 
-    `has_place` False: the directory that held the path is gone, and no step brings it back.
+    `has_place` False: the directory that held the path is gone, and no step brings it back. `is_full`: a directory that
+    holds something stands where it is to go, which no step does.
     """
 
     item: JournalStep
@@ -53,6 +54,7 @@ class Seen:
     saved: bool = False
     blocks_back: str = ""
     has_place: bool = True
+    is_full: bool = False
 
     @property
     def path(self) -> RelPath:
@@ -114,13 +116,13 @@ class Observer:
     def _before(self, item: JournalStep, now: Found | None, *, intact: bool) -> Seen:
         """Tell of a step that was not done, or was undone."""
         refused = unmet(item.step, now)
+        goes = now is not None and now.is_directory and not isinstance(item.step, MakeDirectory)
+        stranger = self._stranger(item.step.path) if goes else ""
         if refused is not None:
-            return Seen(item=item, side=Side.FOREIGN, intact=intact, detail=refused.detail)
-        if now is not None and now.is_directory and not isinstance(item.step, MakeDirectory):
-            stranger = self._stranger(item.step.path)
-            if stranger:
-                detail = f"{stranger}, of which the commit knows nothing, stands in it"
-                return Seen(item=item, side=Side.FOREIGN, intact=intact, detail=detail)
+            return Seen(item=item, side=Side.FOREIGN, intact=intact, detail=refused.detail, is_full=bool(stranger))
+        if stranger:
+            detail = f"{stranger}, of which the commit knows nothing, stands in it"
+            return Seen(item=item, side=Side.FOREIGN, intact=intact, detail=detail, is_full=True)
         if now is None and not isinstance(item.step, Remove) and not self._has_a_place(item.step.path):
             gone = "the directory that was to hold it is gone"
             return Seen(item=item, side=Side.FOREIGN, intact=intact, detail=gone, has_place=False)

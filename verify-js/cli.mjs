@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Verifies a receipt on the command line. What it prints with `--json` is what `docket verify --json` prints.
 
-import { readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { lstatSync, readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
 import {
@@ -13,6 +13,9 @@ const USAGE = `Usage: node cli.mjs RECEIPT [--ledger FILE] [--public-key KEY|FIL
                    [--checkpoints FILE] [--head HEAD]... [--state FILE] [--require consistent|verified] [--json]`;
 const USAGE_ERROR = 2;
 const MAX_FILE_BYTES = 2 ** 31 - 1;
+const MAX_KEY_FILE_BYTES = 16 * 1024;
+const MAX_TRUST_BYTES = 1024 * 1024;
+const MAX_STATE_BYTES = 16 * 1024 * 1024;
 const MAX_CHECKPOINTS_BYTES = 64 * 1024 * 1024;
 const MAX_DELTA_BYTES = 64 * 1024 * 1024;
 const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -30,21 +33,59 @@ const OPTIONS = {
 };
 
 class UsageError extends Error {}
+class Unreadable extends Error {}
 
 // The bytes of a regular file; null where there is none.
 function read(path, most = MAX_FILE_BYTES) {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return null;
-  if (!found.isFile()) throw new UsageError(`${path} is not a regular file`);
-  if (found.size > most) throw new UsageError(`${path} has more than ${most} bytes`);
-  const { buffer, byteOffset, length } = readFileSync(path);
-  return new Uint8Array(buffer, byteOffset, length);
+  try {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found === undefined) return null;
+    if (!found.isFile()) throw new UsageError(`${path} is not a regular file`);
+    if (found.size > most) throw new UsageError(`${path} has more than ${most} bytes`);
+    const { buffer, byteOffset, length } = readFileSync(path);
+    return new Uint8Array(buffer, byteOffset, length);
+  } catch (error) {
+    throw error.code === undefined ? error : new UsageError(`${path} cannot be read: ${error.code}`);
+  }
 }
 
-function needed(path, what) {
-  const bytes = read(path);
+// What stands at a path; undefined where there is nothing, or nothing that can be reached.
+function standing(path) {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+}
+
+// A receipt or what belongs to it: what is there and cannot be read is told as what cannot be decoded is.
+function evidence(path, what, most) {
+  let bytes = null;
+  try {
+    bytes = read(path, most);
+  } catch (error) {
+    throw new Unreadable(`${what}: ${error.message}`);
+  }
   if (bytes === null) throw new UsageError(`${what}: ${path} is not there`);
   return bytes;
+}
+
+// Refuses what it refuses with the name of what it is about in front.
+function told(name, work) {
+  try {
+    return work();
+  } catch (error) {
+    throw error instanceof Refused || error instanceof UsageError ? new UsageError(`${name}: ${error.message}`) : error;
+  }
+}
+
+// What a file that an option names holds, as `decode` gives it of the bytes.
+function ofFile(option, path, most, decode) {
+  return told(option, () => {
+    const bytes = read(path, most);
+    if (bytes === null) throw new UsageError(`${path} is not there`);
+    return told(path, () => decode(bytes));
+  });
 }
 
 const textOf = (bytes) => new TextDecoder().decode(bytes);
@@ -53,22 +94,23 @@ function keyOf(option, given) {
   try {
     return readPublicKey(given);
   } catch (error) {
-    const bytes = read(given);
+    const bytes = told(option, () => read(given, MAX_KEY_FILE_BYTES));
     if (bytes === null) throw new UsageError(`${option}: ${error.message}, and there is no such file`);
-    return readPublicKey(textOf(bytes));
+    return told(`${option}: ${given}`, () => readPublicKey(textOf(bytes)));
   }
 }
 
 // The keys that the command line names: {publicKeys, sealKeys, either}.
 function keysOf(values) {
   const publicKeys = values["public-key"].map((given) => keyOf("--public-key", given));
-  const sealKeys = values["seal-key"].map((path) => readSealKey(textOf(needed(path, "--seal-key"))));
+  const sealKeyOf = (option, path) => ofFile(option, path, MAX_KEY_FILE_BYTES, (bytes) => readSealKey(textOf(bytes)));
+  const sealKeys = values["seal-key"].map((path) => sealKeyOf("--seal-key", path));
   if (values.trust === undefined) return { publicKeys, sealKeys, either: false };
-  const { signers, sealKeys: listed } = readTrust(needed(values.trust, "--trust"));
+  const { signers, sealKeys: listed } = ofFile("--trust", values.trust, MAX_TRUST_BYTES, readTrust);
   const either = signers.length > 0 && listed.length > 0 && publicKeys.length + sealKeys.length === 0;
   publicKeys.push(...signers.map(({ publicKey }) => publicKey));
   for (const { keyId, file } of listed) {
-    const key = readSealKey(textOf(needed(join(dirname(values.trust), file), "--trust")));
+    const key = sealKeyOf("--trust", resolve(dirname(values.trust), file));
     if (fingerprint(key) !== keyId) throw new UsageError(`--trust: ${file} holds another key than ${keyId}`);
     sealKeys.push(key);
   }
@@ -81,15 +123,15 @@ function ledgerBeside(receipt, document) {
   if (typeof id !== "string" || !SESSION_ID.test(id)) return null;
   const folder = dirname(realpathSync(receipt));
   const places = [dirname(folder), folder].map((above) => join(above, "runs", `${id}.jsonl`));
-  return places.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile()) ?? null;
+  return places.find((path) => standing(path)?.isFile()) ?? null;
 }
 
 const leadsOut = (path) => path.startsWith("/") || path.includes("\0") || path.split("/").includes("..");
 
-// A body or delta that is there and cannot be read is one with other bytes.
+// What is there and cannot be read, be it a link that leads nowhere, is one with other bytes.
 function readOr(path, most) {
   try {
-    return read(path, most);
+    return read(path, most) ?? (lstatSync(path, { throwIfNoEntry: false }) === undefined ? null : new Uint8Array(0));
   } catch {
     return new Uint8Array(0);
   }
@@ -110,7 +152,7 @@ function responsesBeside(ledger, paths) {
   const found = new Map();
   let isThere = false;
   for (const path of paths.filter((one) => one !== "" && !leadsOut(one))) {
-    isThere ||= statSync(dirname(join(root, path)), { throwIfNoEntry: false })?.isDirectory() === true;
+    isThere ||= standing(dirname(join(root, path)))?.isDirectory() === true;
     const bytes = readOr(join(root, path));
     if (bytes !== null) found.set(path, bytes);
   }
@@ -133,14 +175,15 @@ function deltasBeside(ledger, document) {
 
 // The file that was named, or the one that stands beside the ledger; null where there is none.
 function checkpointsOf(named, ledger) {
-  if (named !== undefined) return needed(named, "the file of checkpoints");
+  if (named !== undefined) return evidence(named, "the file of checkpoints", MAX_CHECKPOINTS_BYTES);
   return ledger === null ? null : readOr(ledger.replace(/(\.[^./]*)?$/, ".checkpoints"), MAX_CHECKPOINTS_BYTES);
 }
 
 // What was verified before; a file that is not there knows nothing yet. Nothing is written: docket verify does that.
 function stateOf(path) {
-  const bytes = read(path);
-  return bytes === null ? { projects: [], origins: [] } : readState(bytes);
+  if (path === "") throw new UsageError("--state names no file: a variable that is empty?");
+  const bytes = told("--state", () => read(path, MAX_STATE_BYTES));
+  return bytes === null ? { projects: [], origins: [] } : told(`--state: ${path}`, () => readState(bytes));
 }
 
 // ASCII alone, so that nothing that a file holds drives a terminal.
@@ -171,18 +214,18 @@ async function main() {
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
   const keys = keysOf(values);
-  const receipt = needed(path, "the receipt");
+  const receipt = evidence(path, "the receipt");
   let ledger = null;
   const verdict = await verify({
     receipt,
     ledger: (document) => {
       ledger = values.ledger ?? ledgerBeside(path, document);
-      return ledger === null ? null : needed(ledger, "the ledger");
+      return ledger === null ? null : evidence(ledger, "the ledger");
     },
     responses: (paths) => responsesBeside(ledger, paths),
     deltas: (document) => (ledger === null ? null : deltasBeside(ledger, document)),
     checkpoints: () => checkpointsOf(values.checkpoints, ledger),
-    heads: values.head.map(readHeadWords),
+    heads: values.head.map((text) => told("--head", () => readHeadWords(text))),
     remembered: values.state === undefined ? null : stateOf(values.state),
     ...keys,
     required: values.require,
@@ -198,8 +241,9 @@ async function main() {
 try {
   process.exitCode = await main();
 } catch (error) {
-  const isKnown = error instanceof UsageError || error instanceof Refused || error.code?.startsWith("ERR_PARSE_ARGS");
+  const kinds = [UsageError, Unreadable, Refused];
+  const isKnown = kinds.some((kind) => error instanceof kind) || error.code?.startsWith("ERR_PARSE_ARGS");
   if (!isKnown) throw error;
   process.stderr.write(`${ascii(error.message)}\n`);
-  process.exitCode = USAGE_ERROR;
+  process.exitCode = error instanceof Unreadable ? 1 : USAGE_ERROR;
 }

@@ -63,9 +63,13 @@ def test_the_command_reads_checkpoints_heads_and_a_state(tmp_path: Path) -> None
     assert said()[1]["checkpoints"] == "skip"
     run.with_suffix(".checkpoints").write_bytes(file_of(ledger))
     assert said()[1]["checkpoints"] == "pass"
+    run.with_suffix(".checkpoints").unlink()
+    run.with_suffix(".checkpoints").symlink_to(tmp_path / "none")  # as docket verify: it is there, and holds no line
+    assert said()[1]["checkpoints"] == "fail"
     (tmp_path / "cut").write_bytes(file_of(ledger)[:-1])
     code, checks = said("--checkpoints", tmp_path / "cut")
     assert (code, checks["checkpoints"]) == (1, "fail")
+    run.with_suffix(".checkpoints").unlink()
     good = f"docket-head {ORIGIN} 2 {root_of([event.hash for event in ledger.events[:2]])}"
     assert said("--head", good)[0] == 0
     assert said("--head", good, "--head", good.replace(" 2 ", " 3 "))[1]["checkpoints"] == "fail"

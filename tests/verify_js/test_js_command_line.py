@@ -92,7 +92,11 @@ def test_what_fails_has_exit_code_1_and_what_cannot_be_read_says_why_on_stderr(r
         (("RECEIPT", "--public-key", "none"), "there is no such file"),
         (("RECEIPT", "--public-key", "00" * 32), "small order"),
         (("RECEIPT", "--seal-key", "RECEIPT"), "hexadecimal"),
-        (("RECEIPT", "--trust", "RECEIPT"), "trust"),
+        (("RECEIPT", "--trust", "RECEIPT"), "--trust: /"),
+        (("RECEIPT", "--trust", "none"), "--trust: none is not there"),
+        (("RECEIPT", "--state", "RECEIPT"), "--state: /"),
+        (("RECEIPT", "--state", ""), "--state names no file"),
+        (("RECEIPT", "--head", ""), "--head: "),
         (("RECEIPT", "--require", "all"), "Usage:"),
         (("RECEIPT", "--unknown"), "--unknown"),
     ],
@@ -102,6 +106,34 @@ def test_what_is_asked_wrongly_has_exit_code_2(record: Path, arguments: tuple[st
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert "    at " not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--public-key", "--seal-key", "--trust", "--state"])
+def test_a_file_larger_than_any_of_its_kind_is_not_read(record: Path, tmp_path: Path, option: str) -> None:
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(1 << 30)
+    done = run(record, option, tmp_path / "large")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"{option}: ")
+    assert "has more than" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["a folder", "a loop"])
+def test_a_receipt_that_is_there_and_cannot_be_read_has_exit_code_1(tmp_path: Path, place: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    done = run(tmp_path if place == "a folder" else tmp_path / "loop")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("the receipt: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_ledger_that_leads_nowhere_is_none(record: Path, tmp_path: Path) -> None:
+    ledger = next((tmp_path / "runs").iterdir())
+    ledger.unlink()
+    ledger.symlink_to(ledger)
+    done = run(record)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "DKT-20261001-00C0DE  consistent, checked with no ledger"
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -133,6 +165,8 @@ def test_keys_in_each_of_their_forms_vouch(record: Path, tmp_path: Path) -> None
         "seal_keys": [{"name": "mine", "key_id": key_id, "file": "seal.key"}],
     }
     (tmp_path / "trust.json").write_text(json.dumps(trust))
+    elsewhere = {**trust, "seal_keys": [{"name": "mine", "key_id": key_id, "file": str(tmp_path / "seal.key")}]}
+    (tmp_path / "elsewhere.json").write_text(json.dumps(elsewhere))
     for arguments in (
         ("--public-key", PUBLIC.hex()),
         ("--public-key", pem.decode()),
@@ -140,6 +174,7 @@ def test_keys_in_each_of_their_forms_vouch(record: Path, tmp_path: Path) -> None
         ("--public-key", verifier_key(PUBLIC)),
         ("--seal-key", tmp_path / "seal.key"),
         ("--trust", tmp_path / "trust.json"),
+        ("--trust", tmp_path / "elsewhere.json"),
     ):
         done = run(record, *arguments, "--require", "verified", "--json")
         assert (done.returncode, json.loads(done.stdout)["verdict"]) == (0, "verified"), done.stderr + done.stdout
@@ -148,6 +183,15 @@ def test_keys_in_each_of_their_forms_vouch(record: Path, tmp_path: Path) -> None
     other = Ed25519PrivateKey.from_private_bytes(bytes(32)).public_key().public_bytes_raw().hex()
     done = run(record, "--public-key", other, "--json")
     assert (done.returncode, json.loads(done.stdout)["failures"][0].partition(":")[0]) == (1, "signature")
+
+
+@pytest.mark.parametrize("file", ["none", "", ".", "a\0b", "n" * 5000])
+def test_a_trusted_seal_whose_key_cannot_be_read_is_told(record: Path, tmp_path: Path, file: str) -> None:
+    seal = {"name": "mine", "key_id": "0" * 16, "file": file}
+    (tmp_path / "trust.json").write_text(json.dumps({"format": "docket/trust/v1", "seal_keys": [seal]}))
+    done = run(record, "--trust", tmp_path / "trust.json")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith("--trust: ")
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,18 @@ def test_a_changed_byte_fails_and_names_the_event(evidence: Path, capsys: pytest
     assert out.endswith("Not to be relied on: 2 checks failed, the first is ledger-chain.\n")
 
 
+@pytest.mark.parametrize("option", ["--head", "--state"])
+def test_an_option_of_a_variable_that_is_empty_says_so(
+    evidence: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    assert run(["verify", str(evidence / "latest.receipt.json"), option, ""]) == 2
+    told = capsys.readouterr()
+    assert (told.out, told.err.count("\n")) == ("", 1)
+    assert f"{option} names n" in told.err
+    assert "that is empty?" in told.err
+    assert sorted(path.name for path in evidence.iterdir()) == ["latest.receipt.json", "receipts", "runs"]
+
+
 def test_as_json(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["verify", str(evidence / "latest.receipt.json"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -26,6 +26,8 @@ def _of_words(text: str) -> list[TreeHead]:
 
 
 def _of(path: str, receipt: bytes) -> list[TreeHead]:
+    if not path.strip():
+        raise UsageError(Reason.NOT_FOUND, "--head names nothing: a variable or a trailer that is empty?")
     try:
         heads = read_anchored(read_regular_file(Path(path), MAX_CHECKPOINTS_BYTES).decode("utf-8", "replace"))
     except DocketError as error:

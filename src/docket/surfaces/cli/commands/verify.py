@@ -21,6 +21,8 @@ from docket.surfaces.cli.key_choice import pins_of
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
 from docket.surfaces.render.verdict import established, lines
 
+_NO_PATH = Path()
+
 
 @click.command()
 @click.argument("receipt", type=click.Path(path_type=Path), required=False, shell_complete=receipts_like)
@@ -106,6 +108,8 @@ def _tell(verdict: Verdict, ledger: Path | None) -> None:
 def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:
     if state is None:
         return verify_receipt(asked)
+    if state == _NO_PATH:
+        raise UsageError(Reason.NOT_FOUND, "--state names no file: a variable that is empty?")
     from docket.engines.verify_state import verify_with_state  # noqa: PLC0415 - nothing else that verifies needs it
 
     try:

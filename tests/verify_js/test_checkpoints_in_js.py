@@ -72,6 +72,8 @@ def test_the_command_reads_checkpoints_heads_and_a_state(tmp_path: Path) -> None
     run.with_suffix(".checkpoints").unlink()
     good = f"docket-head {ORIGIN} 2 {root_of([event.hash for event in ledger.events[:2]])}"
     assert said("--head", good)[0] == 0
+    assert said("--head", f"docket: {good}")[0] == 0
+    assert said("--head", f"docket: {good.removeprefix('docket-head ')}") == (2, {})
     assert said("--head", good, "--head", good.replace(" 2 ", " 3 "))[1]["checkpoints"] == "fail"
     state = tmp_path / "state.json"
     assert said("--state", state)[1]["rollback"] == "pass"

@@ -36,6 +36,7 @@ export function readHeadText(text) {
 // The head that somebody wrote down: `ORIGIN SIZE ROOT`, `docket-head` before it or not.
 export function readHeadWords(text) {
   const words = text.split(/\s+/).filter((word) => word !== "");
+  if (words[0] === "docket:" && words[1] === "docket-head") words.shift();
   if (words[0] === "docket-head") words.shift();
   if (words.length !== 3 || !NAME.test(words[0]) || fromHex(words[2], 32) === null) {
     throw wrong("a head is an origin, a number of events and a root");

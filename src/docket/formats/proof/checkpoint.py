@@ -26,6 +26,7 @@ FORMAT = "docket/checkpoint/v1"
 CHECKPOINTS_SUFFIX = ".checkpoints"
 MAX_CHECKPOINTS_BYTES = 64 * 1024 * 1024
 HEAD_WORD = "docket-head"
+_SAID = "docket:"
 _ROOT_BYTES = 32
 _SIZE = re.compile(r"[1-9][0-9]{0,15}")
 
@@ -81,8 +82,10 @@ def head_words(head: TreeHead) -> str:
 
 
 def read_head_words(text: str) -> TreeHead:
-    """Return the head that somebody wrote down, `docket-head` before it or not; InvalidDocumentError if it is none."""
+    """Return the head that somebody wrote down, the printed line or its words; InvalidDocumentError if it is none."""
     words = text.split()
+    if words[:2] == [_SAID, HEAD_WORD]:
+        words = words[1:]
     if words[:1] == [HEAD_WORD]:
         words = words[1:]
     if len(words) != 3 or not is_key_name(words[0]):

@@ -50,14 +50,16 @@ def test_what_is_no_body(text: str) -> None:
 def test_words() -> None:
     words = f"{ORIGIN} 20852163 {ROOT}"
     assert head_words(HEAD) == words
-    for text in (words, f"docket-head {words}", f"  {words}\n", words.replace(" ", "\t")):
+    printed = f"docket: docket-head {words}"
+    for text in (words, f"docket-head {words}", printed, f"  {words}\n", words.replace(" ", "\t")):
         assert read_head_words(text) == HEAD
 
 
 @pytest.mark.parametrize(
     "text",
     ["", "docket-head", ORIGIN, f"{ORIGIN} 1", f"{ORIGIN} 1 {ROOT} more", f"{ORIGIN} 0 {ROOT}",
-     f"{ORIGIN} 1 {ROOT[1:]}", f"{ORIGIN} 1 {ROOT.upper()}", f"a+b 1 {ROOT}", f"docket-heads {ORIGIN} 1 {ROOT}"],
+     f"{ORIGIN} 1 {ROOT[1:]}", f"{ORIGIN} 1 {ROOT.upper()}", f"a+b 1 {ROOT}", f"docket-heads {ORIGIN} 1 {ROOT}",
+     f"docket: {ORIGIN} 1 {ROOT}", f"docket: docket: docket-head {ORIGIN} 1 {ROOT}", "docket: docket-head"],
 )  # fmt: skip
 def test_what_are_no_words_of_a_head(text: str) -> None:
     with pytest.raises(InvalidDocumentError):

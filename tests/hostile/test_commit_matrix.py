@@ -54,16 +54,18 @@ def collides(it: Trial, now: dict[bytes, tuple], drift: str) -> bool:
     due = [path for path in changed if now.get(path) != it.after.get(path)]
     if any(now.get(path) != it.staged.get(path) for path in due):
         return True
-    if any(is_another(it, above) for path in due for above in it.staged if path.startswith(above + b"/")):
+    if any(is_another(it, now, above) for path in due for above in it.staged if path.startswith(above + b"/")):
         return True
     strangers = [path for path in now if path not in changed and path.startswith(P + b"/")]
     stays = it.after.get(P, ("absent",))[0] == "directory"
     return bool(strangers) and not stays and it.before.get(P) != it.after.get(P)
 
 
-def is_another(it: Trial, path: bytes) -> bool:
-    """Whether a directory that was staged is gone or another one."""
-    return it.staged[path][0] == "directory" and it.inodes_then[path] != it.inodes[path]
+def is_another(it: Trial, now: dict[bytes, tuple], path: bytes) -> bool:
+    """Whether a directory that was staged is gone or another one: what took its place may have got its inode."""
+    if it.staged[path][0] != "directory":
+        return False
+    return now.get(path, ("absent",))[0] != "directory" or it.inodes_then[path] != it.inodes[path]
 
 
 def check_before(it: Trial, drift: str, at: int) -> None:

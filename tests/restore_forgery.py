@@ -13,6 +13,7 @@ from typing import Any
 from docket.formats.canonical import encode, encode_document
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import follow
+from docket.formats.merkle import MerkleTree
 from golden_ledgers.judging import Body, bodies, chained, lines_of, receipt_of
 from run_lab import RunLab
 
@@ -26,7 +27,9 @@ class Forgery:
         (self.manifest_path,) = lab.state.glob("*/snapshots/*/manifest.json")
         self.ledgers = [*lab.tree.glob(".docket/runs/*.jsonl"), *lab.state.glob("*/runs/*.jsonl")]
         self.receipts = [*lab.tree.glob(".docket/receipts/DKT-*.json"), *lab.state.glob("*/receipts/DKT-*.json")]
-        self.kept = {path: path.read_bytes() for path in (self.manifest_path, *self.ledgers, *self.receipts)}
+        self.checkpoints = [*lab.tree.glob(".docket/runs/*.checkpoints"), *lab.state.glob("*/runs/*.checkpoints")]
+        kept = (self.manifest_path, *self.ledgers, *self.receipts, *self.checkpoints)
+        self.kept = {path: path.read_bytes() for path in kept}
         self.events = [item for item in follow([self.ledgers[0].read_bytes()]) if isinstance(item, Event)]
         self.manifest: Document = {}
         self.bodies: list[Body] = []
@@ -77,6 +80,10 @@ class Forgery:
         for data in self.data("fs.snapshot"):
             if data["phase"] == "contents":
                 data["manifest_sha256"] = hashlib.sha256(manifest).hexdigest()
+        for at, (type_, _, data) in enumerate(self.bodies):
+            if type_ == "x-docket.checkpoint":  # what stands before it has its hashes by now
+                before = chained(self.bodies[:at], self.events[:at])
+                data["root"] = MerkleTree([event.hash for event in before[: data["size"]]]).root
         ledger = lines_of(chained(self.bodies, self.events))
         receipt = receipt_of(ledger)
         doctored(receipt)
@@ -84,6 +91,8 @@ class Forgery:
             path.write_bytes(ledger)
         for path in self.receipts:
             path.write_bytes(encode_document(receipt))
+        for path in self.checkpoints:  # of another ledger now; what travels without them is checked all the same
+            path.unlink(missing_ok=True)
 
 
 def told(document: Any) -> bytes:

@@ -89,8 +89,10 @@ def _filled(tree: ConfinedTree, filling: Filling, root: int) -> Outcome | None:
                     keys += (file_key(status), bytes.fromhex(file[2]))
         return b"".join(keys), None
 
-    copies = filling.copies if sum(run.plain for run in runs) >= filling.share_after_files else 0
-    return _settled(share_jobs(len(runs), work, copies=min(copies, len(runs) - 1), progress=_silent), filling)
+    copies = (
+        min(filling.copies, max(len(runs) - 1, 0)) if sum(run.plain for run in runs) >= filling.share_after_files else 0
+    )
+    return _settled(share_jobs(len(runs), work, copies=copies, progress=_silent), filling)
 
 
 def _settled(results: Iterable[_Result], filling: Filling) -> Outcome | None:

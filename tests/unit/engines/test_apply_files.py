@@ -78,3 +78,13 @@ def test_the_first_that_cannot_be_made_is_told(base, tmp_path, monkeypatch):
     assert (last.path.raw, last.reason) == (b"d7/e39/one", Reason.CHANGED_WHILE_READ)
     assert last.status is StepStatus.FAILED
     (tmp_path / "stage/d0").chmod(0o755)
+
+
+@pytest.mark.parametrize("folders", [0, 3])
+def test_a_base_without_a_plain_file_is_staged(tmp_path, folders):
+    (tmp_path / "bare").mkdir()
+    for number in range(folders):
+        (tmp_path / f"bare/d{number}").mkdir()
+    outcomes = filled(tmp_path / "bare", tmp_path / "stage", copies=2, share_after_files=0)
+    assert {item.status for item in outcomes} <= {StepStatus.APPLIED}
+    assert sorted(path.name for path in (tmp_path / "stage").iterdir()) == [f"d{number}" for number in range(folders)]

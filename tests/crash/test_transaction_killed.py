@@ -257,8 +257,10 @@ def test_where_the_tree_of_an_interrupted_commit_is_gone_for_good_there_is_a_way
     staged.anew()
     assert staged.killed(count * 3 // 5, "tx", "commit")
     assert standing_of(lab) == "interrupted-commit"
+    other = lab.tree.with_name("cloned")
+    other.mkdir()  # while the tree still stands, so that it cannot get the number of its inode
     shutil.rmtree(lab.tree)
-    lab.tree.mkdir()
+    other.rename(lab.tree)
     refused = lab.docket("tx", "recover")
     assert refused.exit_code == 75, refused.said
     (folder,) = re.findall(r"gone for good, remove (\S+), which", refused.stderr)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import MAX_INTEGER
-from docket.formats.dataclass import field_names, is_dataclass
+from docket.formats.dataclass import field_names
 from docket.formats.digest import Digest, is_digest
 from docket.formats.relpath import RelPath
 from docket.formats.run.usage import Usage
@@ -98,10 +98,8 @@ def _glance(kind: Any, quick_of: Callable[[type], Quick]) -> Glance:  # noqa: AN
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         choices = {str(item): item for item in kind}
         return lambda value: choices.get(value) if type(value) is str else None
-    if is_dataclass(kind):
-        inner = typing.cast("type", kind)
-        return lambda value: quick_of(inner).read(value)
-    return lambda _value: None
+    inner = typing.cast("type", kind)
+    return lambda value: quick_of(inner).read(value)
 
 
 def _sequence(glance: Glance) -> Glance:

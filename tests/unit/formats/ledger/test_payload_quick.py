@@ -9,6 +9,7 @@ import pytest
 from docket.errors import InvalidDocumentError
 from docket.formats.ledger.lines import follow
 from docket.formats.ledger.payload_codec import from_members
+from docket.formats.ledger.payload_quick import Quick, looked_for
 from docket.formats.ledger.vocabulary import PAYLOADS
 from golden_ledgers.samples import ALL
 
@@ -53,3 +54,15 @@ def test_both_readings_agree(type_, data):
         if isinstance(value, list) and value:
             for junk in JUNK:
                 same(type_, {**data, name: [junk, *value[1:]]})
+
+
+def test_as_many_sets_of_keys_as_there_may_be_are_remembered_and_no_more():
+    names = [f"m{number}" for number in range(9)]
+    members = tuple(looked_for(name, str, lambda _cls: pytest.fail("none is nested"), optional=True) for name in names)
+    quick = Quick(dict, members)
+    for number in range(2**9):
+        value = {name: "x" for at, name in enumerate(names) if number >> at & 1}
+        assert quick.read(value) == value
+        assert len(quick._plans) <= 256
+    assert quick.read({"m0": 1}) is None
+    assert quick.read({"other": "x"}) is None

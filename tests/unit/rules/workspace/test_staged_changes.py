@@ -40,7 +40,7 @@ from docket.rules.workspace.changes import blocked, find_changes, only_staged, s
 from docket.rules.workspace.commit_plan import landing
 from docket.rules.workspace.derive import derive, landed_listing
 from docket.rules.workspace.result import laid_over, outermost
-from docket.rules.workspace.stage_plan import not_kept, stage_steps
+from docket.rules.workspace.stage_plan import not_kept, stage_parts, stage_steps
 from docket.rules.workspace.surface import Classes
 
 A, B = Digest("aa" * 32), Digest("bb" * 32)
@@ -177,6 +177,7 @@ def test_a_stage_is_its_base_step_by_step() -> None:
     names = {"kind": "file", "size": 1, "identity": (1, 7), "links": 2}
     base = listing(
         folder(b"d", 0o2755), file(b"d/a", mode=0o4755, mtime_ns=5), file(b"d/b", mtime_ns=5), link(b"l"),
+        gap(b"s", Reason.UNREADABLE),
         details=Details(
             paths=(
                 Detail(path=RelPath(b"d/a"), **names, allocated_bytes=0),  # type: ignore[arg-type]
@@ -194,6 +195,7 @@ def test_a_stage_is_its_base_step_by_step() -> None:
         Link(path=RelPath(b"d/b"), precondition=ABSENT, to=RelPath(b"d/a")),
         MakeSymlink(path=RelPath(b"l"), precondition=ABSENT, target=b"t", mtime_ns=4),
     )
+    assert stage_parts(base).steps == stage_steps(base)  # nothing here is plain, and what is omitted has no step
     assert [(str(item.path), item.what) for item in not_kept(base)] == [("d/a", "mode 4000")]
 
 

@@ -96,18 +96,7 @@ class MerkleTree:
 
     def is_path(self, index: int, steps: Sequence[Sibling]) -> bool:
         """Whether `steps` are exactly the path of leaf `index`; nothing is hashed for it."""
-        if not 0 <= index < len(self._levels[0]):
-            return False
-        wanted = iter(steps)
-        for level in self._levels[:-1]:
-            sibling = index ^ 1
-            if sibling < len(level):
-                step = next(wanted, None)
-                side = Side.LEFT if sibling < index else Side.RIGHT
-                if step is None or step.side is not side or step.hash != level[sibling].hex():
-                    return False
-            index //= 2
-        return next(wanted, None) is None
+        return 0 <= index < self.size and self.path(index) == tuple(steps)
 
     @property
     def height(self) -> int:
@@ -123,16 +112,10 @@ class MerkleTree:
 
     def path(self, index: int) -> tuple[Sibling, ...]:
         """Return the path of leaf `index`; IndexError outside the tree."""
-        if not 0 <= index < len(self._levels[0]):
+        if not 0 <= index < self.size:
             raise IndexError(index)
-        steps = []
-        for level in self._levels[:-1]:
-            sibling = index ^ 1
-            if sibling < len(level):
-                side = Side.LEFT if sibling < index else Side.RIGHT
-                steps.append(Sibling(side, Digest(level[sibling].hex())))
-            index //= 2
-        return tuple(steps)
+        steps = (self.sibling(level, index >> level) for level in range(self.height))
+        return tuple(step for step in steps if step is not None)
 
 
 def root_from_path(event_hash: str, path: Sequence[Sibling]) -> Digest:

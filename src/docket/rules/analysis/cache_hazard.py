@@ -6,6 +6,7 @@ from docket.formats.canonical import object_at
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
 from docket.rules.analysis.record import Cited, RunRecord, count
 from docket.rules.analysis.thresholds import HAZARD_HITS
+from docket.rules.wording import were
 
 RULE = HAZARD_HITS.rule
 TITLE = "Earlier replies were given again while the tree changed"
@@ -18,7 +19,7 @@ def find(record: RunRecord) -> list[Finding]:
     spanned = [item for item in record.hits if _is_spanned(item, record.deltas)]
     items = spanned or record.hits
     where = "with a tool's changes to the tree between" if spanned else "in a run that changed the tree at some time"
-    number = "1 reply was" if len(items) == 1 else f"{len(items)} replies were"
+    number = were(len(items), "reply", "replies")
     return [
         Finding(
             rule=RULE,

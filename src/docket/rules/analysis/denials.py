@@ -5,6 +5,7 @@ from __future__ import annotations
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
 from docket.rules.analysis.record import Cited, RunRecord, count, text
 from docket.rules.analysis.thresholds import DENIALS
+from docket.rules.wording import were
 
 RULE = DENIALS.rule
 
@@ -32,7 +33,7 @@ def _calls(reason: str, items: list[Cited], *, by_cap: bool) -> Finding:
         severity=Severity.HIGH if by_cap else Severity.MEDIUM,
         confidence=Confidence.HIGH,
         evidence=cited(item.seq for item in items),
-        detail=f"{_number(len(items), 'call')} refused ({reason})" + (f": {', '.join(models[:3])}" if models else ""),
+        detail=f"{were(len(items), 'call')} refused ({reason})" + (f": {', '.join(models[:3])}" if models else ""),
         remedy="What the agent was about may be unfinished: raise the cap that stands in the event if the work is "
         "worth it, or find what used it up."
         if by_cap
@@ -50,13 +51,9 @@ def _connections(reason: str, items: list[Cited]) -> Finding:
         severity=Severity.MEDIUM if hosts else Severity.LOW,
         confidence=Confidence.HIGH,
         evidence=cited(item.seq for item in items),
-        detail=f"{_number(times, 'request')} refused ({reason})" + (f": {', '.join(hosts[:3])}" if hosts else ""),
+        detail=f"{were(times, 'request')} refused ({reason})" + (f": {', '.join(hosts[:3])}" if hosts else ""),
         remedy="A host that is meant to be reached is allowed with egress.allow; one that is not is worth asking the "
         "agent about."
         if hosts
         else "Something called docket's own port without the run's token: see which program of the run does.",
     )
-
-
-def _number(number: int, noun: str) -> str:
-    return f"1 {noun} was" if number == 1 else f"{number} {noun}s were"

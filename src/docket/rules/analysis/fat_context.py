@@ -7,6 +7,7 @@ from docket.formats.run.price_table import cost_row
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
 from docket.rules.analysis.record import Call, RunRecord
 from docket.rules.analysis.thresholds import FAT_TOKENS
+from docket.rules.wording import count_of
 
 RULE = FAT_TOKENS.rule
 TITLE = "Calls carried a very large context"
@@ -31,8 +32,8 @@ def _found(record: RunRecord, model: str, calls: list[Call]) -> Finding:
         confidence=Confidence.HIGH,
         evidence=cited(call.reply_seq or call.seq for call in calls),
         usd_impact=_beyond(record, model, calls),
-        detail=f"{_times(calls)} to {model} with at least {FAT_TOKENS.value} input tokens, {most} at most; the impact "
-        "is of the tokens beyond, at the lowest price that they can have had",
+        detail=f"{count_of(len(calls), 'call')} to {model} with at least {FAT_TOKENS.value} input tokens, {most} at "
+        "most; the impact is of the tokens beyond, at the lowest price that they can have had",
         remedy="Let the agent compact its conversation, read parts of files instead of whole ones, or begin a new "
         "session for a new task.",
     )
@@ -48,7 +49,3 @@ def _beyond(record: RunRecord, model: str, calls: list[Call]) -> Usd | None:
         beyond = call.input_tokens - FAT_TOKENS.value
         micros += cost_row(family, beyond, min(beyond, call.cached_input_tokens), 0).micros
     return Usd(micros)
-
-
-def _times(calls: list[Call]) -> str:
-    return "1 call" if len(calls) == 1 else f"{len(calls)} calls"

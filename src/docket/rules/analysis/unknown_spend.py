@@ -6,6 +6,7 @@ from docket.formats.amount import Usd
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
 from docket.rules.analysis.record import Call, RunRecord, amount, text
 from docket.rules.analysis.thresholds import UNKNOWN_CALLS
+from docket.rules.wording import were
 
 RULE = UNKNOWN_CALLS.rule
 
@@ -37,8 +38,8 @@ def _open(calls: list[Call]) -> Finding:
         confidence=Confidence.HIGH,
         evidence=cited(call.seq for call in calls),
         usd_impact=Usd(sum(amount_.micros for amount_ in held)) if len(held) == len(calls) else None,
-        detail=f"{_calls(calls)} admitted and never seen to end; what is held against the cap for them is the impact, "
-        "and they may have been billed less, or nothing",
+        detail=f"{were(len(calls), 'call')} admitted and never seen to end; what is held against the cap for "
+        "them is the impact, and they may have been billed less, or nothing",
         remedy="Compare with the provider's own usage page for the time of the run.",
     )
 
@@ -51,7 +52,7 @@ def _estimated(calls: list[Call]) -> Finding:
         severity=Severity.LOW,
         confidence=Confidence.HIGH,
         evidence=cited(call.reply_seq or call.seq for call in calls),
-        detail=f"{_calls(calls)} priced by docket's own estimate, at ${_cost(calls)} together: the "
+        detail=f"{were(len(calls), 'call')} priced by docket's own estimate, at ${_cost(calls)} together: the "
         "replies gave no count of tokens that could be read",
         remedy="See usage_note of these events; a streaming client has to ask some providers for the count.",
     )
@@ -66,8 +67,8 @@ def _assumed(calls: list[Call]) -> Finding:
         severity=Severity.LOW,
         confidence=Confidence.HIGH,
         evidence=cited(call.reply_seq or call.seq for call in calls),
-        detail=f"{_calls(calls)} priced at the dearest known price, at ${_cost(calls)} together: no price is known of "
-        f"{', '.join(models[:3])}",
+        detail=f"{were(len(calls), 'call')} priced at the dearest known price, at ${_cost(calls)} together: "
+        f"no price is known of {', '.join(models[:3])}",
         remedy="Give its price with --prices, or say with models.priced_as which model it is.",
     )
 
@@ -85,10 +86,6 @@ def _pool(seq: int, pool: str, unknown: Usd) -> Finding:
         "says so",
         remedy="Compare with the provider's own usage page for the time of the run.",
     )
-
-
-def _calls(calls: list[Call]) -> str:
-    return "1 call was" if len(calls) == 1 else f"{len(calls)} calls were"
 
 
 def _cost(calls: list[Call]) -> Usd:

@@ -9,6 +9,7 @@ from docket.formats.workspace.scope import Settled
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
 from docket.rules.analysis.record import Cited, RunRecord, count, text
 from docket.rules.analysis.thresholds import SCOPE_PATHS
+from docket.rules.wording import times
 
 RULE = SCOPE_PATHS.rule
 _SHOWN = 3
@@ -38,7 +39,7 @@ def _violated(rule: str, items: list[Cited], *, is_apart: bool) -> Finding:
         severity=Severity.MEDIUM if is_apart else Severity.HIGH,
         confidence=Confidence.HIGH,
         evidence=cited(item.seq for item in items),
-        detail=f"{rule} was violated {_times(len(items))}: {_names(items)}",
+        detail=f"{rule} was violated {times(len(items))}: {_names(items)}",
         remedy="Nothing of it is in the tree: docket tx diff shows what would land."
         if is_apart
         else "Look at the changes before anything else is built on them; docket restore puts kept contents back, and "
@@ -103,7 +104,3 @@ def _names(items: list[Cited]) -> str:
     names = [str(RelPath(raw)) for raw in (_raw(item.data) for item in items) if raw is not None]
     more = len(items) - len(names[:_SHOWN])
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if names and more else "") or "no path is named"
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"

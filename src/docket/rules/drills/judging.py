@@ -14,6 +14,7 @@ from enum import StrEnum
 from docket.formats.canonical import JsonValue
 from docket.rules.drills.facts import PhaseFacts
 from docket.rules.drills.phases import Kind, Phase
+from docket.rules.wording import count_of, times
 
 WALL_CAP = "max_wall_seconds"
 _EARLY_MS = 100
@@ -157,7 +158,7 @@ def _stop(facts: PhaseFacts) -> tuple[Word, str, str]:
     if more:
         return (
             Word.WENT_ON,
-            f"The agent tried {_times(more)} more after it had been refused for good.",
+            f"The agent tried {times(more)} more after it had been refused for good.",
             "The cap held all the same. Turn the agent's retries down where it has a knob.",
         )
     return Word.STOPPED, f"The agent was told why and ended; exit {facts.exit_code} says that a cap did it.", ""
@@ -205,7 +206,7 @@ def _recovered(phase: Phase, facts: PhaseFacts, back: str) -> tuple[Word, str, s
             f"The agent went on, though it came back after {min(early)} ms when it was told to wait {told} s.",
             "Pace it with resilience.max_calls_per_minute: docket then holds its calls back itself.",
         )
-    opened = f" The breaker opened {_times(facts.openings)}." if facts.openings else ""
+    opened = f" The breaker opened {times(facts.openings)}." if facts.openings else ""
     return Word.RECOVERED, f"The agent went on and finished; {back}.{opened}", ""
 
 
@@ -213,17 +214,8 @@ def _came_back(facts: PhaseFacts) -> str:
     if not facts.gaps_ms:
         return "it did not come back"
     shown = ", ".join(_seconds(gap) for gap in facts.gaps_ms[:6]) + (", …" if len(facts.gaps_ms) > 6 else "")
-    return f"it came back {_times(len(facts.gaps_ms))} (after {shown})"
+    return f"it came back {times(len(facts.gaps_ms))} (after {shown})"
 
 
 def _seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 100 else f"{milliseconds} ms"
-
-
-def _times(number: int) -> str:
-    return "once" if number == 1 else f"{number} times"
-
-
-def count_of(number: int, word: str) -> str:
-    """Return `1 call` or `2 calls`."""
-    return f"{number} {word}" if number == 1 else f"{number} {word}s"

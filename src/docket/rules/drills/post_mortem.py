@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from docket.formats.canonical import JsonValue
 from docket.rules.drills.facts import PhaseFacts
-from docket.rules.drills.judging import Judgement, count_of
+from docket.rules.drills.judging import Judgement
 from docket.rules.drills.phases import Kind, Phase
+from docket.rules.wording import count_of
 
 FORMAT = "docket/game-day/v1"
 

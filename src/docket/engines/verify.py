@@ -15,7 +15,7 @@ from pathlib import Path
 
 from docket.engines.verify_deltas import deltas_beside
 from docket.errors import InvalidDocumentError, UnavailableError
-from docket.formats.canonical import JsonObject, JsonValue, decode_document
+from docket.formats.canonical import JsonObject, JsonValue, decode_document, first_member
 from docket.formats.digest import Digest
 from docket.formats.ledger.line_shape import LineShapes
 from docket.formats.ledger.lines import follow
@@ -34,6 +34,7 @@ from docket.rules.checks.written_rows import read_around_rows
 MAX_RECEIPT_BYTES = 256 * 1024 * 1024
 MAX_RECEIPT_VALUES = 6_000_000
 RESPONSES = "responses"
+_BEGINNING_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +91,22 @@ def decode_receipt(data: bytes) -> JsonObject:
     if not isinstance(document, Mapping):
         raise InvalidDocumentError(Reason.WRONG_TYPE, "the receipt is not a JSON object")
     return document
+
+
+def session_of(data: bytes) -> str | None:
+    """Return the session that a receipt names, with which its ledger is found; None where none can be read.
+
+    It stands near the beginning, and what it is worth is for `verify_receipt` to say: a long receipt is not decoded
+    twice for it.
+    """
+    session = first_member(data[:_BEGINNING_BYTES], "session")
+    if session is None:
+        try:
+            session = decode_receipt(data).get("session")
+        except InvalidDocumentError:
+            return None
+    name = session.get("id") if isinstance(session, Mapping) else None
+    return name if isinstance(name, str) else None
 
 
 def _read_both(receipt: bytes, ledger_path: Path | None) -> tuple[JsonObject, LedgerReading | None]:

@@ -98,6 +98,33 @@ def decode_document(data: bytes, *, shared: bool = False) -> JsonValue:
     return value
 
 
+def first_member(data: bytes, name: str) -> JsonValue:
+    """Return a member of the object that a document begins as, read no further; None where none can be read so far.
+
+    A look at what is not decoded yet, and may be none: nothing of it is certain but what leads to the next step.
+    """
+    text = data.decode("utf-8", "ignore")
+    try:
+        at = _behind(text, 0, "{")
+        while True:
+            key, at = _FOR_PEOPLE.raw_decode(text, _behind(text, at))
+            value, at = _FOR_PEOPLE.raw_decode(text, _behind(text, at, ":"))
+            if key == name:
+                found: JsonValue = value
+                return found
+            at = _behind(text, at, ",")
+    except (ValueError, RecursionError, InvalidDocumentError):
+        return None
+
+
+def _behind(text: str, at: int, mark: str = "") -> int:
+    """Return where the next value begins, behind blanks and a mark that must stand there."""
+    at = _BLANKS.match(text, at).end()  # type: ignore[union-attr] # no blank is one, too
+    if not text.startswith(mark, at):
+        raise ValueError(mark)
+    return _BLANKS.match(text, at + len(mark)).end()  # type: ignore[union-attr] # as above
+
+
 def encode_document(value: JsonValue) -> bytes:
     """Return `value` indented for people, checked as `encode` checks it, with a final newline."""
     return utf8(f"{_indented(value, 1, NEW_LINE)}\n")
@@ -314,6 +341,7 @@ def _for_people(members: Callable[[list[tuple[str, JsonValue]]], dict[str, JsonV
     )
 
 
+_BLANKS = re.compile(r"[ \t\n\r]*")
 _MANY_DIGITS = re.compile(rb"(?:^|[:,\[-])[0-9]{16}")
 _IN_C = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")).encode
 _CANONICAL = json.JSONDecoder(parse_float=_refuse_float, parse_constant=_refuse_constant)

@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Self
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.canonical import JsonObject, object_at
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
 from docket.host.durable import chunks, displace, publish_copy, settle, temporary_name
@@ -191,6 +192,12 @@ def ledger_beside(receipt: Path, session_id: str, *, disk: Disk = SYSTEM_DISK) -
     real = Path(os.path.realpath(receipt))
     places = (folder / RUNS / ledger_name(session_id) for folder in (real.parent.parent, real.parent))
     return next((path for path in places if _readable(path, disk)), None)
+
+
+def ledger_of(receipt: Path, document: JsonObject) -> Path | None:
+    """Return the ledger beside a receipt, by the session that its document names; None where it names none."""
+    session_id = object_at(document, "session").get("id")
+    return ledger_beside(receipt, session_id) if isinstance(session_id, str) else None
 
 
 class _Press:

@@ -17,6 +17,7 @@ from docket.engines.verify import (
     VerifyRequest,
     read_receipt,
     reading_of,
+    session_of,
     verify_receipt,
 )
 from docket.errors import InvalidDocumentError
@@ -160,3 +161,11 @@ def test_where_neither_can_be_read_the_receipt_is_told_of(tmp_path: Path) -> Non
         verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=tmp_path / "none.jsonl"))
         assert verdict.word is Word.UNREADABLE
         assert words in verdict.detail
+
+
+def test_the_session_of_a_receipt_is_found_near_its_beginning_or_by_reading_it_whole():
+    assert session_of(b'{"session": {"id": "0123456789ab"}, "appendix": [1, 2') == "0123456789ab"
+    late = b'{"pad": "%b", "session": {"id": "0123456789ab"}}' % (b"x" * 1024 * 1024)
+    assert session_of(late) == "0123456789ab"
+    for none in (b"{}", b"", b'{"session": null}', b'{"session": {"id": 5}}', b'{"session": "x"}', late[:-1]):
+        assert session_of(none) is None

@@ -10,7 +10,15 @@ from types import MappingProxyType
 import pytest
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import JsonValue, decode, decode_document, encode, encode_document, object_at
+from docket.formats.canonical import (
+    JsonValue,
+    decode,
+    decode_document,
+    encode,
+    encode_document,
+    first_member,
+    object_at,
+)
 from docket.formats.reason import Reason
 
 ENCODED = [
@@ -314,3 +322,26 @@ def test_the_depth_of_a_document_is_bounded(levels):
         for read in (decode_document, decode):
             with pytest.raises(InvalidDocumentError, match="64 levels"):
                 read(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        (b'{"a": 1, "b": {"c": "x"}, "d": ', {"c": "x"}),  # what stands behind is not looked at
+        (b' {\n "a" : [1, {"b": 2}] ,\t"b":\r5}', 5),
+        (b'{"b": 1, "b": 2}', 1),
+        (b'{"a": "\xc3", "b": "\xc3\xa9"}', "\xe9"),  # cut inside a letter, as a beginning may be
+        (b'{"a": 1}', None),
+        (b'{"a": 1 "b": 2}', None),
+        (b'{"a" 1, "b": 2}', None),
+        (b'{"a": 1.5, "b": 2}', None),
+        (b'{"a": {"b": 1, "b": 2}, "b": 3}', None),
+        (b'{1: 2, "b": 3}', 3),  # not JSON: that is told by who decodes it
+        (b'{"a": ' + b"[" * 5000 + b"]" * 5000 + b', "b": 2}', None),
+        (b'["b", 1]', None),
+        (b'{"b":', None),
+        (b"", None),
+    ],
+)
+def test_a_member_near_the_beginning_is_looked_at(data, found):
+    assert first_member(data, "b") == found

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, verify_receipt
+from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, session_of, verify_receipt
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.canonical import JsonObject, object_at
 from docket.formats.digest import sha256
@@ -190,10 +190,10 @@ def say_without_ledger(record: VerifiedRecord, what: str) -> None:
 
 def _beside(receipt: Path) -> Path | None:
     try:
-        name = object_at(decode_receipt(read_receipt(receipt)), "session").get("id")
+        session_id = session_of(read_receipt(receipt))
     except DocketError:
         return None  # whoever reads it next says what is wrong with it
-    return ledger_beside(receipt, name) if isinstance(name, str) else None
+    return None if session_id is None else ledger_beside(receipt, session_id)
 
 
 def _why(checks: tuple[Check, ...]) -> str:

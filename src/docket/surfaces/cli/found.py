@@ -6,11 +6,10 @@ import os
 from pathlib import Path
 
 from docket.errors import UnavailableError
-from docket.formats.canonical import object_at
 from docket.formats.reason import Reason
 from docket.stores.layout import Layout
 from docket.stores.ledger_reader import LOCK_SUFFIX
-from docket.stores.receipts import DOCKET_NUMBER, SESSION_ID, ledger_beside
+from docket.stores.receipts import DOCKET_NUMBER, SESSION_ID, ledger_of
 from docket.stores.run_search import RunFound, live_runs, newest_run, run_of_number, run_of_session
 from docket.surfaces.cli.project import runs_above
 
@@ -49,9 +48,8 @@ def _of_file(path: Path) -> RunFound:
 
     if path.suffix == ".jsonl":
         return RunFound(session_id=path.stem, docket_number=None, began_at="", places=(path,))
-    session_id = object_at(receipt_at(path), "session").get("id")
-    ledger = ledger_beside(path, session_id) if isinstance(session_id, str) else None
+    ledger = ledger_of(path, receipt_at(path))
     if ledger is None:
         detail = f"the ledger of {path} does not stand beside it"
         raise UnavailableError(Reason.NOT_FOUND, detail, hint="docket report shows what the receipt says")
-    return RunFound(session_id=str(session_id), docket_number=None, began_at="", places=(ledger,))
+    return RunFound(session_id=ledger.stem, docket_number=None, began_at="", places=(ledger,))

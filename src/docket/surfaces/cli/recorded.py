@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import UsageError
-from docket.formats.canonical import JsonObject, object_at
+from docket.formats.canonical import JsonObject
 from docket.formats.reason import Reason
-from docket.stores.receipts import ledger_beside
+from docket.stores.receipts import ledger_of
 from docket.surfaces.cli import console
 from docket.surfaces.cli.commands.report import receipt_at
 from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
@@ -32,9 +32,7 @@ def named_record(receipt: str | None, ledger: Path | None, docket_dir: Path | No
     document = receipt_at(path)
     if ledger is not None and not os.path.lexists(ledger):
         raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
-    session_id = object_at(document, "session").get("id")
-    beside = ledger_beside(path, session_id) if isinstance(session_id, str) else None
-    return Named(path=path, document=document, ledger=ledger or beside)
+    return Named(path=path, document=document, ledger=ledger or ledger_of(path, document))
 
 
 def warn_of_ledger(path: Path, *, is_its_ledger: bool | None) -> None:

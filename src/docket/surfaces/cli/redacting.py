@@ -12,7 +12,7 @@ from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.rules.proof.vouching import NO_VOUCHER, Voucher
-from docket.stores.receipts import ledger_beside
+from docket.stores.receipts import ledger_of
 from docket.surfaces.cli import console
 from docket.surfaces.cli.key_choice import KeysAsked, voucher_for
 from docket.surfaces.cli.project import current_folder
@@ -41,8 +41,7 @@ def profiles_of(named: str) -> frozenset[Profile]:
 def write_redacted(document: JsonObject, receipt: Path, out: Path, *, named: str, sign: str | None) -> None:
     """Write the copy of a receipt and the ledger beside it, and say what it is."""
     profiles = profiles_of(named)
-    session_id = object_at(document, "session").get("id")
-    ledger = ledger_beside(receipt, session_id) if isinstance(session_id, str) else None
+    ledger = ledger_of(receipt, document)
     if ledger is None:
         detail = f"the ledger of {receipt} does not stand beside it: a copy is made of both"
         raise UnavailableError(Reason.NOT_FOUND, detail)

@@ -41,7 +41,7 @@ from docket.rules.analysis.finding import Finding
 from docket.rules.analysis.registry import findings_of
 from docket.stores.checkpoint_file import checkpoints_path
 from docket.stores.layout import Layout
-from docket.stores.receipts import SESSION_ID, ledger_beside
+from docket.stores.receipts import SESSION_ID, ledger_of
 from docket.stores.snapshots import snapshot_path
 from docket.stores.workspace.transactions import Transactions
 from docket.surfaces.render import content_diff, figures
@@ -124,8 +124,7 @@ class _Beside:
 
 def _beside(request: PageRequest) -> _Beside:
     data = read_receipt(request.path)
-    session = figures.part(request.receipt, "session", "id")
-    path = ledger_beside(request.path, session) if isinstance(session, str) else None
+    path = ledger_of(request.path, request.receipt)
     if path is None:
         why = "it does not stand beside the receipt"
         return _alone(request.receipt, Evidence(receipt=data, why_no_ledger=why))

@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
-from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, verify_receipt
+from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, session_of, verify_receipt
 from docket.errors import InvalidDocumentError, UsageError
-from docket.formats.canonical import object_at
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
@@ -140,8 +139,5 @@ def _located(receipt: Path | None) -> Path:
 
 def _ledger_of(receipt: Path, data: bytes) -> Path | None:
     """Return the ledger that stands in the folder of the receipt's evidence, or None."""
-    try:
-        name = object_at(decode_receipt(data), "session").get("id")
-    except InvalidDocumentError:
-        return None
-    return ledger_beside(receipt, name) if isinstance(name, str) else None
+    session_id = session_of(data)
+    return None if session_id is None else ledger_beside(receipt, session_id)

@@ -20,7 +20,6 @@ from docket.formats.canonical import MAX_INTEGER, JsonObject, JsonValue, quoted,
 from docket.formats.dataclass import dataclass, field_names, is_dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import DATA_DEPTH, Draft, draft_encoded
-from docket.formats.ledger.payload_quick import Quick, looked_for
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -95,9 +94,6 @@ def _item(member: Any, depth: int) -> str:  # noqa: ANN401 - as `_to_json`
 
 def from_members(cls: type[P], value: JsonValue, where: str) -> P:
     """Read an object as `cls`; InvalidDocumentError names the member that is wrong."""
-    known = _quick(cls).read(value)  # type: ignore[arg-type] # as above
-    if known is not None:
-        return known  # type: ignore[no-any-return] # it is what `cls` makes
     reader = Reader(value, where)
     arguments: dict[str, Any] = {}
     for item in members_of_class(cls):  # type: ignore[arg-type] # as above
@@ -207,12 +203,6 @@ def members_of_class(cls: type) -> tuple[MemberKind, ...]:
             kind, optional = next(arg for arg in typing.get_args(kind) if arg is not type(None)), True
         shape.append(MemberKind(name, kind, optional, _reading(kind)))
     return tuple(shape)
-
-
-@cache
-def _quick(cls: type) -> Quick:
-    members = [looked_for(item.name, item.kind, _quick, optional=item.optional) for item in members_of_class(cls)]
-    return Quick(cls, tuple(members))
 
 
 def _path(reader: Reader, *, optional: bool) -> RelPath | None:

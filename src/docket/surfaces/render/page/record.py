@@ -18,15 +18,15 @@ from datetime import UTC, datetime
 from typing import Final
 
 from docket.errors import InvalidDocumentError
-from docket.formats.amount import Usd
-from docket.formats.canonical import JsonObject
+from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
 from docket.formats.relpath import RelPath
+from docket.rules.analysis.record import amount
+from docket.rules.spending.components import FEES
 from docket.surfaces.render import figures
 
 MOST_CALLS = 50_000
 MOST_LISTED = 5_000
-_FEES = ("+web-search", "+file-search", "+code-interpreter", "+audio-seconds")
 _TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
 
 BILLED: Final = "billed"
@@ -237,7 +237,7 @@ def from_rows(document: JsonObject) -> Recorded:
         model = figures.text(row, "model")
         call = calls.setdefault(row.get("seq"), Call(kind=BILLED, number=len(calls) + 1))
         call.provider, call.model = figures.text(row, "provider"), model
-        if not model.endswith(_FEES):
+        if not model.endswith(tuple(FEES)):
             counted = _tokens(row)
             call.tokens = (
                 call.tokens[0] + counted[0],
@@ -254,12 +254,10 @@ def from_rows(document: JsonObject) -> Recorded:
     return told
 
 
-def micros(value: object) -> int:
+def micros(value: JsonValue) -> int:
     """Return an amount in micro-dollars, 0 for what is none."""
-    try:
-        return Usd.parse(value).micros
-    except InvalidDocumentError:
-        return 0
+    found = amount(value)
+    return 0 if found is None else found.micros
 
 
 def _tokens(source: JsonObject) -> tuple[int, int, int]:

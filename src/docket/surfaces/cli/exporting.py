@@ -33,7 +33,7 @@ from docket.host.regular_file import regular_file_chunks
 from docket.stores.receipts import ledger_beside
 from docket.surfaces.cli import console
 from docket.surfaces.cli.completing import files_like
-from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
+from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.export.record import VerifiedRecord
 
 _WRITE_BYTES = 256 * 1024
@@ -80,12 +80,8 @@ def _with(command: Callable[..., Any], *options: Callable[..., Any]) -> Callable
 
 def source_of(receipt: str | None, ledger: Path | None = None, docket_dir: Path | None = None) -> Source:
     """Return where a record stands: the receipt that is named, or the newest; its ledger, or the one beside it."""
-    if receipt is None:
-        warn_of_newest(layout_at(current_folder(), docket_dir))
-    path = locate_receipt(receipt, docket_dir)
-    if ledger is not None and not os.path.lexists(ledger):
-        raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
-    return Source(receipt=path, ledger=ledger or _beside(path))
+    path = receipt_asked_for(receipt, docket_dir)
+    return Source(receipt=path, ledger=ledger_named(ledger) or _beside(path))
 
 
 def verified(source: Source) -> VerifiedRecord:

@@ -30,6 +30,20 @@ def locate_receipt(ref: str | None, docket_dir: Path | None) -> Path:
         raise UnavailableError(error.reason, error.detail, hint=hint) from error
 
 
+def receipt_asked_for(ref: str | None, docket_dir: Path | None) -> Path:
+    """Return the receipt as `locate_receipt` does; where the newest is meant, say if a newer run has none."""
+    if ref is None:
+        warn_of_newest(layout_at(current_folder(), docket_dir))
+    return locate_receipt(ref, docket_dir)
+
+
+def ledger_named(path: Path | None) -> Path | None:
+    """Return the ledger that a person named, if any; UsageError where there is none."""
+    if path is not None and not os.path.lexists(path):
+        raise UsageError(Reason.NOT_FOUND, f"{path}: there is no such ledger")
+    return path
+
+
 def path_said(text: str) -> Path:
     """Return the path that a person wrote, `~` being a home; UnavailableError where whose it is to be has none."""
     try:

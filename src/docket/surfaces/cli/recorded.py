@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from docket.errors import UsageError
 from docket.formats.canonical import JsonObject
-from docket.formats.reason import Reason
 from docket.stores.receipts import ledger_of
 from docket.surfaces.cli import console
 from docket.surfaces.cli.commands.report import receipt_at
-from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
+from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,13 +23,9 @@ class Named:
 
 def named_record(receipt: str | None, ledger: Path | None, docket_dir: Path | None) -> Named:
     """Return the record a person means: a receipt's path, a docket number, or the project's newest."""
-    if receipt is None:
-        warn_of_newest(layout_at(current_folder(), docket_dir))
-    path = locate_receipt(receipt, docket_dir)
+    path = receipt_asked_for(receipt, docket_dir)
     document = receipt_at(path)
-    if ledger is not None and not os.path.lexists(ledger):
-        raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
-    return Named(path=path, document=document, ledger=ledger or ledger_of(path, document))
+    return Named(path=path, document=document, ledger=ledger_named(ledger) or ledger_of(path, document))
 
 
 def warn_of_ledger(path: Path, *, is_its_ledger: bool | None) -> None:

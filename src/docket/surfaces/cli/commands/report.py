@@ -13,7 +13,7 @@ from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.reason import Reason
 from docket.surfaces.cli import console
 from docket.surfaces.cli.completing import files_like, profiles_like, receipts_like
-from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
+from docket.surfaces.cli.project import current_folder, layout_at, receipt_asked_for
 
 if TYPE_CHECKING:
     from docket.stores.layout import Layout
@@ -48,9 +48,7 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
       docket report --redact paths,secrets --out for-them
     """
     _check_forms(as_json=as_json, markdown=markdown, **asked)
-    if receipt is None:
-        warn_of_newest(layout_at(current_folder(), docket_dir))
-    path = locate_receipt(receipt, docket_dir)
+    path = receipt_asked_for(receipt, docket_dir)
     document = receipt_at(path)
     if asked["redact"] is not None:
         from docket.surfaces.cli.redacting import write_redacted  # noqa: PLC0415 - for a copy alone

@@ -17,7 +17,7 @@ from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like, receipts_like
 from docket.surfaces.cli.head_choice import heads_of
 from docket.surfaces.cli.key_choice import pins_of
-from docket.surfaces.cli.project import current_folder, layout_at, locate_receipt, warn_of_newest
+from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.render.verdict import established, lines
 
 _NO_PATH = Path()
@@ -71,9 +71,7 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
     pins = pins_of(named["public_keys"], named["seal_keys"], named["trust"])
     receipt = _located(receipt)
     data = read_receipt(receipt)
-    if ledger is not None and not os.path.lexists(ledger):
-        raise UsageError(Reason.NOT_FOUND, f"{ledger}: there is no such ledger")
-    chosen = ledger or _ledger_of(receipt, data)
+    chosen = ledger_named(ledger) or _ledger_of(receipt, data)
     asked = VerifyRequest(
         receipt=data,
         ledger_path=chosen,
@@ -132,9 +130,7 @@ def _located(receipt: Path | None) -> Path:
     """Return the file that was named, or the receipt in this project's evidence that its number names."""
     if receipt is not None and (os.path.lexists(receipt) or not DOCKET_NUMBER.fullmatch(str(receipt).upper())):
         return receipt
-    if receipt is None:
-        warn_of_newest(layout_at(current_folder(), None))
-    return locate_receipt(None if receipt is None else str(receipt), None)
+    return receipt_asked_for(None if receipt is None else str(receipt), None)
 
 
 def _ledger_of(receipt: Path, data: bytes) -> Path | None:

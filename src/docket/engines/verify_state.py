@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,12 +13,12 @@ from docket.rules.checks.rollback import learned
 from docket.stores.verifier_states import hold_state
 
 
-def verify_with_state(request: VerifyRequest, state: Path) -> Verdict:
-    """Verify by what the state at a path knows, and let it learn what was accepted.
+def verify_with_state(request: VerifyRequest, state: Path, waiting: Callable[[str], None] | None = None) -> Verdict:
+    """Verify by what the state at a path knows, and let it learn what was accepted; `waiting` as `hold_state` has it.
 
     The verdict as `verify_receipt`'s; UnavailableError and InvalidDocumentError where the state itself cannot be had.
     """
-    with hold_state(state) as held:
+    with hold_state(state, waiting=waiting) as held:
         verdict = verify_receipt(replace(request, remembered=held.known))
         if verdict.ok:
             document = decode_receipt(request.receipt)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.proof.verifier_state import VerifierState
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK
+from docket.stores import verifier_states
 from docket.stores.verifier_states import hold_state
 
 HEAD = TreeHead(origin="a", size=1, root=Digest("ab" * 32))
@@ -87,3 +90,38 @@ def test_several_at_once_lose_nothing(tmp_path: Path) -> None:
     with hold_state(path), pytest.raises(UnavailableError) as caught, hold_state(path, wait_seconds=0):
         pass
     assert caught.value.reason == Reason.LOCKED
+
+
+def test_who_waits_is_told_once_and_goes_on_when_it_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier_states, "QUIET_SECONDS", 0.0)
+    path, told = tmp_path / "state.json", list[str]()
+    with ExitStack() as other:
+        other.enter_context(hold_state(path)).keep(STATE)
+        waiting = [told.append, lambda _: other.close()]
+        with hold_state(path, wait_seconds=5, waiting=lambda text: [each(text) for each in waiting] and None) as held:
+            assert held.known == STATE
+    assert told == [f"waits up to 5 s for {path}: {path}.lock is held by process {os.getpid()}"]
+
+
+def test_who_waits_in_vain_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verifier_states, "QUIET_SECONDS", 0.0)
+    path, told = tmp_path / "state.json", list[str]()
+    with hold_state(path), pytest.raises(UnavailableError) as caught:
+        with hold_state(path, wait_seconds=0.02, waiting=told.append):
+            pass
+    assert (caught.value.reason, len(told)) == (Reason.LOCKED, 1)
+    with hold_state(path), pytest.raises(UnavailableError), hold_state(path, wait_seconds=0.02):
+        pass
+
+
+def test_what_is_no_file_is_said_and_nothing_is_made_beside_it(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(tmp_path.iterdir())
+    for path in (*before, Path("/dev/null"), Path("/")):
+        with pytest.raises(UnavailableError) as caught, hold_state(path):
+            pass
+        assert caught.value.reason == Reason.NOT_A_FILE
+        assert caught.value.detail == f"{path} is no regular file, and a state is kept in one"
+    assert sorted(tmp_path.iterdir()) == before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,24 @@ def test_an_option_of_a_variable_that_is_empty_says_so(
     assert f"{option} names n" in told.err
     assert "that is empty?" in told.err
     assert sorted(path.name for path in evidence.iterdir()) == ["latest.receipt.json", "receipts", "runs"]
+
+
+def test_a_state_that_cannot_be_one_is_wrong_usage(
+    evidence: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receipt, state = str(evidence / "latest.receipt.json"), tmp_path / "state.json"
+    os.mkfifo(tmp_path / "fifo")
+    for path in (tmp_path / "fifo", tmp_path, tmp_path / "none" / "state.json"):
+        assert run(["verify", receipt, "--state", str(path)]) == 2
+        told = capsys.readouterr()
+        assert (told.out, told.err.count("\n")) == ("", 1)
+        assert told.err.startswith("docket: error: --state: ")
+    state.write_text('{"format": "docket/verifier-state/v1", "projects": [{"key": "me"}], "origins": []}')
+    assert run(["verify", receipt, "--state", str(state)]) == 2
+    assert capsys.readouterr().err == (
+        f"docket: error: --state: {state} is no state: projects[0].key is neither 64 lower-case hexadecimal digits nor "
+        "unsigned\n"
+    )
 
 
 def test_as_json(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,16 +3,19 @@
 Rules (spec/checkpoint.md, State):
 1. By key and project the highest run, with the digest of its receipt; by origin the largest size, with its root.
 2. One spelling of each entry; the entry that was learned last stands last, and the oldest go where there are too many.
+3. Whatever an accepted receipt can teach is read again. An entry that none can have taught is refused, and never passed
+   over: what is forgotten lets an older receipt through.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
-from docket.formats.digest import Digest
+from docket.formats.digest import Digest, is_digest
 from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -21,6 +24,7 @@ FORMAT = "docket/verifier-state/v1"
 UNSIGNED = "unsigned"
 MAX_STATE_BYTES = 16 * 1024 * 1024
 MAX_ENTRIES = 10_000
+_PROJECT = re.compile(r"[0-9a-f]{32}")
 
 T = TypeVar("T")
 
@@ -96,14 +100,31 @@ def read_state(document: JsonValue) -> VerifierState:
 def _run(item: JsonValue, where: str) -> KnownRun:
     reader = Reader(item, where)
     run = KnownRun(
-        key=reader.text("key"),
-        project=reader.text("project"),
+        key=_key(reader),
+        project=_project(reader),
         run=reader.integer("run", minimum=1),
         session=reader.text("session"),
         receipt_sha256=reader.digest("receipt_sha256"),
     )
     reader.close()
     return run
+
+
+def _key(reader: Reader) -> str:
+    key = reader.text("key")
+    if key != UNSIGNED and not is_digest(key):  # 32 bytes in hexadecimal digits, as a digest is
+        detail = f"{reader.where}.key is neither 64 lower-case hexadecimal digits nor {UNSIGNED}"
+        raise InvalidDocumentError(Reason.WRONG_VALUE, detail)
+    return key
+
+
+def _project(reader: Reader) -> str:
+    project = reader.text("project")
+    if not _PROJECT.fullmatch(project):
+        raise InvalidDocumentError(
+            Reason.WRONG_VALUE, f"{reader.where}.project is not 32 lower-case hexadecimal digits"
+        )
+    return project
 
 
 def _head(item: JsonValue, where: str) -> TreeHead:

@@ -71,3 +71,32 @@ def changed(**members: Any) -> dict[str, Any]:
 def test_what_is_no_state(document: Any) -> None:
     with pytest.raises(InvalidDocumentError):
         read_state(document)
+
+
+@pytest.mark.parametrize(
+    ("array", "member", "value", "words"),
+    [
+        ("projects", "key", "Unsigned", "projects[1].key is neither 64 lower-case hexadecimal digits nor unsigned"),
+        ("projects", "key", "CD" * 32, "projects[1].key is neither"),
+        ("projects", "key", "cd" * 31, "projects[1].key is neither"),
+        ("projects", "key", None, "projects[1].key is not a text"),
+        ("projects", "project", "0F" * 16, "projects[1].project is not 32 lower-case hexadecimal digits"),
+        ("projects", "project", "0f" * 17, "projects[1].project is not 32"),
+        ("projects", "run", -1, "projects[1].run is below 1"),
+        ("projects", "run", "9", "projects[1].run is not an integer"),
+        ("projects", "session", 1, "projects[1].session is not a text"),
+        ("projects", "receipt_sha256", "ab", "projects[1].receipt_sha256: "),
+        ("projects", "note", "", "projects[1] has the unknown member 'note'"),
+        ("origins", "origin", 7, "origins[1].origin is not a text"),
+        ("origins", "size", True, "origins[1].size is not an integer"),
+        ("origins", "size", -5, "origins[1].size is below 1"),
+    ],
+)
+def test_an_entry_that_none_can_have_taught_is_refused_by_its_name(
+    array: str, member: str, value: Any, words: str
+) -> None:
+    document: Any = decode_document(encode_document(STATE.to_json()))
+    document[array][1][member] = value
+    with pytest.raises(InvalidDocumentError) as caught:
+        read_state(document)
+    assert words in caught.value.detail

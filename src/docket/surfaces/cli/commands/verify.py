@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, session_of, verify_receipt
-from docket.errors import InvalidDocumentError, UsageError
+from docket.errors import InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
@@ -21,6 +21,7 @@ from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.render.verdict import established, lines
 
 _NO_PATH = Path()
+_NO_STATE = (Reason.NOT_A_FILE, Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason.TOO_LARGE)
 
 
 @click.command()
@@ -110,8 +111,12 @@ def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:
     from docket.engines.verify_state import verify_with_state  # noqa: PLC0415 - nothing else that verifies needs it
 
     try:
-        return verify_with_state(asked, state)
+        return verify_with_state(asked, state, lambda told: console.say(console.plain(told)))
     except InvalidDocumentError as error:
+        raise UsageError(error.reason, f"--state: {error.detail}") from error
+    except UnavailableError as error:
+        if error.reason not in _NO_STATE:
+            raise
         raise UsageError(error.reason, f"--state: {error.detail}") from error
 
 

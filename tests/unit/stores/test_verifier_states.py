@@ -106,9 +106,10 @@ def test_who_waits_is_told_once_and_goes_on_when_it_is_free(tmp_path: Path, monk
 def test_who_waits_in_vain_is_told_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifier_states, "QUIET_SECONDS", 0.0)
     path, told = tmp_path / "state.json", list[str]()
-    with hold_state(path), pytest.raises(UnavailableError) as caught:
-        with hold_state(path, wait_seconds=0.02, waiting=told.append):
-            pass
+    held = hold_state(path)
+    waits = hold_state(path, wait_seconds=0.02, waiting=told.append)
+    with held, pytest.raises(UnavailableError) as caught, waits:
+        pass
     assert (caught.value.reason, len(told)) == (Reason.LOCKED, 1)
     with hold_state(path), pytest.raises(UnavailableError), hold_state(path, wait_seconds=0.02):
         pass

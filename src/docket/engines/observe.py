@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from docket.engines.segment import Segment, joined
 from docket.engines.walk import Walk
 from docket.engines.walk_request import UNKNOWN_DIGEST, ContentTaker, Start, WalkRequest
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Listing, tree_order
 from docket.formats.tree.surface import Surface

@@ -14,12 +14,12 @@ left out is the surface's saying.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
 from stat import S_IMODE, S_ISDIR, S_ISLNK, S_ISREG
 
 from docket.engines.segment import Gathering, Segment
 from docket.engines.walk_details import attributes_known, line_of_status, omission_of, seen_beside
 from docket.engines.walk_request import UNKNOWN_DIGEST, Part, Start, WalkRequest
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import MAX_NAME_BYTES, MAX_PATH_BYTES, RelPath
 from docket.formats.tree.attributes import Attributes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 from docket.engines.segment import Segment
+from docket.formats.dataclass import dataclass, field
 from docket.formats.tree.surface import Surface
 from docket.host.tree import Row, Taker, Unread
 

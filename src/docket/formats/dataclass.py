@@ -1,19 +1,21 @@
-"""`dataclasses.dataclass` for modules that a hook loads: the same classes, whose methods are made when they are used.
+"""`dataclasses.dataclass` for what a hook or a run loads: the same classes, whose methods are made when they are used.
 
 A hook is a process of its own, before and after each tool of an agent, and loads half a hundred dataclasses of which it
-makes a few. What the library does for each of them when it is defined takes longer than all else that the hook loads.
+makes a few; a run loads hundreds. What the library does for each of them when it is defined takes longer than all else
+that is loaded.
 
 Rules:
 1. What this makes behaves as what the library makes of the same arguments; for type checkers it is the library's. The
    library's own functions (`fields`, `replace`, `asdict`, `is_dataclass`) work on it: what they look at is made by the
    library when they ask.
-2. It takes classes with `slots`, all of whose fields are their own: none inherits fields, none has an InitVar.
+2. It takes classes with `slots`, all of whose fields are their own or all inherited: none adds to what it inherits,
+   none has an InitVar, none leaves a field out of `__init__`.
 3. `__init__` is written and compiled with the first instance; the rest needs no code of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -30,9 +32,9 @@ else:
         arguments = {"frozen": frozen, "kw_only": kw_only, "order": order}
         return lambda cls: _made(cls, arguments)
 
-    def field(*, default_factory: Callable[[], object]) -> Any:  # noqa: ANN401 - as the library
-        """Return what stands for a default that is made for each instance."""
-        return _Factory(default_factory)
+    def field(**told: Any) -> Any:  # noqa: ANN401 - as the library
+        """Return what stands for a field of which more is said than its kind."""
+        return _Told(**told)
 
     def replace(instance: Any, /, **changes: Any) -> Any:  # noqa: ANN401 - as the library
         """Return a copy of an instance with other values."""
@@ -48,9 +50,10 @@ else:
         return cls(**changes)
 
 
-__all__ = ["dataclass", "field", "field_names", "is_dataclass", "replace"]
+__all__ = ["dataclass", "described_fields", "field", "field_names", "is_dataclass", "replace"]
 
 _NAMES = "__docket_fields__"
+_TOLD = "__docket_told__"
 _MADE_BY_LIBRARY = ("__dataclass_fields__", "__dataclass_params__")
 
 
@@ -64,19 +67,49 @@ def field_names(cls: type) -> tuple[str, ...]:
     return tuple(item.name for item in fields(cls))
 
 
+def described_fields(cls: type) -> Iterator[tuple[str, object, Mapping[str, Any]]]:
+    """Yield each field of a class that was made here and says its default and metadata by `field`, in their order."""
+    for name in getattr(cls, _NAMES):
+        told: _Told = getattr(cls, _TOLD)[name]
+        yield name, told.default, told.metadata
+
+
 def is_dataclass(value: object) -> bool:
     """Whether a value is a dataclass or an instance of one, whoever made it."""
     cls = value if isinstance(value, type) else type(value)
     return _NAMES in cls.__dict__ or hasattr(cls, "__dataclass_fields__")
 
 
-class _Factory:
-    """A default that is made for each instance."""
+class _Told:
+    """What is said of a field: its default, or what makes one for each instance, and what it takes part in."""
 
-    __slots__ = ("make",)
+    __slots__ = ("compare", "default", "make", "metadata", "repr")
 
-    def __init__(self, make: Callable[[], object]) -> None:
-        self.make = make
+    def __init__(
+        self,
+        *,
+        default: object = _NAMES,
+        default_factory: Callable[[], object] | None = None,
+        repr: bool = True,  # noqa: A002 - the library's word
+        compare: bool = True,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.default, self.make, self.metadata = default, default_factory, metadata or {}
+        self.repr, self.compare = repr, compare
+
+    def by_library(self) -> object:
+        """Return the same, for the library."""
+        from dataclasses import field as field_of_library  # noqa: PLC0415 - hardly any program asks for it
+
+        given: dict[str, Any] = {"repr": self.repr, "compare": self.compare, "metadata": self.metadata}
+        if self.make is not None:
+            given["default_factory"] = self.make
+        elif self.default is not _NAMES:
+            given["default"] = self.default
+        return field_of_library(**given)
+
+
+_PLAIN = _Told()
 
 
 class _Later:
@@ -96,45 +129,60 @@ class _Later:
 
 
 def _made(cls: type, arguments: dict[str, bool]) -> type:
-    if any(hasattr(base, "__dataclass_fields__") for base in cls.__bases__):
-        raise TypeError(f"{cls.__qualname__} inherits fields")
     kinds: dict[str, str] = cls.__dict__.get("__annotations__", {})  # noqa: RUF063 - text, and light
     names = tuple(name for name, kind in kinds.items() if not str(kind).startswith(("ClassVar", "typing.ClassVar")))
     space = {name: value for name, value in cls.__dict__.items() if name not in ("__dict__", "__weakref__")}
-    defaults = {name: space.pop(name) for name in names if name in space}
-    space |= {"__slots__": names, "__qualname__": cls.__qualname__, _NAMES: names}
+    above = next((base for base in cls.__bases__ if is_dataclass(base)), None)
+    if above is not None:
+        return _of_the_same_fields(cls, above, space, names)
+    given = {name: space.pop(name) for name in names if name in space}
+    told = {name: value if isinstance(value, _Told) else _Told(default=value) for name, value in given.items()}
+    space |= {"__slots__": names, "__qualname__": cls.__qualname__, _NAMES: names, _TOLD: told}
     space["__match_args__"] = () if arguments["kw_only"] else names
     made = type(cls)(cls.__name__, cls.__bases__, space)
-    values = attrgetter(*names) if names else _nothing
+    compared = tuple(name for name in names if told.get(name, _PLAIN).compare)
+    values = attrgetter(*compared) if compared else _nothing
     members = {**_comparing(values, arguments), "__repr__": _repr, "__getstate__": _state, "__setstate__": _set_state}
     if arguments["frozen"]:
         members |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
-    members["__init__"] = _Later(made, "__init__", lambda: {"__init__": _init(made, names, defaults, arguments)})
+    members["__init__"] = _Later(made, "__init__", lambda: {"__init__": _init(made, arguments)})
     for name in _MADE_BY_LIBRARY:
-        members[name] = _Later(made, name, lambda: _by_library(made, kinds, defaults, arguments))
+        members[name] = _Later(made, name, lambda: _by_library(made, kinds, arguments))
+    own = {name for name, member in cls.__dict__.items() if name != "__hash__" or member is not None}
     for name, member in members.items():
-        if name not in cls.__dict__:
+        if name not in own:
             setattr(made, name, member)
     return made
 
 
-def _init(cls: type, names: tuple[str, ...], defaults: dict[str, object], arguments: dict[str, bool]) -> object:
+def _of_the_same_fields(cls: type, above: type, space: dict[str, Any], names: tuple[str, ...]) -> type:
+    """Return a class that has the fields of the one above it, none of its own, and so all of its methods."""
+    if names or _NAMES not in above.__dict__:
+        raise TypeError(f"{cls.__qualname__} inherits fields")
+    return type(cls)(cls.__name__, cls.__bases__, {**space, "__slots__": (), _NAMES: above.__dict__[_NAMES]})
+
+
+def _init(cls: type, arguments: dict[str, bool]) -> object:
     """Return `__init__`: each value goes into its slot, past what refuses to set one."""
+    names: tuple[str, ...] = cls.__dict__[_NAMES]
     given: dict[str, Any] = {"_unset": _NAMES}
     parts, lines = [], []
     for name in names:
-        given[f"_set_{name}"] = cls.__dict__[name].__set__
-        default, value = defaults.get(name, _NAMES), name
-        if isinstance(default, _Factory):
-            given[f"_make_{name}"], default = default.make, None
+        told, value = cls.__dict__[_TOLD].get(name, _PLAIN), name
+        if told.make is not None:
+            given[f"_make_{name}"] = told.make
             value = f"_make_{name}() if {name} is _unset else {name}"
             parts.append(f"{name}=_unset")
-        elif name in defaults:
-            given[f"_default_{name}"] = default
+        elif told.default is not _NAMES:
+            given[f"_default_{name}"] = told.default
             parts.append(f"{name}=_default_{name}")
         else:
             parts.append(name)
-        lines.append(f"    _set_{name}(self, {value})\n")
+        if arguments["frozen"]:
+            given[f"_set_{name}"] = cls.__dict__[name].__set__
+            lines.append(f"    _set_{name}(self, {value})\n")
+        else:
+            lines.append(f"    self.{name} = {value}\n")
     if hasattr(cls, "__post_init__"):
         lines.append("    self.__post_init__()\n")
     star = ["*"] if arguments["kw_only"] and names else []
@@ -147,17 +195,11 @@ def _init(cls: type, names: tuple[str, ...], defaults: dict[str, object], argume
     return made
 
 
-def _by_library(
-    cls: type, kinds: dict[str, str], defaults: dict[str, object], arguments: dict[str, bool]
-) -> dict[str, object]:
+def _by_library(cls: type, kinds: dict[str, str], arguments: dict[str, bool]) -> dict[str, object]:
     """Return what the library's own functions look at, made by the library of a class with the same fields."""
     from dataclasses import dataclass as made_by_library  # noqa: PLC0415 - hardly any program asks for it
-    from dataclasses import field as field_of_library  # noqa: PLC0415 - as above
 
-    told = {
-        name: field_of_library(default_factory=value.make) if isinstance(value, _Factory) else value
-        for name, value in defaults.items()
-    }
+    told = {name: value.by_library() for name, value in cls.__dict__[_TOLD].items()}
     space = {**told, "__annotations__": kinds, "__module__": cls.__module__, "__doc__": cls.__doc__}
     made: Any = made_by_library(slots=True, **arguments)(type(cls.__name__, (), space))
     return {name: made.__dict__[name] for name in _MADE_BY_LIBRARY}
@@ -191,8 +233,10 @@ def _nothing(_instance: object) -> tuple[()]:
 
 
 def _repr(self: Any) -> str:  # noqa: ANN401 - any instance
-    told = ", ".join(f"{name}={getattr(self, name)!r}" for name in getattr(type(self), _NAMES))
-    return f"{type(self).__qualname__}({told})"
+    cls = type(self)
+    told = getattr(cls, _TOLD)
+    shown = (name for name in getattr(cls, _NAMES) if told.get(name, _PLAIN).repr)
+    return f"{cls.__qualname__}({', '.join([f'{name}={getattr(self, name)!r}' for name in shown])})"
 
 
 def _state(self: Any) -> list[object]:  # noqa: ANN401 - as above

@@ -10,8 +10,8 @@ import errno
 import os
 import signal
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.run.exit_code import NOT_FOUND, NOT_RUNNABLE
 from docket.host import launch_protocol

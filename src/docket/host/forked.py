@@ -24,8 +24,9 @@ import struct
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
+
+from docket.formats.dataclass import dataclass
 
 Result = TypeVar("Result")
 Report: TypeAlias = Callable[[int, int], None]

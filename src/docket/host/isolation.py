@@ -11,8 +11,8 @@ import os
 import resource
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.host import prctl
 

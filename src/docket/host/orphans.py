@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.host import descendants, prctl
 from docket.host.agent_exit import ExitStatus
 

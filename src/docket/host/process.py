@@ -20,12 +20,12 @@ import threading
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from docket.errors import UnavailableError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.host import descendants, fresh_program, isolation, orphans, terminal
 from docket.host.agent_exit import AgentExit, Ended, Reports, StopReport

@@ -19,11 +19,11 @@ import stat
 from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
 from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.steps import Outcome, StepStatus

@@ -18,10 +18,10 @@ import socket
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.workspace.mount import BindMount, Mount, MountPlan, OverlayMount
 from docket.host import fresh_program, launch_protocol, mount_maker

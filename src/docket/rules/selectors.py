@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.rules.brackets import BracketError, byte_class, cut_brackets

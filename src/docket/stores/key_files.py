@@ -11,10 +11,10 @@ import os
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.proof.key_text import KEY_BYTES, private_pem, public_pem, verifier_key
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk

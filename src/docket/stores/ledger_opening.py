@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.session_events import SessionEnd
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile

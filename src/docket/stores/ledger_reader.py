@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from docket.errors import InvalidDocumentError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail, follow
 from docket.formats.reason import Reason

@@ -17,12 +17,12 @@ import hashlib
 import re
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelResponse

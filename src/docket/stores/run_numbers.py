@@ -12,11 +12,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document, encode_document
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.ledger.proof_facts import PreviousRun
 from docket.formats.reading import Reader

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk

@@ -33,6 +33,8 @@ def made_by(maker: Any, arguments: dict[str, bool]) -> Any:
         x: int
         y: str = "y"
         more: list[int] = maker.field(default_factory=list)
+        secret: str = maker.field(default="s", repr=False, metadata={"kind": "secret"})
+        note: str = maker.field(default="n", compare=False)
         KIND: ClassVar[str] = "point"
 
         @property
@@ -49,9 +51,15 @@ def pair(request) -> tuple[Any, Any]:
 
 def told(cls: Any) -> list[object]:
     """What can be seen of a class and of some of its instances."""
-    one, same, other = cls(x=1), cls(x=1, y="y", more=[]), cls(x=2, y="z", more=[3])
+    one, same, other = cls(x=1), cls(x=1, y="y", more=[], note="other"), cls(x=2, y="z", more=[3], secret="t")
     found: list[object] = [repr(one), repr(other), one == same, one == other, one != other, one == 1, one.both]
-    found += [[(item.name, item.type, item.kw_only) for item in dataclasses.fields(cls)], dataclasses.is_dataclass(one)]
+    found += [
+        [
+            (item.name, item.type, item.kw_only, item.repr, item.compare, dict(item.metadata))
+            for item in dataclasses.fields(cls)
+        ]
+    ]
+    found += [dataclasses.is_dataclass(one), one == cls(x=1, secret="t"), other.secret, same.note]
     found += [dataclasses.asdict(other), dataclasses.astuple(other), repr(dataclasses.replace(one, x=5))]
     found += [cls.__match_args__, cls.__slots__, cls.KIND, cls.__doc__, cls.__name__, cls.__qualname__]
     found += [inspect.signature(cls).parameters.keys(), typing.get_type_hints(cls), repr(copy.copy(other))]
@@ -77,14 +85,44 @@ def test_it_behaves_as_the_library_s(pair):
     assert all(one in refusals and other in refusals for one, other in odd), odd
 
 
-def test_equal_ones_have_one_hash():
+@pytest.mark.parametrize("maker", [light, dataclasses])
+def test_equal_ones_have_one_hash(maker):
     for shape in SHAPES[:2]:
 
-        @light.dataclass(**shape)
+        @maker.dataclass(**shape)
         class Name:
             text: str
+            note: str = maker.field(default="", compare=False)
 
-        assert {Name(text="a"), Name(text="a"), Name(text="b")} == {Name(text="a"), Name(text="b")}
+        assert {Name(text="a"), Name(text="a", note="n"), Name(text="b")} == {Name(text="a"), Name(text="b")}
+
+        @maker.dataclass(**shape)
+        class Folded:  # noqa: PLW1641 - what is compared here
+            text: str
+
+            def __eq__(self, other: object) -> bool:
+                return isinstance(other, Folded) and other.text.lower() == self.text.lower()
+
+        assert Folded(text="a") == Folded(text="A")
+        assert hash(Folded(text="a")) in (hash("a"), hash(("a",)))
+
+        @maker.dataclass(**shape)
+        class Fixed:
+            text: str
+
+            def __hash__(self) -> int:
+                return 7
+
+        assert hash(Fixed(text="a")) == 7
+
+
+def test_what_is_said_of_fields_is_told():
+    @light.dataclass(frozen=True, slots=True)
+    class Section:
+        cap: int = light.field(default=3, metadata={"kind": "whole"})
+        name: str = light.field(default="", metadata={"kind": "text"})
+
+    assert list(light.described_fields(Section)) == [("cap", 3, {"kind": "whole"}), ("name", "", {"kind": "text"})]
 
 
 @light.dataclass(frozen=True, slots=True)
@@ -125,10 +163,35 @@ def test_it_is_pickled_checked_and_without_a_field_as_well():
 
 def test_replacing_and_naming_work_on_both(pair):
     for cls in pair:
-        assert light.field_names(cls) == ("x", "y", "more")
+        assert light.field_names(cls) == ("x", "y", "more", "secret", "note")
         assert repr(light.replace(cls(x=1), y="z")) == repr(cls(x=1, y="z"))
         with pytest.raises(TypeError):
             light.replace(cls(x=1), z=1)
+
+
+@pytest.mark.parametrize("maker", [light, dataclasses])
+def test_a_class_may_have_the_fields_of_another(maker):
+    @maker.dataclass(frozen=True, slots=True, kw_only=True)
+    class Hit:
+        x: int
+        y: str = "y"
+
+    @maker.dataclass(frozen=True, slots=True, kw_only=True)
+    class Other(Hit):
+        KIND: ClassVar[str] = "other"
+
+    assert light.field_names(Other) == ("x", "y")
+    assert [item.name for item in dataclasses.fields(Other)] == ["x", "y"]
+    assert (Other(x=1) == Other(x=1, y="y"), Other(x=1) == Hit(x=1), light.is_dataclass(Other(x=1))) == (
+        True,
+        False,
+        True,
+    )
+    assert repr(Other(x=1)).endswith("Other(x=1, y='y')")
+    assert light.replace(Other(x=1), y="z") == Other(x=1, y="z")
+    assert isinstance(Other(x=1), Hit)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Other(x=1).x = 2
 
 
 def test_what_it_does_not_take_it_refuses():

@@ -6,9 +6,9 @@ Light on purpose: these values are needed before the first connection, what serv
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.spending_events import Budget
 from docket.formats.run.policy import Policy

@@ -18,12 +18,12 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from docket.engines.supervise.request import WindowsAsked
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.window_events import HookLost
 from docket.host.disk import SYSTEM_DISK

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.engines.supervise.session import OpenRun, Session, argv_members
+from docket.formats.dataclass import replace
 from docket.formats.ledger.session_events import Note, ProcSpawn
 from docket.formats.visible import shown_and_coded
 from docket.host.isolation import detect

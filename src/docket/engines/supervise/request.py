@@ -7,13 +7,13 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from docket.engines.boundary import Boundary, BoundaryRequest, BoundaryWorld
 from docket.engines.observe import ObserveRequest
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.session_events import ExitSource
 from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.run.policy import Policy

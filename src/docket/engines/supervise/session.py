@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from docket import __version__
 from docket.engines.supervise.checkpoints import RunCheckpoints
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.proof_facts import ProofFacts
 from docket.formats.ledger.resilience_events import FaultPlanned
 from docket.formats.ledger.session_events import FOLD, Note, PolicyApplied, SessionStart

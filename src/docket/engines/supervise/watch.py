@@ -5,12 +5,12 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from docket.engines.supervise.request import RunWorld
 from docket.engines.supervise.session import OpenRun
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.run.policy import OnBreach
 from docket.host.process import Agent, AgentExit, StopPlan

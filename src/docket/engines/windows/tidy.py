@@ -18,12 +18,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.windows.reclaim import see_to_left
 from docket.engines.windows.world import WindowsWorld
 from docket.errors import DocketError, PartialEvidenceError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.windows.key import post_ref
 from docket.formats.windows.registry import Registry

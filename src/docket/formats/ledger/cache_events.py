@@ -7,10 +7,10 @@ has a type of docket's own; its members are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.run.usage import Usage, UsageSource

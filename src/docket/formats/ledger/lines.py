@@ -8,11 +8,11 @@ supplies the chunks.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import GENESIS, MAX_LINE_BYTES, Event, read_event
 from docket.formats.reason import Reason
 

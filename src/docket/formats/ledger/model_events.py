@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.cache_events import CacheMark
 from docket.formats.ledger.payload_codec import Payload

@@ -10,9 +10,9 @@ How they are made up is `engines.supervise.proving`; what is checked of them is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 
 

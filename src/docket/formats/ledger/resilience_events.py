@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.payload_codec import Payload
 
 

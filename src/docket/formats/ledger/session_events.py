@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.asserted_events import Reporter
 from docket.formats.ledger.payload_codec import Payload

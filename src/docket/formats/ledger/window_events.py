@@ -8,9 +8,9 @@ Rules (spec/ledger.md, Vocabulary):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.windows.names import Hashes, Scope, Status

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.tree_events import OmittedPath

@@ -12,10 +12,10 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode, encode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, parse_digest
 from docket.formats.proof.note import SIGNATURE_MARK, SignedNote, is_key_name, read_note
 from docket.formats.reading import Reader

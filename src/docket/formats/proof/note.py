@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import base64
 import binascii
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.visible import base64_text
 

@@ -5,10 +5,9 @@ It names public keys as they are and keys of seals by the file that holds them. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.proof.key_text import read_public_key
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

@@ -12,10 +12,10 @@ Files are read by `policy_toml`; which file wins, and what a file in the tree ma
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, encode
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest, digest_of
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from typing import NoReturn, Protocol
@@ -21,6 +20,7 @@ from typing import NoReturn, Protocol
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import MAX_INTEGER, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 MAX_SECONDS = Decimal(10**9)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from typing import ClassVar
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.run.policy_kinds import MAX_SECONDS, Choice, Count, Flag, Fraction, Texts
 from docket.formats.run.policy_reach import is_tree_pattern

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.run.policy_kinds import Flag, is_line, refuse
 from docket.formats.run.policy_section import Section, key
 

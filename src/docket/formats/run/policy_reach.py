@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar
 from urllib.parse import urlsplit
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.run.policy_kinds import Choice, Texts, is_line, is_utf8
 from docket.formats.run.policy_section import Section, key

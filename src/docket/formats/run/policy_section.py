@@ -11,11 +11,12 @@ How a key is enforced is said by its sentence; the enforcing is done by the room
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Self
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, described_fields
 from docket.formats.reading import Reader
 from docket.formats.run.policy_kinds import ValueKind
 
@@ -56,18 +57,19 @@ class Section:
         """Refuse keys that contradict one another."""
 
     @classmethod
+    @cache
     def table(cls) -> tuple[Key, ...]:
         """The keys in the order of the table."""
         return tuple(
             Key(
                 section=cls.NAME,
-                name=item.name,
-                kind=item.metadata["kind"],
-                default=item.default,
-                summary=item.metadata["summary"],
-                later=item.metadata["later"],
+                name=name,
+                kind=metadata["kind"],
+                default=default,
+                summary=metadata["summary"],
+                later=metadata["later"],
             )
-            for item in fields(cls)  # type: ignore[arg-type]
+            for name, default, metadata in described_fields(cls)
         )
 
     def document(self) -> dict[str, JsonValue]:

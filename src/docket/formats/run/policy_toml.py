@@ -16,11 +16,11 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.formats.run.policy import KEYS, NAME_KEY, SECTIONS, Key, Policy, Section, Upstreams

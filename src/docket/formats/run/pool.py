@@ -10,12 +10,12 @@ Rules (docs/how-to/share-a-budget.md):
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from datetime import date, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 

@@ -16,12 +16,12 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 

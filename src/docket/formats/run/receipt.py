@@ -7,10 +7,10 @@ of a whole document is read in `formats.run.receipt_shape`; how its members deri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.merkle import Sibling
 from docket.formats.run.usage import UsageSource

@@ -10,13 +10,13 @@ Rules (docs/reference/policy.md):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.run.policy_kinds import Amount, Count, is_line, refuse, shown_toml
 

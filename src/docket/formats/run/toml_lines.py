@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass
+
+from docket.formats.dataclass import dataclass
 
 KeyPath = tuple[str | int, ...]
 

@@ -11,11 +11,11 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
 from docket.formats.canonical import JsonObject, LazyArray, quoted
+from docket.formats.dataclass import dataclass, field
 from docket.formats.merkle import MerkleTree, Side
 from docket.formats.run.receipt import UsageRow
 

@@ -6,8 +6,7 @@ place, so no document can point at a file by one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, sha256
 
 _FANOUT_DIGITS = 2

@@ -6,8 +6,7 @@ content was not read. It does not compare (rules.tree.diff).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Record, SymlinkEntry

@@ -10,8 +10,7 @@ Rules (spec/tree.md, Details):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from docket.formats.dataclass import dataclass
 from docket.formats.relpath import RelPath
 from docket.formats.tree.attributes import Attributes
 

@@ -17,7 +17,6 @@ import base64
 import binascii
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
 from json.encoder import encode_basestring
@@ -25,6 +24,7 @@ from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode, encode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, sha256
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

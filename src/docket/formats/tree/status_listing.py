@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode, encode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, sha256
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

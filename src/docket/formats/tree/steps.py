@@ -10,10 +10,10 @@ Which steps go together and how they are written is `formats.tree.plan`'s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

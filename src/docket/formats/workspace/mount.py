@@ -10,8 +10,9 @@ How a namespace is made is the launcher's affair (host.launcher); which backend 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from docket.formats.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

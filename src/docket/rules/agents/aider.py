@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import OptionUse, Program, option_uses, without
 from docket.rules.agents.environment import CORE_NAMES, OPENAI, dotenv_values, no_proxy, pointing

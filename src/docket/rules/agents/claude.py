@@ -10,9 +10,9 @@ A 400 in the protocol's shape ends the agent at the first answer, so its retries
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import OptionUse, Program, option_uses, without
 from docket.rules.agents.documents import encoded, read_object

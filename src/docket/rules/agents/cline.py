@@ -9,9 +9,9 @@ of its global settings; what it asks its vendor of features is off by `E2E_TEST`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import encoded, read_object, table, text_at

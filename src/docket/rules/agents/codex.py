@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.codex_config import CONFIG_OPTIONS, CodexFacts, CodexFiles, Login, read_facts
 from docket.rules.agents.commandline import Program, option_uses

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
+from docket.formats.dataclass import dataclass, field
 from docket.rules.agents.commandline import OptionUse, option_uses
 from docket.rules.agents.documents import merged, read_object, table, text_at
 from docket.rules.agents.interface import LaunchRequest

@@ -9,7 +9,8 @@ Rules:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from docket.formats.dataclass import dataclass
 
 _NODE = ("node", "nodejs", "bun", "deno")
 _PYTHON = re.compile(r"python(\d(\.\d+)?)?")

@@ -8,9 +8,9 @@ own the calls go to GitHub's, which no variable replaces.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program
 from docket.rules.agents.documents import encoded

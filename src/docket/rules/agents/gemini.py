@@ -10,9 +10,9 @@ repository's settings may choose another way.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program
 from docket.rules.agents.documents import encoded, merged, names_in, read_object, table, text_at

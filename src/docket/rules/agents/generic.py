@@ -5,8 +5,7 @@ A program that reads none of them goes straight to its provider; then no call ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from docket.formats.dataclass import dataclass, field
 from docket.rules.agents.environment import FULL, no_proxy, pointing
 from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import sha256
 from docket.rules.agents.hook_javascript import OPENCODE_PLUGIN, PI_EXTENSION
 from docket.rules.agents.hook_shape import HookShape

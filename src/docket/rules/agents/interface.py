@@ -13,8 +13,9 @@ A recipe reads no file and no clock: what it needs to know is handed in.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from docket.formats.dataclass import dataclass, field
 
 # The header that carries the run's token, and the one that may carry it before its own value (`docket TOKEN own`).
 TOKEN_HEADER = "x-docket-token"  # noqa: S105 - a header's name, not a secret

@@ -7,8 +7,7 @@ but for 401 and 404: a refusal is a 404, and its retries stay as they are for re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from docket.formats.dataclass import dataclass, field
 from docket.rules.agents.commandline import Program
 from docket.rules.agents.environment import CORE_NAMES, dotenv_values, no_proxy, pointing
 from docket.rules.agents.interface import AgentFacts, LaunchPlan, LaunchRequest, RefusalStyle

@@ -12,10 +12,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses
 from docket.rules.agents.documents import merged, read_object, table, text_at

@@ -9,9 +9,9 @@ by one, so each list that a repository could bring stands in the run's file, emp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.rules.agents.commandline import Program, option_uses, without
 from docket.rules.agents.documents import encoded, merged, read_object, table, text_at

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from docket.formats.dataclass import dataclass, field, replace
 from docket.rules.agents.environment import (
     CORE,
     OPENAI,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from docket.formats.amount import ZERO, Usd
+from docket.formats.dataclass import dataclass
 
 if TYPE_CHECKING:  # the machine's own modules are loaded with the first connection, not before
     from docket.rules.boundary.protocol import Breach

@@ -10,8 +10,8 @@ Rules (docs/reference/policy.md, Which policy holds):
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import Policy
 from docket.rules.policy.override import Overrides, override

@@ -10,12 +10,12 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from docket.errors import InvalidDocumentError, UsageError
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.run.policy import (
     KEYS,

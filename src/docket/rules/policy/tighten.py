@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeAlias
 
+from docket.formats.dataclass import replace
 from docket.formats.run.policy import (
     DEFAULT_NAME,
     KEYS,

@@ -12,8 +12,9 @@ Rules (spec/receipt.md, Keys):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
+
+from docket.formats.dataclass import dataclass, field
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey

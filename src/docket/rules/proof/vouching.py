@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue, encode
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.proof_facts import SealAlgorithm, SealingKey, SignatureAlgorithm, SigningKey
 from docket.rules.proof import ed25519
 from docket.rules.proof.ed25519 import Signer

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit
 
 from docket.errors import UsageError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 
 if TYPE_CHECKING:  # the wire formats are loaded with the first request, not with a run's start

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import FORMAT as LEDGER_FORMAT
 from docket.formats.ledger.event import GENESIS, Event

@@ -8,9 +8,9 @@ Rules:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
 from docket.formats.ledger.session_events import Note
 from docket.rules.receipt.calls import counted

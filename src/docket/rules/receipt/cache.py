@@ -7,10 +7,10 @@ usage row; those of replies priced by several components stand apart in `compone
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest
 from docket.formats.ledger.cache_events import CEILING_EVENT, CacheHit, ComponentsHit
 from docket.formats.ledger.model_events import ModelResponse

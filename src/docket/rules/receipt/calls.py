@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from operator import add, attrgetter
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
-from docket.formats.dataclass import field_names
+from docket.formats.dataclass import dataclass, field, field_names
 from docket.formats.digest import Digest
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.network_events import OtherExchange

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.network_events import NetAllowed, NetDenied
 from docket.formats.ledger.session_events import (
     EvidenceGap,

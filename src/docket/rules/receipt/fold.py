@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.disclosure import disclosure
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
 from docket.formats.ledger.cache_events import CacheHit

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.disclosure import Limit
 
 

@@ -10,9 +10,9 @@ Rules (spec/receipt.md, Members):
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelResponse, Outcome
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
 from docket.formats.reason import TRANSPORT_FAULTS, Reason

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import digest_of
 from docket.formats.ledger.model_events import PriceRow
 from docket.formats.run.price_table import SCHEMA, Family, embedded

@@ -8,9 +8,9 @@ says `applied` only where at least one path was put back.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.session_events import PolicyViolation
 from docket.formats.ledger.tree_events import (
     PASSES,

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest
 from docket.formats.ledger.asserted_events import ToolCall, ToolResult
 from docket.formats.ledger.payload_codec import to_members

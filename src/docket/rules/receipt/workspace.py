@@ -10,9 +10,8 @@ Rules (spec/receipt.md, Workspace):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.payload_codec import to_members
 from docket.formats.ledger.workspace_events import (
     WorkspaceIntent,

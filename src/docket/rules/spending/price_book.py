@@ -15,11 +15,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document
+from docket.formats.dataclass import dataclass
 from docket.formats.nearest import nearest as nearest_names
 from docket.formats.reason import Reason
 from docket.formats.run.price_table import SCHEMA as TABLE_SCHEMA

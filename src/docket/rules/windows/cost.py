@@ -11,9 +11,8 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.model_events import ModelResponse
 
 

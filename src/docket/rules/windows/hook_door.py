@@ -5,8 +5,9 @@ Where they go is `rules.windows.hook_address`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from docket.formats.dataclass import dataclass
 
 MAX_HOOK_BYTES = 64 * 1024 * 1024
 """What of a payload is taken; a longer one is read to its end, dropped, and told in the record."""

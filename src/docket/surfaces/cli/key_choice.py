@@ -11,11 +11,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError, InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.canonical import decode_document
+from docket.formats.dataclass import dataclass
 from docket.formats.proof import key_text, trust
 from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from docket.formats.reason import Reason

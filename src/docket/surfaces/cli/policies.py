@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docket.errors import InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import Policy, SnapshotPolicy

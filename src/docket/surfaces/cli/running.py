@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.run import supervise
 from docket.errors import UnavailableError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.proof.checkpoint import HEAD_WORD, head_words
 from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock

@@ -2,8 +2,10 @@
 
 The ledger: in every four events a model.request, its model.response and two fs.change, so that a quarter of the
 events are usage rows, each with its proof. Row 6 is the fold, the assembly and the written form, in this process.
-Row 7 is `verify_receipt` in a process of its own, with its peak memory; its peer is docket-ai verifying the same two
-files (DOCKET_AI names its command). Beside it stands the JavaScript verifier on the same files, where node is there.
+Row 7 is `docket verify` as a program, from its start to its end; its peer is docket-ai verifying the same two files in
+the same run, turn by turn (DOCKET_AI names its command, or the environment it is installed in). Beside it stands the
+JavaScript verifier, where node is there. The memory of each is the peak of its own process: it is started by one that
+is small, because a process inherits the peak of the one that started it.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from docket.formats.canonical import encode_document
@@ -30,26 +33,26 @@ from golden_ledgers.build import added, closed, component, opened, price, reques
 NUMBERS = (6, 7)
 ROUNDS = 5
 CHUNK_BYTES = 1 << 20
-VERIFY = """
-import json, resource, sys, time
-from pathlib import Path
-from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
+# Two seconds of the 5.7 that the peer took on the machine where the goal was set.
+MOST_OF_PEER = 0.35
+# What starts a program: small, so that the peak which the program inherits of it is below its own.
+START = """
+import os, sys, time
+quiet = (os.POSIX_SPAWN_OPEN, 1, sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
 began = time.perf_counter()
-verdict = verify_receipt(VerifyRequest(receipt=read_receipt(Path(sys.argv[1])), ledger_path=Path(sys.argv[2])))
-seconds = time.perf_counter() - began
-print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, str(verdict.word)]))
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ, file_actions=[quiet])
+_, status, used = os.wait4(pid, 0)
+print(time.perf_counter() - began, used.ru_maxrss / 1024, os.waitstatus_to_exitcode(status))
 """
+VERIFIER_JS = Path(__file__).resolve().parent.parent / "verify-js" / "cli.mjs"
 
-VERIFIER = Path(__file__).resolve().parent.parent / "verify-js" / "docket-verify.mjs"
-VERIFY_JS = """
-import { readFileSync } from "node:fs";
-const { verify } = await import(process.argv[1]);
-const began = performance.now();
-const [receipt, ledger] = process.argv.slice(2, 4).map((path) => readFileSync(path));
-const { verdict } = await verify({ receipt, ledger });
-const seconds = (performance.now() - began) / 1000;
-console.log(JSON.stringify([seconds, process.resourceUsage().maxRSS / 1024, verdict]));
-"""
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a program took: its wall time and the peak of its resident memory."""
+
+    seconds: float
+    mebibytes: float
 
 
 def ledger_of(events: int) -> bytes:
@@ -84,28 +87,30 @@ def assemble_seconds(raw: bytes) -> tuple[float, bytes]:
     return time.perf_counter() - began, data
 
 
-def verify_once(receipt: Path, ledger: Path) -> tuple[float, float]:
-    return _measured([sys.executable, "-c", VERIFY, str(receipt), str(ledger)])
+def cost_of(verifier: list[str], receipt: Path, ledger: Path) -> Cost:
+    """Run a verifier on the two files as a program; RuntimeError where it does not find them in order."""
+    told = receipt.with_name("told.json")
+    starter = [sys.executable, "-I", "-S", "-c", START, str(told)]
+    program = [*verifier, str(receipt), "--ledger", str(ledger), "--json"]
+    ran = subprocess.run([*starter, *program], check=True, capture_output=True, text=True)
+    seconds, mebibytes, code = ran.stdout.split()
+    if code != "0" or json.loads(told.read_bytes())["failures"]:
+        raise RuntimeError(f"{verifier[0]} ended with {code}: {ran.stderr}")
+    return Cost(float(seconds), float(mebibytes))
 
 
-def verify_js_once(receipt: Path, ledger: Path) -> tuple[float, float]:
-    return _measured(["node", "--input-type=module", "-e", VERIFY_JS, str(VERIFIER), str(receipt), str(ledger)])
-
-
-def _measured(command: list[str]) -> tuple[float, float]:
-    seconds, mebibytes, word = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    if word != "consistent":
-        raise RuntimeError(word)
-    return seconds, mebibytes
-
-
-def peer_seconds(receipt: Path, ledger: Path) -> float | None:
-    peer = os.environ.get("DOCKET_AI")
-    if not peer:
-        return None
-    began = time.perf_counter()
-    subprocess.run([peer, "verify", str(receipt), "--ledger", str(ledger), "--json"], check=True, capture_output=True)
-    return time.perf_counter() - began
+def verifiers() -> dict[str, list[str]]:
+    """Return the commands that are there, by name; docket's own is always."""
+    found = {"docket": [str(Path(sys.executable).with_name("docket")), "verify"]}
+    peer = Path(os.environ.get("DOCKET_AI") or os.devnull)
+    if peer.is_dir():
+        peer = peer / "bin" / "docket"
+    if peer.is_file():
+        found["docket-ai"] = [str(peer), "verify"]
+    node = shutil.which("node")
+    if node is not None:
+        found["javascript"] = [node, str(VERIFIER_JS)]
+    return found
 
 
 def rows() -> Iterator[dict[str, object]]:
@@ -130,31 +135,38 @@ def rows() -> Iterator[dict[str, object]]:
 
 
 def verify_rows(receipt: Path, ledger: Path, events: int) -> Iterator[dict[str, object]]:
-    pairs = [(verify_once(receipt, ledger), peer_seconds(receipt, ledger)) for _ in range(3)]
-    seconds = statistics.median(item[0][0] for item in pairs)
-    mebibytes = statistics.median(item[0][1] for item in pairs)
-    theirs = statistics.median(item[1] for item in pairs) if pairs[0][1] is not None else None
-    yield {
-        "row": 7,
-        "what": f"verify {events:,} events with {(events - 10) // 4:,} rows, s ({mebibytes:.0f} MiB)",
-        "ours": seconds,
-        "peer": "docket-ai not installed (DOCKET_AI)" if theirs is None else f"docket-ai {theirs:.3g}",
-        "ratio": None if theirs is None else seconds / theirs,
-        "goal": "<= 2 s, <= 150 MiB",
-        "holds": seconds <= 2 and mebibytes <= 150,
-    }
-    if shutil.which("node") is not None:
-        measured = [verify_js_once(receipt, ledger) for _ in range(3)]
-        in_js, mebibytes = (statistics.median(item[at] for item in measured) for at in range(2))
+    commands = verifiers()
+    # Turn by turn, so that what else the machine does falls upon all of them.
+    turns = [{name: cost_of(command, receipt, ledger) for name, command in commands.items()} for _ in range(ROUNDS)]
+    costs = {name: _median([turn[name] for turn in turns]) for name in commands}
+    theirs = costs.get("docket-ai")
+    peer = "docket-ai not installed (DOCKET_AI)" if theirs is None else f"docket-ai {_told(theirs)}"
+    for name, what in (
+        ("docket", f"docket verify, {events:,} events, {(events - 10) // 4:,} rows"),
+        ("javascript", "the same in JavaScript"),
+    ):
+        if name not in costs:
+            continue
+        cost = costs[name]
+        ratio = None if theirs is None else cost.seconds / theirs.seconds
+        is_fast = cost.seconds <= 2 or (ratio is not None and ratio <= MOST_OF_PEER)
         yield {
             "row": 7,
-            "what": f"the same in JavaScript, s ({mebibytes:.0f} MiB)",
-            "ours": in_js,
-            "peer": f"docket verify {seconds:.3g}",
-            "ratio": in_js / seconds,
-            "goal": "<= 2 s",
-            "holds": in_js <= 2,
+            "what": f"{what}, s ({cost.mebibytes:.0f} MiB)",
+            "ours": cost.seconds,
+            "peer": peer,
+            "ratio": ratio,
+            "goal": f"<= 2 s or <= {MOST_OF_PEER} x, <= 150 MiB",
+            "holds": is_fast and cost.mebibytes <= 150,
         }
+
+
+def _median(costs: list[Cost]) -> Cost:
+    return Cost(statistics.median(cost.seconds for cost in costs), statistics.median(cost.mebibytes for cost in costs))
+
+
+def _told(cost: Cost) -> str:
+    return f"{cost.seconds:.3g} ({cost.mebibytes:.0f} MiB)"
 
 
 if __name__ == "__main__":

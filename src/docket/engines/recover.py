@@ -2,7 +2,8 @@
 
 Rules (spec/ledger.md, Where it stands):
 1. A run is dead when its ledger's lock is to be had, and the lock is held while anything of it is touched.
-2. A receipt derives from what the ledger says and nothing else: an end that was not recorded is not invented.
+2. A receipt derives from what the ledger says and nothing else: an end that was not recorded is not invented. Nothing
+   is signed here: nobody watched the ledger since. What the run had signed of this very ledger is kept.
 3. A ledger that gives no receipt stays as it is. A torn tail is put aside, and named.
 4. Whatever step this is killed at, doing it again ends in the same receipt; the lock file goes last, so that a session
    is found again until all is done.
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
+from docket.engines.recover_prepared import DeadRun, adopt_reserve, find_prepared
 from docket.engines.verify import decode_receipt
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, encode_document
@@ -26,13 +28,14 @@ from docket.formats.reason import Reason
 from docket.host.clock import Clock
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import FileLock, is_held
+from docket.rules.proof.prepared import Prepared
 from docket.rules.receipt.assemble import receipt_from_ledger
 from docket.rules.receipt.proof import announces_a_key, previous_of, unsigned_end
 from docket.stores.checkpoint_file import checkpoints_path, mend_checkpoints
 from docket.stores.layout import RECEIPTS, Layout, receipt_name
 from docket.stores.ledger_reader import AcquireLock, Lock, cut_torn_tail, read_chunks
 from docket.stores.live import live_path, remove_live_folder
-from docket.stores.receipts import Publication, ReceiptReserve, latest_number, publish
+from docket.stores.receipts import Publication, latest_number, publish
 from docket.stores.run_numbers import put_previous
 from docket.stores.unfinished import (
     Head,
@@ -195,6 +198,7 @@ class _Case:
     session_id: str
     head: Head | None = None
     torn_tail: Path | None = None
+    prepared: Prepared | None = None
     removed: list[Path] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -239,7 +243,7 @@ class _Case:
             if self._nothing_was_recorded():
                 return self._outcome(State.NOTHING_TO_DO, detail=_BLANK)
             stood = self._stood()
-            return self._told(self._derive(), self._receipt_path(), stood=stood)
+            return self._told(self._derive(), self._dead.receipt_path, stood=stood)
         except DocketError as error:
             return self._refused(error)
 
@@ -261,13 +265,15 @@ class _Case:
             raise
         if stands(self._ledger, self.world.disk):
             self.torn_tail = cut_torn_tail(self._ledger, self.world.clock.now(), disk=self.world.disk)
-            end = None if receipt is None else unsigned_end(receipt)
-            self.problems += mend_checkpoints(self._ledger, end, self.world.clock.now(), self.world.disk)
+            note = None if receipt is None else self._last_note(receipt)
+            self.problems += mend_checkpoints(self._ledger, note, self.world.clock.now(), self.world.disk)
         if receipt is None:
             remove_file(self._ledger, self.world.disk)
             self._clean()
             return self._outcome(State.NOTHING_TO_DO, detail=_BLANK)
         stood = self._stood()
+        if self.prepared is not None:
+            receipt = self.prepared.receipt
         path = self._publish(receipt)
         self._give_back_space()
         self._clean()
@@ -294,42 +300,39 @@ class _Case:
             raise _damaged(f"{self._ledger} does not begin with this session's start")
         return receipt_from_ledger(read_chunks(self._ledger, disk=disk))
 
-    def _receipt_path(self) -> Path:
-        return self._layout.docket_dir / RECEIPTS / receipt_name(str(self._number))
+    def _last_note(self, receipt: JsonObject) -> str | None:
+        """Return the checkpoint over the whole ledger; what the run had signed of its receipt and of it is kept."""
+        self.prepared = find_prepared(self._dead, receipt, self.world.disk)
+        return unsigned_end(receipt) if self.prepared is None else self.prepared.note or None
+
+    @property
+    def _dead(self) -> DeadRun:
+        return DeadRun(layout=self._layout, session_id=self.session_id, docket_number=str(self._number))
 
     def _stood(self) -> bool:
-        return self._number is not None and stands(self._receipt_path(), self.world.disk)
+        return self._number is not None and stands(self._dead.receipt_path, self.world.disk)
 
     def _publish(self, receipt: JsonObject) -> Path:
-        is_latest = self._is_latest(receipt)
+        is_latest, data = self._is_latest(receipt), encode_document(receipt)
         published = publish(
             self._layout,
             Publication(
                 docket_number=str(self._number),
                 session_id=self.session_id,
-                receipt=encode_document(receipt),
+                receipt=data,
                 ledger_path=self._ledger,
-                reserve=self._reserve(),
+                reserve=adopt_reserve(self._dead, data, self.world.disk),
                 is_latest=is_latest,
             ),
             disk=self.world.disk,
         )
         self.problems += (problem.detail for problem in published.problems)
-        if announces_a_key(receipt):
+        if announces_a_key(receipt) and self.prepared is None:
             self.problems.append("a key was to vouch for it and does not: a recovery has none")
         if is_latest:
             with suppress(DocketError):  # a chain of runs that lacks a link is no reason to lose a receipt
                 put_previous(self._layout, previous_of(receipt), disk=self.world.disk)
         return published.receipt_path
-
-    def _reserve(self) -> ReceiptReserve | None:
-        """Return the space that the dead run had set aside for this receipt: the disk may be full."""
-        folder, name = self._layout.state / RECEIPTS, receipt_name(str(self._number))
-        for path in temporaries_of(self._layout, self.session_id, self._number, self.world.disk):
-            if path.parent == folder and path.name.startswith(f".{name}."):
-                with suppress(DocketError):
-                    return ReceiptReserve.adopt(self._layout, path.name, disk=self.world.disk)
-        return None
 
     def _is_latest(self, receipt: JsonObject) -> bool:
         """Whether no run that has its receipt ended later; who asks for the newest must not get an older one."""

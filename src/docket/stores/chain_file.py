@@ -16,8 +16,9 @@ Single-threaded; who may call when is `stores.ledger`.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from docket.errors import UnavailableError
 from docket.formats.digest import Digest
@@ -27,6 +28,21 @@ from docket.host.durable import chunks
 
 RESERVE_BYTES = 256 * 1024
 _GROWTH_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foreseen:
+    """What a ledger will be with its last events, if they are written at the instant `now`."""
+
+    now: str
+    hashes: tuple[Digest, ...]
+    _written: StoredFile
+    _data: bytes
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the bytes of the whole ledger to come; nothing may be written to it meanwhile."""
+        yield from chunks(self._written)
+        yield self._data
 
 
 class ChainFile:
@@ -64,13 +80,7 @@ class ChainFile:
 
     def write(self, drafts: Sequence[Draft], now: str, *, final: bool = False) -> list[Event]:
         """Seal the drafts and write them at the end, the final ones into the reserve; not durable before `sync`."""
-        prev, seq, ts = self.head, len(self.hashes), max(now, self._ts)
-        events = []
-        for draft in drafts:
-            event = seal(draft, seq=seq, ts=ts, prev=prev)
-            events.append(event)
-            prev, seq = event.hash, seq + 1
-        data = b"\n".join([event.line for event in events]) + b"\n"
+        events, data = self._sealed(drafts, now)
         if not final:
             self.reserve(len(data))
         self._pending, self._pending_bytes = events, data
@@ -78,6 +88,21 @@ class ChainFile:
         self.file.append(data)
         self._copy(data)
         return events
+
+    def foresee(self, drafts: Sequence[Draft], now: str) -> Foreseen:
+        """Return what the ledger will be once `write` took these drafts at this instant; nothing is written."""
+        events, data = self._sealed(drafts, now)
+        hashes = (*self.hashes, *(event.hash for event in events))
+        return Foreseen(now=now, hashes=hashes, _written=self.intact_copy(), _data=data)
+
+    def _sealed(self, drafts: Sequence[Draft], now: str) -> tuple[list[Event], bytes]:
+        prev, seq, ts = self.head, len(self.hashes), max(now, self._ts)
+        events = []
+        for draft in drafts:
+            event = seal(draft, seq=seq, ts=ts, prev=prev)
+            events.append(event)
+            prev, seq = event.hash, seq + 1
+        return events, b"\n".join([event.line for event in events]) + b"\n"
 
     def sync(self) -> None:
         """Make the written batch durable and part of what is known."""

@@ -14,13 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError
-from docket.formats.proof.checkpoint import (
-    CHECKPOINTS_SUFFIX,
-    TreeHead,
-    checkpoint_line,
-    head_text,
-    read_checkpoints,
-)
+from docket.formats.proof.checkpoint import CHECKPOINTS_SUFFIX, checkpoint_line, read_checkpoint, read_checkpoints
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
 from docket.host.durable import displace
@@ -34,11 +28,11 @@ def checkpoints_path(ledger: Path) -> Path:
     return ledger.with_suffix(CHECKPOINTS_SUFFIX)
 
 
-def mend_checkpoints(ledger: Path, end: TreeHead | None, now: str, disk: Disk) -> tuple[str, ...]:
+def mend_checkpoints(ledger: Path, last: str | None, now: str, disk: Disk) -> tuple[str, ...]:
     """Leave a killed run's file as it should be, for a caller that holds the run's lock; say what was wrong with it.
 
-    A checkpoint that was being written is put aside. `end` is the head of a ledger that has its end and needs no key
-    for it: that is then the last one. `now` is an RFC 3339 instant.
+    A checkpoint that was being written is put aside. `last` is the one over the whole of a ledger that has its
+    end, where it is known: it is written, if it does not stand there. `now` is an RFC 3339 instant.
     """
     path = checkpoints_path(ledger)
     try:
@@ -46,18 +40,18 @@ def mend_checkpoints(ledger: Path, end: TreeHead | None, now: str, disk: Disk) -
             if folder.identity(path.name) is None:
                 return ()
             torn = cut_torn_tail(path, now, disk=disk)
-            if end is not None:
-                _complete(folder, path.name, end)
+            if last is not None:
+                _complete(folder, path.name, last)
     except DocketError as error:
         return (error.detail,)
     return () if torn is None else (f"a checkpoint was being written: its part is {torn}",)
 
 
-def _complete(folder: Folder, name: str, end: TreeHead) -> None:
+def _complete(folder: Folder, name: str, last: str) -> None:
     with folder.open(name, writable=True) as file:
         kept = read_checkpoints(file.read(0, file.size())) if file.size() else []
-        if not kept or kept[-1].head.size < end.size:
-            file.append(checkpoint_line(len(kept) + 1, head_text(end)))
+        if not kept or kept[-1].head.size < read_checkpoint(last)[0].size:
+            file.append(checkpoint_line(len(kept) + 1, last))
             file.sync()
 
 

@@ -35,6 +35,7 @@ from docket.host.clock import Clock
 from docket.host.disk import Folder
 from docket.host.durable import displace, publish_copy
 from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written
+from docket.stores.chain_file import Foreseen
 from docket.stores.ledger_opening import LedgerOptions, OpenedLedger, begin, go_on
 from docket.stores.ledger_reader import LOCK_SUFFIX, Recheck, compare, quarantine_torn_tail, read_ledger
 
@@ -50,6 +51,7 @@ _LINE_OVERHEAD_BYTES = 280  # the members around `data`, with room for a long se
 @dataclass(slots=True)
 class _Final:
     drafts: list[Draft]
+    now: str | None = None
     done: Future[tuple[Event, ...]] = field(default_factory=Future)
 
 
@@ -121,13 +123,20 @@ class LedgerWriter:
             self._bell.release()
         return item
 
-    def append_final(self, payloads: Sequence[Payload]) -> tuple[Event, ...]:
+    def foresee(self, payloads: Sequence[Payload]) -> Foreseen:
+        """Close admission and return what `append_final` will make of the ledger; raise a failure that there was."""
+        with self._lock:
+            self._refusal = self._refusal or self._no_more()
+        self.flush()
+        return self._chain.foresee([payload.draft() for payload in payloads], self._clock.now())
+
+    def append_final(self, payloads: Sequence[Payload], *, now: str | None = None) -> tuple[Event, ...]:
         """Close admission and write the last events durably, into the reserve if the disk is full.
 
-        Works after a failure too; UnavailableError if not even this can be written. It may be tried again with
-        less, and called again with more.
+        Works after a failure too; UnavailableError if not even this can be written. It may be tried again with less,
+        and called again with more. `now` is the instant for which they were foreseen.
         """
-        final = _Final([payload.draft() for payload in payloads])
+        final = _Final([payload.draft() for payload in payloads], now)
         with self._lock:
             if self._closing or self._final is not None:
                 raise self._no_more()
@@ -367,7 +376,7 @@ class LedgerWriter:
     def _commit_final(self, final: _Final) -> None:
         try:
             self._chain.roll_back()
-            events = self._chain.write(final.drafts, self._clock.now(), final=True)
+            events = self._chain.write(final.drafts, final.now or self._clock.now(), final=True)
             self._chain.sync()
         except Exception as error:  # noqa: BLE001 - as above
             with suppress(DocketError):
@@ -383,12 +392,5 @@ def _as_failure(error: Exception) -> DocketError:
     return error if isinstance(error, DocketError) else UnavailableError(Reason.WRITE_FAILED, f"{error!r}")
 
 
-__all__ = [
-    "CONTROL_TYPES",
-    "LOCK_SUFFIX",
-    "LedgerOptions",
-    "LedgerWriter",
-    "Recheck",
-    "quarantine_torn_tail",
-    "read_ledger",
-]
+__all__ = ["CONTROL_TYPES", "LOCK_SUFFIX", "LedgerOptions", "LedgerWriter", "Recheck", "quarantine_torn_tail"]
+__all__ += ["read_ledger"]

@@ -74,12 +74,15 @@ class ReceiptReserve:
         return held
 
     @classmethod
-    def adopt(cls, layout: Layout, name: str, *, disk: Disk = SYSTEM_DISK) -> Self | None:
-        """Take over the reserve that a dead run left under `name`; None where it is none, or was written to."""
+    def adopt(cls, layout: Layout, name: str, *, prepared: bytes = b"", disk: Disk = SYSTEM_DISK) -> Self | None:
+        """Take over the reserve that a dead run left under `name`; None where it is none, or was written to.
+
+        One that begins with `prepared` was written to by a run that prepared this receipt.
+        """
         with ExitStack() as undo:
             folder = undo.enter_context(disk.folder(layout.state / RECEIPTS))
             file = undo.enter_context(folder.open(name, writable=True))
-            if file.size() > 0:
+            if file.size() > 0 and not (prepared and file.read(0, len(prepared)) == prepared):
                 return None
             undo.pop_all()
             return cls(folder, name, file)
@@ -88,10 +91,26 @@ class ReceiptReserve:
         """Reserve more, as the receipt to come grows."""
         self._file.preallocate(size_bytes)
 
+    def prepare(self, data: bytes, behind: bytes) -> None:
+        """Keep a receipt durably before it may stand under its name, and behind it what goes with it.
+
+        What is prepared is no receipt for anybody who looks for one. UnavailableError leaves the reserve empty.
+        """
+        try:
+            self._file.append(data + behind)
+            self._file.sync()
+            self._folder.sync()
+        except DocketError:
+            self._file.truncate(0)
+            raise
+
     def become(self, name: str, data: bytes) -> None:
         """Turn the reserved file into `name`; NO_SPACE if the reserve was too small, ALREADY_EXISTS if it is taken."""
         try:
-            self._file.append(data)
+            if self._file.size() > 0 and self._file.read(0, len(data)) != data:
+                self._file.truncate(0)  # another one was prepared
+            if self._file.size() == 0:
+                self._file.append(data)
             self._file.truncate(len(data))
             self._file.sync()
             settle(self._folder, self._name, name, overwrite=False)

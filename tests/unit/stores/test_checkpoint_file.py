@@ -10,8 +10,7 @@ import pytest
 from disks.faulty_disk import FaultyDisk, fail, never, stop_at
 from disks.memory_disk import MemoryDisk
 from docket.errors import DocketError, UnavailableError
-from docket.formats.digest import Digest
-from docket.formats.proof.checkpoint import TreeHead, read_checkpoints
+from docket.formats.proof.checkpoint import read_checkpoints
 from docket.formats.reason import Reason
 from docket.host.disk import Disk
 from docket.stores.checkpoint_file import CheckpointFile, checkpoints_path, mend_checkpoints
@@ -99,9 +98,8 @@ def test_after_a_death_a_part_of_a_line_is_put_aside_and_an_end_without_a_key_is
     (said,) = mend_checkpoints(LEDGER, None, NOW, disk)
     assert said.endswith(f"{checkpoints_path(LEDGER).name}.torn-20261130T120000000Z")
     assert content(disk) == whole
-    end = TreeHead(origin=ORIGIN, size=9, root=Digest(ROOT))
     for _ in range(2):
-        assert mend_checkpoints(LEDGER, end, NOW, disk) == ()
+        assert mend_checkpoints(LEDGER, note(9), NOW, disk) == ()
         assert content(disk) == whole + line_of(2, note(9))
 
 
@@ -130,5 +128,5 @@ def test_a_death_at_every_step_leaves_lines_that_hold_and_at_most_a_part_behind_
 def test_a_file_that_is_none_is_told(disk: FaultyDisk) -> None:
     with disk.folder(FOLDER) as folder, folder.create(checkpoints_path(LEDGER).name) as file:
         file.append(b"{}\n")
-    (said,) = mend_checkpoints(LEDGER, TreeHead(origin=ORIGIN, size=9, root=Digest(ROOT)), NOW, disk)
+    (said,) = mend_checkpoints(LEDGER, note(9), NOW, disk)
     assert said.startswith("line 1: ")

@@ -282,6 +282,20 @@ def test_a_clock_that_steps_back_repeats_the_last_instant(path):
     assert stamps == ["2026-01-31T12:00:00.500Z", "2026-01-31T12:00:00.500Z", "2026-01-31T12:00:00.501Z"]
 
 
+def test_what_is_foreseen_is_what_is_then_written(path):
+    clock = ListedClock("2026-01-31T12:00:00.500Z", "2026-01-31T12:00:00.700Z")
+    with LedgerWriter.create(path, clock=clock) as writer:
+        writer.append(note("before"))
+        foreseen = writer.foresee([note("last"), END])
+        coming = b"".join(foreseen.chunks())
+        assert path.read_bytes() == coming[: coming.index(b"\n") + 1]
+        assert writer.append(note("late")).durable.exception().reason == Reason.LEDGER_CLOSED
+        writer.append_final([note("last"), END], now=foreseen.now)
+        assert writer.hashes == foreseen.hashes
+    assert path.read_bytes() == coming
+    assert [item.ts for item in read_ledger(path)][1:] == ["2026-01-31T12:00:00.700Z"] * 2
+
+
 def test_the_end_closes_the_ledger(path):
     with LedgerWriter.create(path, clock=NOON) as writer:
         writer.append(note("before"))

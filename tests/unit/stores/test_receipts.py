@@ -313,6 +313,43 @@ def test_a_receipt_larger_than_the_reserve_and_the_disk():
     assert publish(layout, publication(layout, receipt=b"x" * 4_000), disk=disk).state_receipt_path is not None
 
 
+def test_what_is_prepared_in_the_reserve_is_no_receipt_before_it_becomes_one(layout):
+    reserve = ReceiptReserve.hold(layout, NUMBER)
+    reserve.prepare(b"signed\n", b"and behind it")
+    (found,) = (layout.state / "receipts").iterdir()
+    assert (found.name.startswith(f".{NUMBER}.receipt.json."), found.read_bytes()) == (True, b"signed\nand behind it")
+    publish(layout, publication(layout, receipt=b"signed\n", reserve=reserve))
+    (settled,) = (layout.state / "receipts").iterdir()
+    assert (settled.name, settled.read_bytes()) == (f"{NUMBER}.receipt.json", b"signed\n")
+
+
+def test_another_receipt_than_was_prepared_takes_its_place(layout):
+    reserve = ReceiptReserve.hold(layout, NUMBER)
+    reserve.prepare(b"signed\n", b"and behind it")
+    publish(layout, publication(layout, receipt=b"less\n", reserve=reserve))
+    assert (layout.state / f"receipts/{NUMBER}.receipt.json").read_bytes() == b"less\n"
+
+
+def test_what_cannot_be_prepared_leaves_the_reserve_for_the_receipt():
+    disk, layout = in_memory(capacity_bytes=100_000)
+    reserve = ReceiptReserve.hold(layout, NUMBER, size_bytes=5_000, disk=disk)
+    fill(disk.inner)
+    assert refusal(reserve.prepare, b"x" * 20_000, b"").reason == Reason.NO_SPACE
+    assert publish(layout, publication(layout, receipt=b"x" * 4_000, reserve=reserve), disk=disk).state_receipt_path
+
+
+@pytest.mark.parametrize(("found", "taken"), [(b"", True), (b"signed, and more", True), (b"signe", False)])
+def test_a_dead_runs_reserve_is_taken_over_empty_or_with_the_receipt_in_it(layout, found, taken):
+    ReceiptReserve.hold(layout, NUMBER)
+    (path,) = (layout.state / "receipts").iterdir()
+    path.write_bytes(found)
+    adopted = ReceiptReserve.adopt(layout, path.name, prepared=b"signed")
+    assert (adopted is not None) is taken
+    if adopted is not None:
+        adopted.become(f"{NUMBER}.receipt.json", b"signed")
+        assert (layout.state / f"receipts/{NUMBER}.receipt.json").read_bytes() == b"signed"
+
+
 def test_a_reserve_that_is_not_needed_is_given_back(layout):
     reserve = ReceiptReserve.hold(layout, NUMBER)
     assert len(list((layout.state / "receipts").iterdir())) == 1

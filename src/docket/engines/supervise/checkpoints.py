@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from docket.errors import DocketError
+from docket.formats.digest import Digest
 from docket.formats.ledger.checkpoint_events import CheckpointMade
 from docket.formats.ledger.session_events import Note
 from docket.formats.merkle import Frontier
@@ -66,6 +67,10 @@ class RunCheckpoints:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+
+    def last_note(self, size: int, root: Digest) -> str:
+        """Return the checkpoint of the ledger that is to be, of that size and root; nothing is kept."""
+        return checkpoint_text(TreeHead(origin=self._origin, size=size, root=root), self._signer)
 
     def finish(self) -> tuple[TreeHead, str | None]:
         """Make the last checkpoint and close the file; return the ledger's head, and what went wrong, if anything.

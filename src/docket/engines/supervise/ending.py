@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.boundary import BoundaryEnd
+from docket.engines.supervise.foresight import Ready, foresee
 from docket.engines.supervise.request import RunResult
 from docket.engines.supervise.session import OpenRun, Session
 from docket.engines.supervise.watch import Breached, Cause, Watched, signal_name
@@ -92,8 +92,8 @@ def exit_payload(watched: Watched) -> ProcExit:
     )
 
 
-def close_record(run: OpenRun, ending: Ending, settled: BoundaryEnd | None, last: Sequence[Payload]) -> None:
-    """Write the record's last events, into the reserve if the disk is full."""
+def close_record(run: OpenRun, ending: Ending, settled: BoundaryEnd | None, last: Sequence[Payload]) -> Ready | None:
+    """Write the record's last events, into the reserve if the disk is full; return what was signed of them before."""
     ledger = run.session.ledger
     run.session.checkpoints.stop()
     with suppress(DocketError):
@@ -116,12 +116,14 @@ def close_record(run: OpenRun, ending: Ending, settled: BoundaryEnd | None, last
         )
     payloads.append(_end_payload(run, ending, ZERO if settled is None else settled.state.spent))
     try:
-        ledger.append_final(payloads)
+    ready = foresee(run, payloads)
+        ledger.append_final(payloads, now=None if ready is None else ready.ledger.now)
     except DocketError:
         # Less may still fit: the end alone is what makes the record say that it has one.
         with suppress(DocketError):
             ledger.append_final(payloads[-1:])
 
+    return ready
 
 def _end_payload(run: OpenRun, ending: Ending, spent: Usd) -> SessionEnd:
     milliseconds = (run.world.clock.monotonic_ns() - run.session.started_ns) // 1_000_000
@@ -135,19 +137,24 @@ def _end_payload(run: OpenRun, ending: Ending, spent: Usd) -> SessionEnd:
     )
 
 
-def report(run: OpenRun, ending: Ending) -> RunResult:
-    """Derive the receipt from the ledger, publish both, and give back what was reserved, the lock last."""
+def report(run: OpenRun, ending: Ending, ready: Ready | None = None) -> RunResult:
+    """Derive the receipt from the ledger, publish both, and give back what was reserved, the lock last.
+
+    `ready` is what `close_record` returned.
+    """
     try:
-        return _report(run, ending)
+        return _report(run, ending, ready)
     finally:
         run.session.lock.let_go()
 
 
-def _report(run: OpenRun, ending: Ending) -> RunResult:
+def _report(run: OpenRun, ending: Ending, ready: Ready | None) -> RunResult:
     request, session = run.request, run.session
     problems: list[Problem] = []
-    receipt, ledger_path = _derive(run, problems)
-    if receipt is not None:
+    if ready is not None and session.ledger.hashes != ready.ledger.hashes:
+        ready = None  # fewer events were written in the end
+    receipt, ledger_path = _derive(run, problems, ready)
+    if receipt is not None and (ready is None or receipt is not ready.receipt):
         receipt = vouched(receipt, request.voucher, session.ledger.hashes, problems)
     head = _last_head(run, receipt, problems)
     session.ledger.close()
@@ -159,7 +166,8 @@ def _report(run: OpenRun, ending: Ending) -> RunResult:
             session.reserve.release()
     else:
         try:
-            published = publish(request.layout, _publication(session, receipt, ledger_path))
+            data = ready.data if ready is not None and receipt is ready.receipt else encode_document(receipt)
+            published = publish(request.layout, _publication(session, data, ledger_path))
             problems += published.problems
             _make_previous(run, receipt, problems)
             path, ledger_path = published.receipt_path, published.ledger_path
@@ -222,16 +230,19 @@ def _make_previous(run: OpenRun, receipt: JsonObject, problems: list[Problem]) -
         problems.append(Problem(Reason(error.reason), f"the next run will not name this one: {error.detail}"))
 
 
-def _derive(run: OpenRun, problems: list[Problem]) -> tuple[JsonObject | None, Path]:
+def _derive(run: OpenRun, problems: list[Problem], ready: Ready | None) -> tuple[JsonObject | None, Path]:
     """Return the receipt and the ledger it was derived from, or None and where the ledger should be."""
-    session = run.session
+    session, stands = run.session, False
     with suppress(DocketError):
         aside = session.ledger.reinstate()
         if aside is not None:
+        stands = True
             detail = f"something rewrote the ledger during the run: it is put back as written, the other is {aside}"
             problems.append(Problem(Reason.LEDGER_DAMAGED, detail))
     path = session.ledger.path
     try:
+    if ready is not None and stands:
+        return ready.receipt, path
         return receipt_from_ledger(read_chunks(path)), path
     except UnavailableError as error:
         problems.append(Problem(Reason(error.reason), f"the ledger is out of reach: {error.detail}"))
@@ -254,11 +265,11 @@ def _rescued(run: OpenRun, problems: list[Problem]) -> tuple[JsonObject | None, 
         return None, ledger.path
 
 
-def _publication(session: Session, receipt: JsonObject, ledger_path: Path) -> Publication:
+def _publication(session: Session, receipt: bytes, ledger_path: Path) -> Publication:
     return Publication(
         docket_number=session.docket_number,
         session_id=session.session_id,
-        receipt=encode_document(receipt),
+        receipt=receipt,
         ledger_path=ledger_path,
         reserve=session.reserve,
     )

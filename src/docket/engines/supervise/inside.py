@@ -108,8 +108,8 @@ class InsideRun:
         except Exception as error:  # noqa: BLE001 - the session has begun: a fault of docket's own must not lose the receipt
             last.append(Note(code="fault-internal", message=f"{type(error).__name__}: {error}"))
             ending = ends.Ending(exit_code=codes.INTERNAL, exit_source=ExitSource.DOCKET)
-        ends.close_record(run, ending, self._settled, last)
-        return ends.report(run, ending)
+        ready = ends.close_record(run, ending, self._settled, last)
+        return ends.report(run, ending, ready)
 
     def _breach(self, ending: ends.Ending) -> ends.Ending:
         run, boundary = self._run, self._boundary

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from docket.engines.boundary import Boundary, BoundaryEnd, BoundaryRequest, BoundaryState, BoundaryWorld
@@ -74,8 +73,8 @@ def supervise(request: RunRequest, world: RunWorld) -> RunResult:
     except Exception as error:  # noqa: BLE001 - the session has begun: a fault of docket's own must not lose the receipt
         course.fault("internal", f"{type(error).__name__}: {error}", codes.INTERNAL)
         world.watcher.warned(f"a fault in docket: {type(error).__name__}: {error}")
-    ends.close_record(run, course.ending, course.settled, course.last)
-    return ends.report(run, course.ending)
+    ready = ends.close_record(run, course.ending, course.settled, course.last)
+    return ends.report(run, course.ending, ready)
 
 
 @dataclass(slots=True)

@@ -3,8 +3,8 @@
 Rules:
 1. A form that could not have been written by a correct signer fails, and so does a signature that does not hold,
    whether or not anybody named its key.
-2. What the record itself announces must be there, by the key it announces. A run that was killed is the exception: it
-   has no end, nobody could sign it, and its verdict is never better than incomplete.
+2. What the record itself announces must be there, by the key it announces: a run signs before it records its end. One
+   that was killed before that is the exception: its verdict is never better than incomplete.
 3. A key that the caller named must have been used. What cannot be checked then fails.
 4. Only a key that the caller named vouches for a receipt: one that the receipt brings along says whose it is, and
    nothing about whether to believe them.

@@ -6,7 +6,7 @@ from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.digest import digest_of, parse_digest
 from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.ledger.proof_facts import PreviousRun, ProofFacts
-from docket.formats.proof.checkpoint import TreeHead
+from docket.formats.proof.checkpoint import TreeHead, head_text
 
 _MAY_BE_NULL = ("previous", "signature", "seal")
 
@@ -28,15 +28,15 @@ def previous_of(receipt: JsonObject) -> PreviousRun:
     return from_members(PreviousRun, members, "the receipt")
 
 
-def unsigned_end(receipt: JsonObject) -> TreeHead | None:
-    """Return the head of the whole ledger, where that has its end and the run names no key that would sign it."""
+def unsigned_end(receipt: JsonObject) -> str | None:
+    """Return the checkpoint of the whole ledger, where that has its end and the run names no key that would sign it."""
     proof, ledger = object_at(receipt, "proof"), object_at(receipt, "ledger")
     origin, size = proof.get("origin"), ledger.get("events")
     if object_at(receipt, "evidence").get("ended") is not True or proof.get("signature") is not None:
         return None
     if not isinstance(origin, str) or not isinstance(size, int):
         return None
-    return TreeHead(origin=origin, size=size, root=parse_digest(ledger.get("merkle_root")))
+    return head_text(TreeHead(origin=origin, size=size, root=parse_digest(ledger.get("merkle_root"))))
 
 
 def announces_a_key(receipt: JsonObject) -> bool:

@@ -30,7 +30,8 @@ def recover(session: str | None, *, every: bool, dry_run: bool, as_json: bool, d
 
     SESSION is a run's session id or docket number; without it, every run of this project is looked at. A run that is
     still going on is not touched. The receipt derives from the ledger as it stands: where the end was not recorded,
-    the receipt says so, and verifies as incomplete. What the dead run left behind is removed.
+    the receipt says so, and verifies as incomplete. Nothing is signed here; what a run had signed before its end is
+    kept. What the dead run left behind is removed.
 
     Exit code 0 if nothing is left to recover, 1 if a ledger is damaged, 75 if something was not to be had.
 

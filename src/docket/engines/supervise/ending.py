@@ -14,6 +14,7 @@ from docket.engines.supervise.watch import Breached, Cause, Watched, signal_name
 from docket.errors import DocketError, UnavailableError
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonObject, encode_document, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import EvidenceGap, ExitSource, Note, ProcExit, SessionEnd
@@ -115,15 +116,15 @@ def close_record(run: OpenRun, ending: Ending, settled: BoundaryEnd | None, last
             )
         )
     payloads.append(_end_payload(run, ending, ZERO if settled is None else settled.state.spent))
-    try:
     ready = foresee(run, payloads)
+    try:
         ledger.append_final(payloads, now=None if ready is None else ready.ledger.now)
     except DocketError:
         # Less may still fit: the end alone is what makes the record say that it has one.
         with suppress(DocketError):
             ledger.append_final(payloads[-1:])
-
     return ready
+
 
 def _end_payload(run: OpenRun, ending: Ending, spent: Usd) -> SessionEnd:
     milliseconds = (run.world.clock.monotonic_ns() - run.session.started_ns) // 1_000_000
@@ -235,14 +236,14 @@ def _derive(run: OpenRun, problems: list[Problem], ready: Ready | None) -> tuple
     session, stands = run.session, False
     with suppress(DocketError):
         aside = session.ledger.reinstate()
-        if aside is not None:
         stands = True
+        if aside is not None:
             detail = f"something rewrote the ledger during the run: it is put back as written, the other is {aside}"
             problems.append(Problem(Reason.LEDGER_DAMAGED, detail))
     path = session.ledger.path
-    try:
     if ready is not None and stands:
         return ready.receipt, path
+    try:
         return receipt_from_ledger(read_chunks(path)), path
     except UnavailableError as error:
         problems.append(Problem(Reason(error.reason), f"the ledger is out of reach: {error.detail}"))

@@ -23,6 +23,7 @@ from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.session import OpenRun, announce, open_session
 from docket.engines.supervise.watch import Breached, Watched, watch
 from docket.errors import DocketError, RefusedBeforeStartError, UsageError
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import ExitSource, Note
 from docket.formats.ledger.spending_events import CapExceeded

@@ -18,9 +18,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import GENESIS, Draft, Event, seal
 from docket.host.disk import StoredFile

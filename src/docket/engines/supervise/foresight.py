@@ -10,10 +10,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from docket.engines.supervise.session import OpenRun
 from docket.formats.canonical import JsonObject, encode_document, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import parse_digest
 from docket.formats.ledger.payload_codec import Payload
 from docket.rules.proof.vouching import NO_VOUCHER

@@ -243,9 +243,7 @@ def _has_base_moved(found: Staged) -> bool:
     surface = Classes.of(found.opened.state.surface).surface()
     request = ObserveRequest(root=base.path, surface=surface, root_identity=base.identity)
     try:
-        if found.opened.base.statuses:
-            return has_moved(found.opened.base, request, found.opened, found.world)
-        return found.world.observe(request).tree_sha256 != found.opened.state.manifest_sha256
+        return has_moved(found.opened.base, request, found.opened, found.world)
     except DocketError:
         return True
 

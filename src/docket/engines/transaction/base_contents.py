@@ -25,9 +25,10 @@ from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import DocketError
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
+from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.changes import Difference
-from docket.formats.tree.listing import FileEntry, Kind, Listing, Record
+from docket.formats.tree.listing import FileEntry, Kind, Listing, Omission, Record
 from docket.formats.tree.parts import paths_ending, records_at
 from docket.formats.tree.spans import path_of
 from docket.formats.tree.status_listing import HEADER, FileStatus, StatusEntry, StatusListing, status_listing
@@ -159,11 +160,12 @@ def over_present(changes: ChangeSet, tree: ConfinedTree) -> Standing:
 
 
 def has_moved(before: Listing, request: ObserveRequest, opened: OpenTransaction, world: TransactionWorld) -> bool:
-    """Whether the base is another than a pass saw that did not read all of it; contents are compared by their statuses.
+    """Whether the base is another than the pass saw by which it was staged; what is not staged is left aside.
 
-    `request` asks for the same pass. DocketError where the base cannot be looked at.
+    Contents are compared by their statuses where the pass took them down. `request` asks for the same pass.
+    DocketError where the base cannot be looked at.
     """
-    now = world.observe(replace(request, unread=True, statuses=True))
+    now = world.observe(replace(request, unread=True, statuses=True) if before.statuses else request)
     if (now.document, now.statuses) == (before.document, before.statuses):
         return False
     return _differ(before, now, opened)
@@ -186,12 +188,18 @@ def _is_same(
     files: TreeFiles,
 ) -> bool:
     before, now = (found.get(path) for found in records)
+    if _is_unstaged(before) and _is_unstaged(now):
+        return True
     if not isinstance(before, FileEntry) or not isinstance(now, FileEntry) or not _alike(before, now):
         return before == now
     told = statuses.at(path)
     if told is not None:
         return _status(files, path) == told.status
     return now.sha256 == before.sha256 or (is_unread(now) and _digest(files, path) == before.sha256)
+
+
+def _is_unstaged(record: Record | None) -> bool:
+    return record is None or (isinstance(record, Omission) and record.reason is Reason.EXCLUDED)
 
 
 def _of_git(listing: Listing, statuses: StatusListing) -> list[RelPath]:

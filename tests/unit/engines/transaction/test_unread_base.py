@@ -23,7 +23,7 @@ from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.unread import UNREAD, unread_files
-from docket.formats.workspace.state import SurfaceRules
+from docket.formats.workspace.state import Evidence, SurfaceRules
 from docket.host import tree as host_tree
 from docket.host.clock import SystemClock
 from docket.host.ids import SystemIds
@@ -284,6 +284,23 @@ def test_whether_the_base_moved_is_told_by_statuses(lab: Lab, what: str, moved: 
             file.unlink()
     request = ObserveRequest(root=os.fsencode(lab.base), surface=Classes.of(SurfaceRules()).surface())
     assert has_moved(lab.opened.base, request, lab.opened, lab.world) is moved
+
+
+@pytest.mark.parametrize("is_read", [False, True])
+def test_what_is_not_staged_does_not_move_the_base(lab: Lab, monkeypatch: pytest.MonkeyPatch, is_read: bool) -> None:
+    with monkeypatch.context() as early:
+        if is_read:
+            early.setattr(host_tree, "file_system_clock_ns", lambda _root: 0)  # nothing has settled, so all is read
+        lab.open()
+    assert lab.opened is not None
+    rules = SurfaceRules(evidence=(Evidence(path=RelPath(b".own")),), share=("built",))
+    request = ObserveRequest(root=os.fsencode(lab.base), surface=Classes.of(rules).surface())
+    for name in (".own", "built"):
+        (lab.base / name).mkdir()
+        (lab.base / name / "f").touch()
+    assert has_moved(lab.opened.base, request, lab.opened, lab.world) is False
+    (lab.base / "own").touch()
+    assert has_moved(lab.opened.base, request, lab.opened, lab.world) is True
 
 
 def test_what_was_read_on_one_side_only_is_compared_by_content(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

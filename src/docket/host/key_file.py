@@ -3,7 +3,8 @@
 Rules:
 1. What is judged is the open file: a link that is turned elsewhere between the look and the reading changes nothing.
 2. A key's file is a regular file of this user's or root's, readable by nobody else, under one name, outside the tree
-   that is watched: what stands in the tree, the agent reads and a commit publishes.
+   that is watched: what stands in the tree, the agent reads and a commit publishes. That holds for a file behind a
+   descriptor too. One whose last name is gone stands nowhere, and neither does what a pipe or memory gives.
 3. A descriptor that a key was read from is closed, so that no program that is started has it; standard input is
    then empty.
 4. Nothing waits for ever: neither for a FIFO that nobody writes to, nor for a terminal.
@@ -52,8 +53,10 @@ def read_key_file(path: Path, limit_bytes: int, *, outside: Path | None = None) 
         os.close(descriptor)
 
 
-def read_key_descriptor(number: int, limit_bytes: int) -> bytes:
+def read_key_descriptor(number: int, limit_bytes: int, *, outside: Path | None = None) -> bytes:
     """Return the bytes that an inherited descriptor gives, up to its end; it is closed then.
+
+    A file that it stands for must not stand in the tree `outside`.
 
     UnavailableError: NOT_FOUND, NOT_A_FILE, KEY_EXPOSED, TOO_LARGE, or IO_ERROR.
     """
@@ -69,9 +72,20 @@ def read_key_descriptor(number: int, limit_bytes: int) -> bytes:
             raise UnavailableError(Reason.NOT_A_FILE, f"{where} is a terminal or a folder")
         if stat.S_ISREG(found.st_mode):
             _refuse_exposed(where, found)
+            if outside is not None and found.st_nlink:
+                _refuse_inside(_path_of(number, where), found, outside)
         return _read(number, where, limit_bytes)
     finally:
         _give_up(number)
+
+
+def _path_of(number: int, where: str) -> Path:
+    """Return the path of an open file that has a name, as the system says it now."""
+    try:
+        return Path(f"/proc/self/fd/{number}").readlink()
+    except OSError as error:
+        detail = f"{where} is a file, and where it stands is not known"
+        raise UnavailableError(Reason.KEY_EXPOSED, detail, hint="hand the key over by a pipe") from error
 
 
 def _give_up(number: int) -> None:
@@ -107,10 +121,19 @@ def _refuse_inside(path: Path, found: os.stat_result, tree: Path) -> None:
     if (at_real.st_dev, at_real.st_ino) != (found.st_dev, found.st_ino):
         raise UnavailableError(Reason.KEY_EXPOSED, f"{path} was exchanged while it was read")
     real_tree = Path(os.path.realpath(tree))
-    if any(one.is_relative_to(root) for one in (named, real) for root in (tree, real_tree)):
+    below = any(one.is_relative_to(root) for one in (named, real) for root in (tree, real_tree))
+    if below or any(_is_same(parent, real_tree) for parent in real.parents):
         raise UnavailableError(
             Reason.KEY_EXPOSED, f"{path} stands in {tree}, where the agent works", hint="keep keys outside the tree"
         )
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    """Whether two paths lead to one folder, which may be mounted at both."""
+    try:
+        return folder.samefile(other)
+    except OSError:
+        return False
 
 
 def _read(descriptor: int, where: str, limit_bytes: int) -> bytes:

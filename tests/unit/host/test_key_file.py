@@ -169,6 +169,69 @@ def test_a_descriptor_of_a_file_is_held_to_the_same_rules(key: Path) -> None:
     assert read_key_descriptor(os.open(key, os.O_RDONLY), LIMIT) == b"secret\n"
 
 
+def by_descriptor(path: Path, tree: Path) -> tuple[str, str]:
+    with pytest.raises(UnavailableError) as raised:
+        read_key_descriptor(os.open(path, os.O_RDONLY), LIMIT, outside=tree)
+    return raised.value.reason, raised.value.detail
+
+
+def test_a_descriptor_of_a_file_in_the_tree_is_refused(key: Path) -> None:
+    tree = key.parent / "tree"
+    inside = tree / "a.key"
+    inside.write_bytes(b"secret\n")
+    inside.chmod(0o600)
+    for way in (inside, key.parent / "to"):
+        if way != inside:
+            way.symlink_to(inside)
+        assert by_descriptor(way, tree) == (Reason.KEY_EXPOSED, f"{inside} stands in {tree}, where the agent works")
+    opened = os.open(inside, os.O_RDONLY)
+    moved = inside.rename(tree / "moved")
+    with pytest.raises(UnavailableError, match=f"{moved} stands in"):
+        read_key_descriptor(opened, LIMIT, outside=tree)
+    assert read_key_descriptor(os.open(key, os.O_RDONLY), LIMIT, outside=tree) == b"secret\n"
+
+
+def test_what_stands_nowhere_may_hold_a_key(key: Path) -> None:
+    tree = key.parent / "tree"
+    gone = tree / "gone"
+    gone.write_bytes(b"secret\n")
+    gone.chmod(0o600)
+    opened = os.open(gone, os.O_RDONLY)
+    gone.unlink()
+    assert read_key_descriptor(opened, LIMIT, outside=tree) == b"secret\n"
+    memory = os.memfd_create("a key")
+    os.fchmod(memory, 0o600)
+    os.write(memory, b"secret")
+    os.lseek(memory, 0, os.SEEK_SET)
+    assert read_key_descriptor(memory, LIMIT, outside=tree) == b"secret"
+    reader, writer = os.pipe()
+    os.write(writer, b"secret")
+    os.close(writer)
+    assert read_key_descriptor(reader, LIMIT, outside=tree) == b"secret"
+
+
+def test_a_descriptor_of_a_file_that_cannot_be_placed_is_refused(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(_path: str) -> str:
+        raise FileNotFoundError(2, "no such folder")
+
+    monkeypatch.setattr(key_file.os, "readlink", nowhere)
+    assert by_descriptor(key, key.parent / "tree")[0] == Reason.KEY_EXPOSED
+
+
+def test_a_tree_that_is_mounted_elsewhere_is_the_same_tree(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two folders that the system says are one, as a bind mount makes them."""
+    tree, other = key.parent / "tree", key.parent / "other"
+    other.mkdir()
+    inside = other / "a.key"
+    inside.write_bytes(b"secret\n")
+    inside.chmod(0o600)
+    real = os.stat
+    monkeypatch.setattr(key_file.os, "stat", lambda path, **how: real(tree if path == other else path, **how))
+    assert refused(inside, tree)[0] == Reason.KEY_EXPOSED
+    (key.parent / "third").mkdir()
+    assert read_key_file(key, LIMIT, outside=key.parent / "third") == b"secret\n"
+
+
 def test_what_is_no_descriptor_of_a_key_is_refused(tmp_path: Path) -> None:
     for number in (1, 2, 999_999, 2**40):
         with pytest.raises(UnavailableError):

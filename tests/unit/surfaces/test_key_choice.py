@@ -77,6 +77,24 @@ def test_keys_are_read_and_kept_from_others(tree: Path) -> None:
     assert not (tree.parent / "state").exists()
 
 
+def test_who_names_the_public_half_is_told_which_file_signs(tree: Path) -> None:
+    for suffix, text in ((".pub", public_pem(PUBLIC)), (".vkey", f"{verifier_key(PUBLIC)}\n")):
+        path = tree.parent / f"a.key{suffix}"
+        path.write_text(text)
+        found = refusal(KeysAsked(sign=str(path)), tree)
+        assert (found.reason, found.detail) == (Reason.KEY_UNUSABLE, f"{path} cannot sign: it is a public key")
+        assert found.hint == f"name {tree.parent / 'a.key'}, which holds the private one"
+    alone = tree.parent / "b.pub"
+    alone.write_text(public_pem(PUBLIC))
+    assert "docket keygen writes beside it" in str(refusal(KeysAsked(sign=str(alone)), tree).hint)
+
+
+def test_a_key_by_a_descriptor_of_a_file_in_the_tree_is_refused(tree: Path) -> None:
+    opened = os.open(secret(tree / "a.key", private_pem(SECRET_KEY)), os.O_RDONLY)
+    found = refusal(KeysAsked(sign=f"fd:{opened}"), tree)
+    assert (found.reason, found.hint) == (Reason.KEY_EXPOSED, "keep keys outside the tree")
+
+
 def test_a_policy_names_keys_and_a_flag_has_the_last_word(tree: Path) -> None:
     policy = Policy(proof=ProofPolicy(sign=str(tree.parent / "a.key"), seal=True))
     voucher = voucher_for(KeysAsked(), policy, tree)

@@ -1,4 +1,4 @@
-"""Which keys a person named: to vouch for a run with, and to verify a receipt by.
+"""Which keys a person named: to vouch for a run with, and to verify a receipt by, with the options that name them.
 
 Rules:
 1. A key is read and tried before anything is started: what is wrong with it is a refusal then, never a receipt
@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import click
 
 from docket.errors import DocketError, InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.canonical import decode_document
@@ -27,9 +30,11 @@ from docket.rules.proof import ed25519
 from docket.rules.proof.ed25519 import Signer
 from docket.rules.proof.vouching import NO_VOUCHER, Voucher, seal_key_id
 from docket.stores.key_files import own_seal_key
+from docket.surfaces.cli.completing import files_like
 from docket.surfaces.cli.project import path_said
 
 _DESCRIPTOR = re.compile(r"fd:([0-9]{1,6})")
+_PUBLIC_SUFFIXES = (".pub", ".vkey")
 _NO_LIBRARY = f"{ed25519.MISSING_LIBRARY}: without it nothing can be signed"
 
 
@@ -64,16 +69,35 @@ def _signer(named: str, tree: Path) -> Signer:
     descriptor = _DESCRIPTOR.fullmatch(named)
     try:
         if descriptor is not None:
-            data = read_key_descriptor(int(descriptor[1]), key_text.MAX_KEY_FILE_BYTES)
+            data = read_key_descriptor(int(descriptor[1]), key_text.MAX_KEY_FILE_BYTES, outside=tree)
         else:
             data = read_key_file(_key_path(named), key_text.MAX_KEY_FILE_BYTES, outside=tree)
         return Signer.of_seed(key_text.read_private_key(data))
-    except InvalidDocumentError as error:
-        raise RefusedBeforeStartError(error.reason, f"{named} cannot sign: {error.detail}") from error
     except DocketError as error:
-        raise RefusedBeforeStartError(error.reason, f"the signing key: {error.detail}", hint=error.hint) from error
+        if descriptor is None and _is_public(named):
+            detail, hint = f"{named} cannot sign: it is a public key", f"name {_private_of(named)}"
+            raise RefusedBeforeStartError(Reason.KEY_UNUSABLE, detail, hint=hint) from error
+        said = f"{named} cannot sign" if isinstance(error, InvalidDocumentError) else "the signing key"
+        raise RefusedBeforeStartError(error.reason, f"{said}: {error.detail}", hint=error.hint) from error
     except ImportError as error:
         raise RefusedBeforeStartError(Reason.KEY_UNUSABLE, _NO_LIBRARY) from error
+
+
+def _is_public(named: str) -> bool:
+    try:
+        data = read_regular_file(_key_path(named), key_text.MAX_KEY_FILE_BYTES)
+        key_text.read_public_key(data.decode("utf-8", "replace"))
+    except DocketError:
+        return False
+    return True
+
+
+def _private_of(named: str) -> str:
+    """Say which file holds the private half of a public key's, as docket keygen names the two."""
+    path = Path(named)
+    if path.suffix in _PUBLIC_SUFFIXES and os.path.lexists(_key_path(str(path.with_suffix("")))):
+        return f"{path.with_suffix('')}, which holds the private one"
+    return "the file of the private one, which docket keygen writes beside it"
 
 
 def _key_path(named: str) -> Path:
@@ -89,6 +113,29 @@ def _seal_key(named: Path | None, tree: Path) -> bytes:
         return key_text.read_seal_key(read_key_file(path, key_text.MAX_KEY_FILE_BYTES, outside=tree))
     except DocketError as error:
         raise RefusedBeforeStartError(error.reason, f"the key of the seal: {error.detail}", hint=error.hint) from error
+
+
+_PINS = (
+    click.option("--public-key", "public_keys", multiple=True, metavar="KEY|FILE", shell_complete=files_like,
+                 help="Whose signature counts: 64 hex digits, PEM, a verifier key, or a file with one. "
+                 "May be repeated."),
+    click.option("--seal-key", "seal_keys", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+                 shell_complete=files_like, help="The key of the seal. May be repeated."),
+    click.option("--trust", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
+                 help="A list of trusted keys: docket/trust/v1."),
+)  # fmt: skip
+
+
+def pin_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add to a command what names the keys that a receipt is verified by: --public-key, --seal-key, --trust."""
+    for option in reversed(_PINS):
+        command = option(command)
+    return command
+
+
+def pins_asked(named: Mapping[str, Any]) -> Pins:
+    """Return the keys that `pin_options` took; UsageError says what is wrong with one."""
+    return pins_of(named["public_keys"], named["seal_keys"], named["trust"])
 
 
 def pins_of(public_keys: Sequence[str], seal_keys: Sequence[Path], trusted: Path | None) -> Pins:

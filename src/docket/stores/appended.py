@@ -1,7 +1,7 @@
 """What an appender holds while its event is on the way to the disk.
 
 An `Appended` goes from queued to written to durable, or to failed; `stage` says where it is. The writer moves whole
-batches at once. Futures are made only for those who ask: an event loop that is woken once for a batch
+batches at once. What is awaited is made only for those who ask: an event loop that is woken once for a batch
 (`LedgerWriter.listen`) looks at the stages itself.
 """
 
@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 
 from docket.errors import DocketError
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import Draft, Event
+from docket.stores.awaited import Awaited
 
 QUEUED, WRITTEN, DURABLE, FAILED = range(4)
 
@@ -39,11 +39,11 @@ class Appended:
         self.outcome: Event | DocketError | None = refusal
         self.stage = QUEUED if refusal is None else FAILED
         self._lock = lock
-        self._written: Future[Event] | None = None
-        self._durable: Future[Event] | None = None
+        self._written: Awaited[Event] | None = None
+        self._durable: Awaited[Event] | None = None
 
     @property
-    def written(self) -> Future[Event]:
+    def written(self) -> Awaited[Event]:
         """Done when the operating system has the event: it survives a killed docket."""
         with self._lock:
             if self._written is None:
@@ -51,15 +51,15 @@ class Appended:
             return self._written
 
     @property
-    def durable(self) -> Future[Event]:
+    def durable(self) -> Awaited[Event]:
         """Done when the event would survive a power cut."""
         with self._lock:
             if self._durable is None:
                 self._durable = self._future(DURABLE)
             return self._durable
 
-    def _future(self, stage: int) -> Future[Event]:
-        future: Future[Event] = Future()
+    def _future(self, stage: int) -> Awaited[Event]:
+        future: Awaited[Event] = Awaited()
         if self.stage >= stage:
             _resolve(future, self.outcome)
         return future
@@ -104,8 +104,8 @@ def mark_failed(batch: Sequence[Appended], error: DocketError, lock: threading.L
             future.set_exception(error)
 
 
-def _resolve(future: Future[Event], outcome: Event | DocketError | None) -> None:
+def _resolve(future: Awaited[Event], outcome: Event | DocketError | None) -> None:
     if isinstance(outcome, Event):
         future.set_result(outcome)
-    else:
+    elif outcome is not None:
         future.set_exception(outcome)

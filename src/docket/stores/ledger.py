@@ -17,14 +17,13 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest
 from docket.formats.ledger.event import Draft, Event
 from docket.formats.ledger.payload_codec import Payload
@@ -35,6 +34,7 @@ from docket.host.clock import Clock
 from docket.host.disk import Folder
 from docket.host.durable import displace, publish_copy
 from docket.stores.appended import Appended, mark_durable, mark_failed, mark_written
+from docket.stores.awaited import Awaited
 from docket.stores.chain_file import Foreseen
 from docket.stores.ledger_opening import LedgerOptions, OpenedLedger, begin, go_on
 from docket.stores.ledger_reader import LOCK_SUFFIX, Recheck, compare, quarantine_torn_tail, read_ledger
@@ -52,7 +52,7 @@ _LINE_OVERHEAD_BYTES = 280  # the members around `data`, with room for a long se
 class _Final:
     drafts: list[Draft]
     now: str | None = None
-    done: Future[tuple[Event, ...]] = field(default_factory=Future)
+    done: Awaited[tuple[Event, ...]] = field(default_factory=Awaited)
 
 
 class LedgerWriter:

@@ -18,12 +18,12 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from docket.errors import DocketError, UnavailableError
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder, StoredFile
 from docket.host.durable import chunks, displace, publish_copy, settle, temporary_name

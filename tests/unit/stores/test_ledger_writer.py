@@ -9,7 +9,6 @@ import shutil
 import stat
 import subprocess
 import threading
-from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
@@ -186,7 +185,6 @@ def test_what_is_appended_while_the_disk_is_busy_shares_one_sync(memory):
         assert not first.durable.done()
         assert not any(item.written.done() for item in rest)
         go_on.set()
-        wait([item.durable for item in rest])
         assert [item.durable.result().seq for item in rest] == list(range(1, 101))
     assert sum(operation == "sync" for operation, _ in disk.log) == 2
     assert sum(operation == "append" and not _is_spare(name) for operation, name in disk.log) == 2

@@ -11,9 +11,9 @@ import pytest
 import git_lab
 from docket.rules.agents.hooks import HOOK_READERS
 from docket.surfaces.hooks import upkeep
+from docket.surfaces.hooks.place import windows_place
 from docket.surfaces.hooks.upkeep import tidy_after_run
 from docket.surfaces.hooks.windows import tell
-from docket.surfaces.hooks.wiring import windows_place
 from git_lab import needs_git
 
 pytestmark = needs_git

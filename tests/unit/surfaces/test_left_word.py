@@ -15,8 +15,8 @@ from docket.stores.windows.evidence import Evidence
 from docket.stores.windows.registry_file import REGISTRY
 from docket.surfaces.hooks import left_word
 from docket.surfaces.hooks.left_word import MAX_BYTES, forget, is_old, leave, left, left_folder, read_left
+from docket.surfaces.hooks.place import windows_place
 from docket.surfaces.hooks.windows import make_of_left
-from docket.surfaces.hooks.wiring import windows_place
 
 
 @pytest.fixture(autouse=True)

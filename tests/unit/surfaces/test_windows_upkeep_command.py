@@ -13,7 +13,8 @@ from docket.engines.windows.complete import complete
 from docket.engines.windows.world import BeginRequest, CompleteRequest
 from docket.formats.windows.key import WindowKey
 from docket.surfaces.cli.root import run
-from docket.surfaces.hooks.wiring import windows_place, windows_world
+from docket.surfaces.hooks.place import windows_place
+from docket.surfaces.hooks.wiring import windows_world
 from project_lab import Project, entered
 
 DAY_NS = 86_400 * 10**9

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
@@ -81,6 +80,8 @@ def read_policy(text: bytes) -> PolicyReading:
     decoded = _decoded(text)
     if isinstance(decoded, PolicyProblem):
         return PolicyReading(policy=None, problems=(decoded,))
+    import tomllib  # noqa: PLC0415 - most runs read no policy file
+
     try:
         tables = tomllib.loads(decoded, parse_float=Decimal)
     except RecursionError:

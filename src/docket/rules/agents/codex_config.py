@@ -8,7 +8,6 @@ Rules:
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
 
@@ -86,9 +85,15 @@ def read_facts(request: LaunchRequest, start: int) -> CodexFacts:
 
 def _toml(data: bytes | None) -> Mapping[str, object]:
     try:
-        return tomllib.loads((data or b"").decode("utf-8"))
+        return _loaded((data or b"").decode("utf-8"))
     except (ValueError, RecursionError):
         return {}
+
+
+def _loaded(text: str) -> dict[str, object]:
+    import tomllib  # noqa: PLC0415 - only runs of Codex read it
+
+    return tomllib.loads(text)
 
 
 def _override(use: OptionUse) -> Mapping[str, object]:
@@ -96,7 +101,7 @@ def _override(use: OptionUse) -> Mapping[str, object]:
     if not equals:
         return {}
     try:
-        value: object = tomllib.loads(f"value = {text.strip()}")["value"]
+        value: object = _loaded(f"value = {text.strip()}")["value"]
     except (ValueError, RecursionError):
         value = text.strip()
     for part in reversed(key.strip().split(".")):

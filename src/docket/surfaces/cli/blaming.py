@@ -26,7 +26,8 @@ from docket.stores.windows.folder_sights import FolderSights
 from docket.stores.windows.git_sights import GitSights
 from docket.stores.windows.git_store import open_git_store
 from docket.stores.workspace.transactions import Transactions
-from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
+from docket.surfaces.hooks.place import WindowsPlace, windows_place
+from docket.surfaces.hooks.wiring import windows_world
 
 POOL = "pool"
 _POOL_SECONDS = 5.0

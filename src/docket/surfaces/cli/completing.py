@@ -68,7 +68,7 @@ def records_like(_: click.Context, __: click.Parameter, begun: str) -> list[Comp
 def tool_uses_like(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
     """Return the tool uses whose windows are over and that begin so, the newest first."""
     from docket.stores.windows.evidence import Evidence  # noqa: PLC0415 - only the shell's completion asks
-    from docket.surfaces.hooks.wiring import windows_place  # noqa: PLC0415 - only the shell's completion asks
+    from docket.surfaces.hooks.place import windows_place  # noqa: PLC0415 - only the shell's completion asks
 
     found: list[tuple[str, str, str]] = []
     with suppress(DocketError):

@@ -23,6 +23,8 @@ _HOOK_WORDS = 3
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (without the program's name) and return the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if argv is None:
+        gc.disable()  # nothing that is loaded is garbage; who has loaded a command goes on with it
     try:
         _settle_streams()
         if arguments in (["--version"], ["-V"]):
@@ -38,8 +40,6 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run_hook(words: Sequence[str], *, ends: bool) -> int:
     """Handle a hook, which an agent waits for: what its end gives back anyway is neither collected nor tidied away."""
-    if ends:
-        gc.disable()
     from docket.surfaces.hooks.cold import run as run_hook  # noqa: PLC0415 - a hook starts light
 
     code = run_hook(words)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import os
 import sys
@@ -69,6 +70,9 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(f"docket.surfaces.cli.commands.{cmd_name.replace('-', '_')}")
+        if not gc.isenabled():  # as main.py left it
+            gc.freeze()
+            gc.enable()
         command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 STAT_CACHE = "statcache"
 MAX_INPUT_BYTES = 4 * 1024 * 1024
 # Without -P, a folder `docket` in the tree would be what is started.
+_PLATFORM = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-")
 HOOK_COMMAND = (sys.executable, "-P", "-m", "docket")
 
 
@@ -56,7 +56,8 @@ def observing(cache: StatCache) -> Callable[[ObserveRequest], Listing]:
 
 def windows(asked: WindowsAsked) -> WindowsWorld:
     """Return the ports of the windows of a run, opened anew."""
-    from docket.surfaces.hooks.wiring import StagedTree, windows_place, windows_world  # noqa: PLC0415 - with a hook
+    from docket.surfaces.hooks.place import windows_place  # noqa: PLC0415 - with a hook
+    from docket.surfaces.hooks.wiring import StagedTree, windows_world  # noqa: PLC0415 - as above
 
     place = windows_place(asked.folder, asked.docket_dir)
     return windows_world(place, None if asked.stage is None else StagedTree(asked.stage, asked.transaction))
@@ -74,11 +75,18 @@ def print_report(document: JsonObject) -> None:
 
 def host_facts() -> dict[str, JsonValue]:
     """Return what a session records of the machine."""
-    return {
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        "machine": platform.machine(),
-    }
+    system = os.uname()
+    try:
+        library = (os.confstr("CS_GNU_LIBC_VERSION") or "").replace(" ", "")
+    except (ValueError, OSError):  # another C library
+        library = ""
+    # platform.platform() says the same, and starts a program for what it then leaves out.
+    told = f"{system.sysname}-{system.release}-{system.machine}-with-{library}"
+    if not library or not _PLATFORM.issuperset(told) or "--" in told:
+        import platform  # noqa: PLC0415 - for what stands here needs it alone
+
+        told = platform.platform()
+    return {"platform": told, "python": sys.version.split()[0], "machine": system.machine}
 
 
 def file_reader(folder: Path) -> Callable[[str], bytes | None]:

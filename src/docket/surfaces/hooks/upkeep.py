@@ -12,13 +12,16 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from docket.engines.windows.world import Outcome
 from docket.errors import DocketError
-from docket.host.git_place import object_format
 from docket.stores.windows.registry_file import REGISTRY, RegistryFile
-from docket.stores.windows.upkeep import Upkeep
-from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
+from docket.surfaces.hooks.place import WindowsPlace, windows_place
+
+# Most runs have no windows to tidy, and learn that from this module alone.
+if TYPE_CHECKING:
+    from docket.engines.windows.world import Outcome
+    from docket.stores.windows.upkeep import Upkeep
 
 HARD_BYTES = 2 * 1024**3
 """How large a store stays though all in it is of today."""
@@ -30,6 +33,7 @@ AFTER_RUN_SECONDS = 1.0
 def upkeep_of(place: WindowsPlace) -> Upkeep:
     """Return who clears the store of a place."""
     if place.git is not None:
+        from docket.host.git_place import object_format  # noqa: PLC0415 - as below
         from docket.stores.windows.git_store import open_git_store  # noqa: PLC0415 - one of two kinds of trees
         from docket.stores.windows.git_upkeep import GitUpkeep  # noqa: PLC0415 - as above
 
@@ -53,11 +57,12 @@ def tidy_after_run(folder: Path, docket_dir: Path | None) -> None:
 
 def tidy_in_passing(place: WindowsPlace, seconds: float) -> None:
     """Tidy the store of a place for so many seconds at most, unless a tool runs."""
-    from docket.engines.windows.tidy import TidyRequest, tidy  # noqa: PLC0415 - hardly any hook tidies
-
     with suppress(DocketError):
         if not (place.windows / REGISTRY).exists() or RegistryFile(place.windows).read().windows:
             return
+        from docket.engines.windows.tidy import TidyRequest, tidy  # noqa: PLC0415 - hardly any hook tidies
+        from docket.surfaces.hooks.wiring import windows_world  # noqa: PLC0415 - as above
+
         request = TidyRequest(
             windows=place.windows, now_ns=time.time_ns(), apply=True, seconds=seconds, hard_bytes=HARD_BYTES
         )

@@ -13,8 +13,9 @@ from docket.rules.agents.hooks import HOOK_READERS
 from docket.rules.windows.tool_event import HookEvent, Moments, OtherEvent, ToolEvent
 from docket.stores.windows.registry_file import REGISTRY, RegistryFile
 from docket.surfaces.hooks.left_word import LeftWord, forget, is_old, left, read_left
+from docket.surfaces.hooks.place import WindowsPlace, windows_place
 from docket.surfaces.hooks.upkeep import is_due, tidy_in_passing
-from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
+from docket.surfaces.hooks.wiring import windows_world
 
 MAX_MEMBERS = 64
 

@@ -1,8 +1,7 @@
-"""The machine as the ports of tool windows: which tree a folder belongs to, and where its windows are kept."""
+"""The machine as the ports of tool windows."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from docket.engines.windows.world import WindowsWorld
@@ -11,35 +10,16 @@ from docket.formats.dataclass import dataclass, replace
 from docket.formats.relpath import RelPath
 from docket.formats.windows.key import IN_STAGE
 from docket.host.clock import SystemClock
-from docket.host.git_place import GitPlace, find_git_place, git_place_at
-from docket.stores.layout import PROJECT_FILE, Layout, prepare_state, resolve_layout
+from docket.host.git_place import git_place_at
+from docket.stores.layout import PROJECT_FILE, prepare_state
 from docket.stores.windows.evidence import Evidence
 from docket.stores.windows.looked import TreeStore
 from docket.stores.windows.registry_file import RegistryFile
+from docket.surfaces.hooks.place import WindowsPlace
 from docket.surfaces.hooks.seconds import hook_seconds
 
-WINDOWS, STAGES = "windows", "stages"
+STAGES = "stages"
 _WORK_SHARE = 0.9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowsPlace:
-    """The tree that windows are of, with the folder that they are kept in; `git` where it is a worktree."""
-
-    layout: Layout
-    git: GitPlace | None
-
-    @property
-    def windows(self) -> Path:
-        """The folder of the windows."""
-        return self.layout.state / WINDOWS
-
-
-def windows_place(start: Path, docket_dir: Path | None = None) -> WindowsPlace:
-    """Return the place of the windows of a folder: those of the worktree that it is in, or its own."""
-    git = find_git_place(start)
-    root = start if git is None else git.worktree
-    return WindowsPlace(layout=resolve_layout(root, docket_dir=docket_dir, environment=os.environ), git=git)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from docket.formats.windows.names import PartialReason, Status
 from docket.formats.windows.records import Tombstone, decode_record, encode_record
 from docket.host.disk import SYSTEM_DISK
 from docket.host.liveness import own_identity
-from docket.surfaces.hooks.wiring import windows_place, windows_world
+from docket.surfaces.hooks.place import windows_place
+from docket.surfaces.hooks.wiring import windows_world
 from windows_lab import WindowsLab, deadline, write
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -25,7 +25,8 @@ from docket.surfaces.cli.progress import PathProgress
 from docket.surfaces.cli.project import current_folder
 from docket.surfaces.cli.restoring import RestoreArguments
 from docket.surfaces.cli.undoing import UndoArguments, refuse, show, tell
-from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
+from docket.surfaces.hooks.place import WindowsPlace, windows_place
+from docket.surfaces.hooks.wiring import windows_world
 
 
 @click.command()

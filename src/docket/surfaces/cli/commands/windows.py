@@ -19,8 +19,8 @@ from docket.stores.windows.registry_file import RegistryFile
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.commands.windows_upkeep import doctor_command, tidy_command
 from docket.surfaces.cli.project import current_folder
+from docket.surfaces.hooks.place import windows_place
 from docket.surfaces.hooks.windows import make_of_left
-from docket.surfaces.hooks.wiring import windows_place
 from docket.surfaces.render import windows as render
 
 _DOCKET_DIR = click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the project's evidence stands.")

@@ -17,9 +17,10 @@ from docket.stores.windows.evidence import Evidence
 from docket.stores.windows.registry_file import RegistryFile
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.project import current_folder
+from docket.surfaces.hooks.place import windows_place
 from docket.surfaces.hooks.upkeep import upkeep_of
 from docket.surfaces.hooks.windows import make_of_left
-from docket.surfaces.hooks.wiring import windows_place, windows_world
+from docket.surfaces.hooks.wiring import windows_world
 from docket.surfaces.render.figures import plural
 
 _DOCKET_DIR = click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the project's evidence stands.")

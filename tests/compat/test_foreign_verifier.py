@@ -25,7 +25,7 @@ from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
 from docket.formats.run.verdict import Status, Verdict, Word
 from docket.rules.redaction.copy import CopyAsked, redacted
 from docket.surfaces.cli.root import run
-from golden_ledgers import kept, proven, samples
+from golden_ledgers import kept, planted, proven, samples
 from golden_ledgers.judging import bodies, chained, lines_of, receipt_of
 from verify_js.in_node import NODE, Pair, disagreements
 
@@ -107,7 +107,7 @@ def test_it_accepts_redacted_copies_with_hits_windows_a_transaction_and_names_th
 ) -> None:
     asked_for = CopyAsked(profiles=frozenset(Profile), key=b"k" * 32, opening=b"o" * 32)
     for name in ("cached", "windowed", "landed", "odd_names", "parts", "pooled"):
-        raw = b"".join(event.line + b"\n" for event in redacted(samples.ALL[name]().events, asked_for))
+        raw = planted.lines(redacted(planted.planted(name), asked_for))
         receipt, ledger = tmp_path / f"{name}.json", tmp_path / "runs" / f"{name}.jsonl"
         ledger.parent.mkdir(exist_ok=True)
         ledger.write_bytes(raw)

@@ -26,8 +26,11 @@ from docket.host.durable import publish, publish_chunks
 from docket.rules.proof.vouching import NO_VOUCHER, Voucher
 from docket.rules.receipt.assemble import receipt_from_ledger
 from docket.rules.redaction.copy import CopyAsked, redacted
+from docket.rules.redaction.familiar import PublicPrices
 from docket.rules.redaction.secrets import has_form
+from docket.rules.spending.price_book import PriceBook
 from docket.stores.layout import RUNS, ledger_name, receipt_name
+from docket.stores.prices import read_prices
 
 _HOLDS = (Word.VERIFIED, Word.CONSISTENT, Word.INCOMPLETE)
 
@@ -69,11 +72,19 @@ def write_copy(request: CopyRequest) -> Copied:
         key=os.urandom(OPENING_BYTES),
         opening=opening,
         public_key=request.voucher.public_key,
+        public=_public_prices(),
     )
     events = redacted(list(events_at(request.ledger)), asked)
     if Profile.SECRETS in request.profiles:
         _refuse_secrets(events)
     return _written(request, events, opening)
+
+
+def _public_prices() -> PublicPrices:
+    book = PriceBook.parse(read_prices(None))
+    entries = (entry for name in book.providers() for entry in book.section(name).get("models", ()))
+    models = (name for entry in entries for name in (entry["id"], *entry.get("aliases", ())))
+    return PublicPrices(models=frozenset(model.lower() for model in models), digest=book.digest)
 
 
 def _written(request: CopyRequest, events: list[Event], opening: bytes) -> Copied:

@@ -91,7 +91,11 @@ def test_what_stands_beside_the_record_is_not_copied_and_that_is_said(
     "asked",
     [
         (["--redact", "all"], 2, "--redact writes a receipt and a ledger"),
-        (["--redact", "path", "--out", "o"], 2, "--redact path: name any of argv, hosts, paths, secrets, or all alone"),
+        (
+            ["--redact", "path", "--out", "o"],
+            2,
+            "--redact path: name any of argv, hosts, names, paths, secrets, or all alone",
+        ),
         (["--redact", "paths,all", "--out", "o"], 2, "--redact all"),
         (["--redact", "", "--out", "o"], 2, "name any of"),
         (["--redact", "all", "--out", "o", "--json"], 2, "name one"),
@@ -147,6 +151,6 @@ def test_a_copy_that_would_keep_a_secret_in_a_name_is_not_made(
 
 
 def test_profiles_are_completed_behind_those_already_named() -> None:
-    assert profiles_like(None, None, "") == ["argv", "hosts", "paths", "secrets", "all"]  # type: ignore[arg-type]
+    assert profiles_like(None, None, "") == ["argv", "hosts", "names", "paths", "secrets", "all"]  # type: ignore[arg-type]
     assert profiles_like(None, None, "paths,a") == ["paths,argv"]  # type: ignore[arg-type]
     assert profiles_like(None, None, "paths,p") == []  # type: ignore[arg-type]

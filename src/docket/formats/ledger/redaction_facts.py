@@ -10,9 +10,9 @@ How a copy is made is `rules.redaction`.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from enum import StrEnum
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 
 OPENING_BYTES = 32
@@ -23,6 +23,7 @@ class Profile(StrEnum):
 
     ARGV = "argv"
     HOSTS = "hosts"
+    NAMES = "names"
     PATHS = "paths"
     SECRETS = "secrets"
 

@@ -9,7 +9,7 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, object_at
@@ -24,8 +24,10 @@ from docket.formats.proof.origin import origin_of
 from docket.formats.reason import Reason
 from docket.formats.windows.key import WindowKey
 from docket.rules.redaction.collect import collected
-from docket.rules.redaction.hide import Hider
+from docket.rules.redaction.familiar import PublicPrices
+from docket.rules.redaction.hide import Hider, Known
 from docket.rules.redaction.names import Names
+from docket.rules.redaction.naming import Naming
 
 _HITS = ("model.cache_hit", "x-docket.cache-hit")
 _STORED = ("response_path", "response_stored_bytes", "response_stored_sha256", "response_truncated")
@@ -36,13 +38,15 @@ _NOTE = "redacted"
 class CopyAsked:
     """`key` names digests in the copy, `opening` opens its commitment: 32 bytes by chance each, never the same.
 
-    `public_key` is the key by which the copy is signed, None without one.
+    `public_key` is the key by which the copy is signed, None without one. `public` is what everybody knows of models
+    and prices, which is not hidden.
     """
 
     profiles: frozenset[Profile]
     key: bytes
     opening: bytes
     public_key: bytes | None = None
+    public: PublicPrices = field(default_factory=PublicPrices)
 
 
 def redacted(events: Sequence[Event], asked: CopyAsked) -> list[Event]:
@@ -74,8 +78,11 @@ def _hider(events: Sequence[Event], asked: CopyAsked) -> Hider:
     for event in events:  # before anything of an unknown type is read
         Hider(frozenset(), _NOTHING).event(event.type, {})
     found = collected(events)
-    words = (word for profile in asked.profiles for word in found.words[profile])
-    return Hider(asked.profiles, Names(key=asked.key, paths=found.paths, hosts=found.hosts, hidden=words))
+    words = {word for profile in asked.profiles for word in found.words[profile]}
+    if Profile.NAMES in asked.profiles:
+        words.update(Naming(found.chosen, asked.public).hidden)
+    names = Names(key=asked.key, paths=found.paths, hosts=found.hosts, hidden=words)
+    return Hider(asked.profiles, names, Known(chosen=found.chosen, public=asked.public))
 
 
 _NOTHING = Names(key=b"", paths=(), hosts=(), hidden=())

@@ -19,7 +19,7 @@ from docket.surfaces.cli.project import current_folder
 
 ALL = "all"
 _NOT_HIDDEN = (
-    "Sizes, times, counts, models, costs, reasons and names of tools stay; look through the copy before you hand it on."
+    "Sizes, times, counts, costs and prices, and docket's own words stay; look through the copy before you hand it on."
 )
 
 

@@ -64,8 +64,10 @@ def story() -> LedgerBuilder:
         replace(spawn(), argv=ARGV, cwd=FOLDER),
         NetAllowed(tunnel=1, kind="tunnel", host=HOST, port=443, address=ADDRESS),
         NetDenied(reason="egress", kind="tunnel", count=1, host=HOST, port=443),
-        ToolCall(name=f"mcp__wombat__{SECRET}", id="use-1", input_sha256=sha256(CONTENT)),
-        ToolResult(name=f"mcp__wombat__{SECRET}", id="use-1", ok=False, error=said, result_sha256=sha256(CONTENT)),
+        ToolCall(name=f"mcp__wombat__{SECRET}", id="toolu_walrus", input_sha256=sha256(CONTENT)),
+        ToolResult(
+            name=f"mcp__wombat__{SECRET}", id="toolu_walrus", ok=False, error=said, result_sha256=sha256(CONTENT)
+        ),
         Note(code="remark", message=said, detail={"where": said}),
         exited(),
         snapshot(Phase.AFTER, 3, "22"),
@@ -106,6 +108,7 @@ HIDDEN: dict[Profile, tuple[str | bytes, ...]] = {
     ),
     Profile.ARGV: ("axolotl", "mend the", "hunter2hunter2", "--prompt"),
     Profile.HOSTS: ("gibbon", HOST, ADDRESS, "gateway.example", "ocelot", "lemuros"),
+    Profile.NAMES: ("mcp__wombat", "toolu_walrus"),
     Profile.SECRETS: (SECRET, SECRET[8:]),
 }  # fmt: skip
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request or a ticket.")
 @click.option("--html", is_flag=True, help="Make one page of HTML that holds its evidence and a verifier.")
 @click.option("--redact", metavar="PROFILES", shell_complete=profiles_like,
-              help="Write a copy that hides paths, argv, hosts or secrets (a list), or all, into --out.")  # fmt: skip
+              help="Write a copy that hides paths, argv, hosts, names or secrets (a list), or all, into --out.")  # fmt: skip
 @click.option(
     "--sign", metavar="KEY", shell_complete=files_like, help="Sign that copy: a file of docket keygen's, or fd:N."
 )

@@ -10,7 +10,7 @@ import pytest
 
 from docket.formats.canonical import encode_document
 from docket.surfaces.cli.root import run
-from golden_ledgers import elsewhere
+from golden_ledgers import elsewhere, proven
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.judging import receipt_of
 
@@ -34,6 +34,12 @@ def _placed(folder: Path, receipt: dict[str, Any], raw: bytes | None) -> Path:
     if raw is not None:
         (folder / "runs" / f"{receipt['session']['id']}.jsonl").write_bytes(raw)
     return path
+
+
+def written_signed(folder: Path) -> Path:
+    """The same for a record that golden_ledgers.proven's key signed, and no seal."""
+    built = proven.vouched_for(seal=False)
+    return _placed(folder, proven.signed(receipt_of(built.data())), built.data())
 
 
 def ledger_of(receipt: Path) -> Path:

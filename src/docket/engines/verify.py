@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,7 +42,8 @@ class VerifyRequest:
     """`receipt` is what `read_receipt` gives; `required` the word that exit code 0 asks for, `pins` the keys named.
 
     `checkpoints_path` is the file that was named, which must be there; without it the one beside the ledger is read, if
-    any. `heads` were written down earlier, `remembered` is what is known of runs that were verified before.
+    any. `heads` were written down earlier, `remembered` is what is known of runs that were verified before. `progress`
+    is told how many bytes of the ledger were read.
     """
 
     receipt: bytes
@@ -52,19 +53,38 @@ class VerifyRequest:
     checkpoints_path: Path | None = None
     heads: tuple[TreeHead, ...] = ()
     remembered: VerifierState | None = None
+    progress: Callable[[int], None] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """A verdict and what it is on.
+
+    `document` is the receipt, None where it is unreadable; rows that are just what the ledger gives are the ledger's,
+    and their JSON is made when it is asked for. `ledger_sha256` is the digest of the ledger file that was read.
+    """
+
+    verdict: Verdict
+    document: JsonObject | None = None
+    ledger_sha256: Digest | None = None
 
 
 def verify_receipt(request: VerifyRequest) -> Verdict:
     """Return the verdict; never raises for what a file holds."""
+    return examine_receipt(request).verdict
+
+
+def examine_receipt(request: VerifyRequest) -> Examined:
+    """Return the verdict with what was read for it; never raises for what a file holds."""
     try:
-        document, ledger = _read_both(request.receipt, request.ledger_path)
+        document, ledger = _read_both(request)
         bodies, deltas = None, None
         if ledger is not None and request.ledger_path is not None:
             bodies = bodies_beside(request.ledger_path, ledger)
             deltas = deltas_beside(request.ledger_path, document) if "windows" in document else None
         checkpoints = _checkpoints(request)
     except InvalidDocumentError as error:
-        return Verdict(word=Word.UNREADABLE, required=request.required, detail=error.detail)
+        return Examined(verdict=Verdict(word=Word.UNREADABLE, required=request.required, detail=error.detail))
     beside = Beside(
         bodies=bodies,
         deltas=deltas,
@@ -73,7 +93,8 @@ def verify_receipt(request: VerifyRequest) -> Verdict:
         heads=request.heads,
         remembered=request.remembered,
     )
-    return judge(document, ledger, request.required, beside)
+    verdict = judge(document, ledger, request.required, beside)
+    return Examined(verdict=verdict, document=document, ledger_sha256=None if ledger is None else ledger.file_sha256)
 
 
 def read_receipt(path: Path) -> bytes:
@@ -109,13 +130,14 @@ def session_of(data: bytes) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _read_both(receipt: bytes, ledger_path: Path | None) -> tuple[JsonObject, LedgerReading | None]:
+def _read_both(request: VerifyRequest) -> tuple[JsonObject, LedgerReading | None]:
     """Return the receipt and the reading of its ledger; what is wrong with the receipt is told first."""
+    receipt, ledger_path = request.receipt, request.ledger_path
     if ledger_path is None:
         return decode_receipt(receipt), None
     _bounded(receipt)
     try:
-        ledger = reading_of(ledger_path)
+        ledger = reading_of(ledger_path, request.progress)
     except InvalidDocumentError:
         decode_receipt(receipt)
         raise
@@ -128,10 +150,11 @@ def _bounded(data: bytes) -> None:
         raise InvalidDocumentError(Reason.TOO_LARGE, f"the receipt holds more than {MAX_RECEIPT_VALUES} values")
 
 
-def reading_of(path: Path) -> LedgerReading:
-    """Return the reading of a ledger file; a damaged one is a reading too."""
+def reading_of(path: Path, progress: Callable[[int], None] | None = None) -> LedgerReading:
+    """Return the reading of a ledger file; a damaged one is a reading too. `progress` as in `VerifyRequest`."""
     ledger, damage, digest = LedgerPass(), None, hashlib.sha256()
-    chunks = _hashed(regular_file_chunks(path), digest)
+    told = regular_file_chunks(path) if progress is None else _counted(path, progress)
+    chunks = _hashed(told, digest)
     try:
         try:
             for item in follow(chunks, LineShapes(PAYLOADS)):
@@ -143,6 +166,14 @@ def reading_of(path: Path) -> LedgerReading:
     except UnavailableError as error:
         raise InvalidDocumentError(error.reason, f"the ledger {error.detail}") from error
     return ledger.finish(file_sha256=Digest(digest.hexdigest()), damage=damage)
+
+
+def _counted(path: Path, progress: Callable[[int], None]) -> Iterator[bytes]:
+    read = 0
+    for chunk in regular_file_chunks(path):
+        read += len(chunk)
+        progress(read)
+        yield chunk
 
 
 def _checkpoints(request: VerifyRequest) -> bytes | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from docket.engines.verify import VerifyRequest, decode_receipt, verify_receipt
+from docket.engines.verify import VerifyRequest, examine_receipt
 from docket.formats.run.receipt_view import ReceiptView
 from docket.formats.run.verdict import Verdict
 from docket.rules.checks.rollback import learned
@@ -19,8 +19,7 @@ def verify_with_state(request: VerifyRequest, state: Path, waiting: Callable[[st
     The verdict as `verify_receipt`'s; UnavailableError and InvalidDocumentError where the state itself cannot be had.
     """
     with hold_state(state, waiting=waiting) as held:
-        verdict = verify_receipt(replace(request, remembered=held.known))
-        if verdict.ok:
-            document = decode_receipt(request.receipt)
-            held.keep(learned(held.known, ReceiptView(document=document, ours=True, rows=())))
-    return verdict
+        found = examine_receipt(replace(request, remembered=held.known))
+        if found.verdict.ok and found.document is not None:
+            held.keep(learned(held.known, ReceiptView(document=found.document, ours=True, rows=())))
+    return found.verdict

@@ -31,7 +31,7 @@ LINE = UsageLine(
     docket_number="DKT-20261001-00C0DE", session_id="s", seq=6, time="2026-10-01T12:00:06.250Z", agent="generic",
     agent_id=None, provider="p", model="m", price_labels=None, component="base", fresh_input_tokens=1,
     cache_read_tokens=2, cache_write_tokens=0, output_tokens=3, uses=0, usage_source="reported", asserted_by=None,
-    cost_usd="0.000001", cost_micros=1, latency_ms=None,
+    cost_usd="0.000001", cost_micros=1, latency_ms=None, verdict="consistent",
 )  # fmt: skip
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from docket.errors import UnavailableError
 from docket.surfaces.cli import exporting
 from docket.surfaces.cli.root import run
-from export_lab import ledger_of, written
+from export_lab import document, ledger_of, written, written_signed
 from golden_ledgers import samples
+from golden_ledgers.proven import PUBLIC_KEY
 
-KINDS = ("intoto", "otlp", "usage")
+KINDS = ("intoto", "otlp", "sarif", "usage")
+EVERY = (*KINDS, "trailer", "tlog-proof")
+OTHER_KEY = "3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c"  # the second of RFC 8032, 7.1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -111,6 +115,47 @@ def test_a_place_that_cannot_be_written_to(
     assert not (tmp_path / "elsewhere").exists()
 
 
+def asked_of(kind: str, receipt: Path) -> list[str]:
+    return ["export", kind, str(receipt), *["0"] * (kind == "tlog-proof")]
+
+
+@pytest.mark.parametrize("kind", EVERY)
+@pytest.mark.parametrize("option", ["--public-key", "--seal-key", "--trust"])
+def test_a_key_that_does_not_vouch_for_it_is_a_refusal(
+    kind: str, option: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    seal, trust = tmp_path / "seal.key", tmp_path / "trust.json"
+    seal.write_text(f"{'ab' * 32}\n")
+    trust.write_text(json.dumps({"format": "docket/trust/v1", "signers": [{"name": "me", "public_key": OTHER_KEY}]}))
+    named = {"--public-key": OTHER_KEY, "--seal-key": str(seal), "--trust": str(trust)}[option]
+    failing = "seal" if option == "--seal-key" else "signature"
+    for receipt in (written_signed(tmp_path / "a"), written(tmp_path / "b", samples.chat())):
+        assert run([*asked_of(kind, receipt), option, named]) == 1
+        told = capsysbinary.readouterr()
+        assert told.out == b""
+        assert f"is not exported, for it fails {failing}: ".encode() in told.err
+        assert run([*asked_of(kind, receipt), option, "none"]) == 2
+        assert f"error: {option}: ".encode() in capsysbinary.readouterr().err
+
+
+VERDICTS: dict[str, Callable[[Any], Any]] = {
+    "intoto": lambda told: told["predicate"]["verdict"],
+    "otlp": lambda told: {
+        attribute["key"]: attribute["value"] for attribute in told["resourceSpans"][0]["resource"]["attributes"]
+    }["docket.verdict"]["stringValue"],
+    "sarif": lambda told: told["runs"][0]["properties"]["verdict"],
+}
+
+
+@pytest.mark.parametrize("kind", VERDICTS)
+def test_the_verdict_that_is_told_is_by_the_keys_that_were_named(
+    kind: str, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    receipt = written_signed(tmp_path)
+    assert VERDICTS[kind](document(capsysbinary, kind, receipt)) == "consistent"
+    assert VERDICTS[kind](document(capsysbinary, kind, receipt, "--public-key", PUBLIC_KEY)) == "verified"
+
+
 def test_a_ledger_that_changes_between_is_told_and_nothing_gets_a_name(tmp_path: Path) -> None:
     source = exporting.source_of(str(written(tmp_path, samples.chat())))
     record = exporting.verified(source)
@@ -120,12 +165,12 @@ def test_a_ledger_that_changes_between_is_told_and_nothing_gets_a_name(tmp_path:
     for content in (short, whole[:-1], whole.replace(b"golden", b"goldem", 1), b""):
         source.ledger.write_bytes(content)
         out = tmp_path / "o"
-        pieces = (event.line for event in exporting.events_of(source, record.document))
+        pieces = (event.line for event in exporting.events_of(source, record))
         with pytest.raises(UnavailableError, match="is not what it was when it was verified"):
             exporting.write(pieces, exporting.Output(out=out))
         assert not os.path.lexists(out)
     source.ledger.write_bytes(whole)
-    assert sum(1 for _ in exporting.events_of(source, record.document)) == len(whole.splitlines())
+    assert sum(1 for _ in exporting.events_of(source, record)) == len(whole.splitlines())
 
 
 def test_an_export_that_is_interrupted_leaves_nothing_behind(tmp_path: Path) -> None:

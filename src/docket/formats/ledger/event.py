@@ -7,6 +7,7 @@ What the agent asserted carries `reported_by: "agent"` in data; what docket obse
 from __future__ import annotations
 
 import hashlib
+import json
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeAlias
 
@@ -103,6 +104,15 @@ def read_event(value: JsonValue, line: bytes) -> Event:
         _strictly(value)
         raise InvalidDocumentError(Reason.BROKEN_CHAIN, "its hash does not match its content")
     return Event(seq=seq, ts=ts, type=type_, prev=prev, hash=stated, line=line, read_data=data)
+
+
+def known_event(line: bytes) -> Event:
+    """Return the event of a line that was read before; its hash is taken as it stands there."""
+    try:
+        seq, ts, type_, data, prev, stated = _members(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        raise InvalidDocumentError(Reason.NOT_JSON, "it is not JSON") from error
+    return Event(seq, ts, type_, prev, stated, line, data)
 
 
 _Members: TypeAlias = tuple[int, str, str, JsonObject, Digest, Digest]

@@ -1,19 +1,21 @@
 """A ledger as JSON Lines: LF, one canonical event a line, the file ends with LF.
 
 `follow` streams events from chunks and checks the chain; a last line without LF is a torn tail, returned as such
-and never repaired here. `Follower` does the same for chunks that are still to come. Neither reads a file: the caller
-supplies the chunks.
+and never repaired here. `Follower` does the same for chunks that are still to come. `events_again` streams the events
+of bytes that were followed before, which it knows by their digest. None reads a file: the caller supplies the chunks.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode
 from docket.formats.dataclass import dataclass
-from docket.formats.ledger.event import GENESIS, MAX_LINE_BYTES, Event, read_event
+from docket.formats.digest import Digest
+from docket.formats.ledger.event import GENESIS, MAX_LINE_BYTES, Event, known_event, read_event
 from docket.formats.reason import Reason
 
 
@@ -93,6 +95,23 @@ class Follower:
         if event.prev != self._prev:
             raise InvalidDocumentError(Reason.BROKEN_CHAIN, "it does not follow the event before it")
         return event
+
+
+def events_again(chunks: Iterable[bytes], file_sha256: Digest) -> Iterator[Event]:
+    """Yield the events of bytes that were followed before, a torn tail left out.
+
+    That they are those bytes is known at the end: InvalidDocumentError then, or at the first line that is no event,
+    says that they are others.
+    """
+    digest, pending = hashlib.sha256(), b""
+    for chunk in chunks:
+        digest.update(chunk)
+        *lines, pending = (pending + chunk).split(b"\n")
+        for line in lines:
+            yield known_event(_bounded(line))
+        _bounded(pending)
+    if digest.hexdigest() != file_sha256:
+        raise InvalidDocumentError(Reason.CHANGED_WHILE_READ, "the ledger is not the one that was read before")
 
 
 def _bounded(line: bytes) -> bytes:

@@ -1,10 +1,11 @@
 """What every export of a record does around its shaping: find, verify, read again, write.
 
 Rules:
-1. Nothing is exported that was not verified. A receipt that fails is refused with its first failing check, and nothing
-   is written; one that says itself that it is not whole, or whose ledger is not there, is told as that.
-2. The ledger that is read for the export is the one that was verified: its events are counted and its head compared at
-   the end, before a file gets its name.
+1. Nothing is exported that was not verified, by the keys that were named if any, as `docket verify` does. A receipt
+   that fails is refused with its first failing check, and nothing is written; one that says itself that it is not
+   whole, or whose ledger is not there, is told as that.
+2. The ledger that is read for the export is the one that was verified: the digest of its file is compared at the end,
+   before a file gets its name.
 3. A file appears whole or not at all, for its owner alone, and stands in no other's place unless that is asked for.
 """
 
@@ -12,19 +13,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
 
-from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, session_of, verify_receipt
+from docket.engines.verify import VerifyRequest, examine_receipt, read_receipt, session_of
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError, UsageError
-from docket.formats.canonical import JsonObject, object_at
 from docket.formats.digest import sha256
 from docket.formats.ledger.event import Event
-from docket.formats.ledger.lines import follow
+from docket.formats.ledger.lines import events_again
+from docket.formats.proof.pins import NO_PINS, Pins
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Check, Status, Word
 from docket.host.disk import SYSTEM_DISK
@@ -33,6 +35,8 @@ from docket.host.regular_file import regular_file_chunks
 from docket.stores.receipts import ledger_beside
 from docket.surfaces.cli import console
 from docket.surfaces.cli.completing import files_like
+from docket.surfaces.cli.key_choice import pin_options, pins_asked
+from docket.surfaces.cli.progress import ReadingProgress, counted
 from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.export.record import VerifiedRecord
 
@@ -41,10 +45,11 @@ _WRITE_BYTES = 256 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a record stands. `ledger` is None where none is at hand."""
+    """Where a record stands, and the keys it is verified by. `ledger` is None where none is at hand."""
 
     receipt: Path
     ledger: Path | None
+    pins: Pins = NO_PINS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +73,13 @@ _DOCKET_DIR = click.option("--docket-dir", type=_PATH, help="Where the project's
 
 
 def export_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command what exports of one record take: --ledger, --out, --force, --docket-dir."""
-    return _with(command, _LEDGER, *_OUTPUT, _DOCKET_DIR)
+    """Add to a command what exports take: `record_options`, --out and --force."""
+    return _with(command, _LEDGER, pin_options, *_OUTPUT, _DOCKET_DIR)
+
+
+def record_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add to a command what a record is found and verified by: --ledger, the keys, --docket-dir."""
+    return _with(command, _LEDGER, pin_options, _DOCKET_DIR)
 
 
 def _with(command: Callable[..., Any], *options: Callable[..., Any]) -> Callable[..., Any]:
@@ -78,18 +88,25 @@ def _with(command: Callable[..., Any], *options: Callable[..., Any]) -> Callable
     return command
 
 
-def source_of(receipt: str | None, ledger: Path | None = None, docket_dir: Path | None = None) -> Source:
-    """Return where a record stands: the receipt that is named, or the newest; its ledger, or the one beside it."""
-    path = receipt_asked_for(receipt, docket_dir)
-    return Source(receipt=path, ledger=ledger_named(ledger) or _beside(path))
+def source_of(receipt: str | None, asked: Mapping[str, Any] = MappingProxyType({})) -> Source:
+    """Return where a record stands: the receipt that is named, or the newest; its ledger, or the one beside it.
+
+    `asked` is what `record_options` took. UsageError says what is wrong with a key, or that there is no such ledger.
+    """
+    pins = pins_asked(asked) if asked else NO_PINS
+    path = receipt_asked_for(receipt, asked.get("docket_dir"))
+    return Source(receipt=path, ledger=ledger_named(asked.get("ledger")) or _beside(path), pins=pins)
 
 
 def verified(source: Source) -> VerifiedRecord:
     """Return the record, verified; InvalidDocumentError with the first check that fails."""
     data = read_receipt(source.receipt)
-    verdict = verify_receipt(VerifyRequest(receipt=data, ledger_path=source.ledger))
-    where = source.receipt
-    if verdict.word is Word.UNREADABLE:
+    with ReadingProgress("verifying") as progress:
+        found = examine_receipt(
+            VerifyRequest(receipt=data, ledger_path=source.ledger, pins=source.pins, progress=progress)
+        )
+    verdict, where = found.verdict, source.receipt
+    if verdict.word is Word.UNREADABLE or found.document is None:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{where} is not exported: {verdict.detail}")
     if verdict.word is Word.FAILED:
         first = next(check for check in verdict.checks if check.status is Status.FAIL)
@@ -98,35 +115,31 @@ def verified(source: Source) -> VerifiedRecord:
     if verdict.word is Word.INCOMPLETE:
         console.warn(console.plain(f"{where} says itself that its record is not whole: {_why(verdict.checks)}"))
     return VerifiedRecord(
-        document=decode_receipt(data),
+        document=found.document,
         receipt_sha256=sha256(data),
         word=verdict.word,
-        checked=source.ledger is not None,
+        ledger_sha256=found.ledger_sha256,
     )
 
 
 def read_again(source: Source, record: VerifiedRecord) -> VerifiedRecord:
     """Return a record that was verified and let go of, with its document; CHANGED_WHILE_READ for another one there."""
     data = read_receipt(source.receipt)
-    if sha256(data) != record.receipt_sha256:
+    found = examine_receipt(VerifyRequest(receipt=data, ledger_path=source.ledger))
+    if found.document is None or sha256(data) != record.receipt_sha256:
         raise _changed(source.receipt)
-    return replace(record, document=decode_receipt(data))
+    return replace(record, document=found.document)
 
 
-def events_of(source: Source, receipt: JsonObject) -> Iterator[Event]:
+def events_of(source: Source, record: VerifiedRecord) -> Iterator[Event]:
     """Yield the events of a verified ledger; CHANGED_WHILE_READ where it is not the one that was verified any more."""
-    if source.ledger is None:
+    if source.ledger is None or record.ledger_sha256 is None:
         return
-    stated, seen, head = object_at(receipt, "ledger"), 0, None
-    try:
-        for item in follow(regular_file_chunks(source.ledger)):
-            if isinstance(item, Event):
-                seen, head = seen + 1, item.hash
-                yield item
-    except InvalidDocumentError as error:
-        raise _changed(source.ledger) from error
-    if (seen, head) != (stated.get("events"), stated.get("head")):
-        raise _changed(source.ledger)
+    with ReadingProgress("exporting") as progress:
+        try:
+            yield from events_again(counted(regular_file_chunks(source.ledger), progress), record.ledger_sha256)
+        except InvalidDocumentError as error:
+            raise _changed(source.ledger) from error
 
 
 def write(pieces: Iterable[bytes], output: Output) -> None:

@@ -1,9 +1,12 @@
-"""How a run, and a restore, show themselves on standard error: progress on a terminal, warnings, why one is stopped."""
+"""How work shows itself on standard error: progress on a terminal, a run's warnings, why one is stopped."""
 
 from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Self
 
 from docket.surfaces.cli import console
 
@@ -76,3 +79,42 @@ class PathProgress:
         if self._open_line:
             console.overwrite("")
         self._open_line = False
+
+
+class ReadingProgress:
+    """How much of a file is read, on a terminal, once it lasts; leaving the block takes the line away."""
+
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
+        self._is_terminal = sys.stderr.isatty()
+        self._began = time.monotonic()
+        self._shown = 0.0
+        self._open_line = False
+
+    def __call__(self, read_bytes: int) -> None:
+        """Show it."""
+        now = time.monotonic()
+        if not self._is_terminal or now - self._began < QUIET_SECONDS or now - self._shown < _EVERY_SECONDS:
+            return
+        self._shown = now
+        self._open_line = True
+        console.overwrite(f"docket: {self._doing}: {read_bytes / 1e6:,.0f} MB of the ledger read")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._open_line:
+            console.overwrite("")
+        self._open_line = False
+
+
+def counted(chunks: Iterable[bytes], progress: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield the same chunks; `progress` is told how many bytes they are so far."""
+    read_bytes = 0
+    for chunk in chunks:
+        read_bytes += len(chunk)
+        progress(read_bytes)
+        yield chunk

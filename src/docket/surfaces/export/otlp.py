@@ -37,7 +37,15 @@ SCHEMA_URL = f"https://opentelemetry.io/schemas/{SEMCONV_VERSION}"
 
 def traces(record: VerifiedRecord, events: Iterable[Event]) -> Iterator[bytes]:
     """Yield one `TracesData` in pieces, ending with an LF; `events` are the ledger's, none where it is not there."""
-    resource = {"attributes": attributes({"service.name": "docket", "service.instance.id": record.session_id})}
+    resource = {
+        "attributes": attributes(
+            {
+                "service.name": "docket",
+                "service.instance.id": record.session_id,
+                "docket.verdict": str(record.word),
+            }
+        )
+    }
     scope = {"name": "docket", "version": __version__}
     yield b'{"resourceSpans":[{"resource":%b,"scopeSpans":[{"scope":%b,"spans":[' % (
         json_line(resource),

@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.canonical import JsonObject, JsonValue, LazyArray, object_at
 from docket.formats.digest import Digest
 from docket.formats.reading import is_instant
 from docket.formats.run.receipt_view import is_ours
@@ -22,12 +22,17 @@ from docket.formats.run.verdict import Word
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedRecord:
-    """`document` is the receipt, `receipt_sha256` its file's digest; `checked`: the ledger bore it out."""
+    """`document` is the receipt, the digests are those of its file and of the ledger's, None where none was there."""
 
     document: JsonObject
     receipt_sha256: Digest
     word: Word
-    checked: bool
+    ledger_sha256: Digest | None
+
+    @property
+    def checked(self) -> bool:
+        """Whether the ledger bore it out."""
+        return self.ledger_sha256 is not None
 
     @property
     def ours(self) -> bool:
@@ -54,7 +59,7 @@ class VerifiedRecord:
     def items(self, name: str, *names: str) -> Sequence[JsonValue]:
         """Return the array `name` of a nested object, empty where there is none."""
         found = self.part(*names).get(name)
-        return found if isinstance(found, (list, tuple)) else ()
+        return found if isinstance(found, (list, tuple, LazyArray)) else ()
 
 
 def text_of(value: JsonValue) -> str:

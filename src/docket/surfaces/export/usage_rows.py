@@ -10,12 +10,13 @@ Rules:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
+from docket.formats.run.usage_array import UsageArray
 from docket.rules.spending.components import AUDIO, FEES, IMAGE, WRITES
 from docket.surfaces.export.record import VerifiedRecord, count_of, object_of, text_of
 
@@ -49,6 +50,7 @@ class UsageLine:
     cost_usd: str
     cost_micros: int
     latency_ms: int | None
+    verdict: str
 
     def values(self) -> tuple[str | int | None, ...]:
         """Return the values in the order of COLUMNS."""
@@ -72,9 +74,13 @@ def usage_lines(record: VerifiedRecord, events: Iterable[Event]) -> Iterator[Usa
     """Yield the rows in the receipt's order; `events` are the ledger's, none where it is not there."""
     places = dict(_places(events))
     agent = text_of(record.part("session").get("agent")) or None
-    for item in record.items("usage", "appendix"):
-        row = object_of(item)
+    for row in _rows(record.items("usage", "appendix")):
         yield _line(record, agent, row, places.get(count_of(row.get("seq"))))
+
+
+def _rows(usage: Sequence[JsonValue]) -> Iterator[JsonObject]:
+    """Yield the rows, without their paths where these would have to be made."""
+    return (row.to_json(()) for row in usage.rows) if isinstance(usage, UsageArray) else map(object_of, usage)
 
 
 def _places(events: Iterable[Event]) -> Iterator[tuple[int, _Place]]:
@@ -110,6 +116,7 @@ def _line(record: VerifiedRecord, agent: str | None, row: JsonObject, place: _Pl
         cost_usd=str(cost),
         cost_micros=cost.micros,
         latency_ms=_optional(row.get("latency_ms")),
+        verdict=str(record.word),
     )
 
 

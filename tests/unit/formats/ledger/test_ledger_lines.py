@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from docket.errors import InvalidDocumentError
+from docket.formats.digest import sha256
 from docket.formats.ledger import lines as lines_module
 from docket.formats.ledger.event import GENESIS, draft, seal
-from docket.formats.ledger.lines import TornTail, encode_line, follow
+from docket.formats.ledger.lines import TornTail, encode_line, events_again, follow
 from docket.formats.reason import Reason
 
 
@@ -83,3 +84,29 @@ def test_a_line_has_a_longest_length(monkeypatch):
         with pytest.raises(InvalidDocumentError) as caught:
             list(follow(chunks))
         assert caught.value.reason == Reason.TOO_LARGE
+
+
+@pytest.mark.parametrize("size", [1, 97, 10_000])
+def test_events_are_read_again_by_the_digest_of_their_file(size):
+    for whole in (WHOLE, WHOLE + LAST[:9]):  # a torn tail is left out
+        chunks = (whole[i : i + size] for i in range(0, len(whole), size))
+        again = list(events_again(chunks, sha256(whole)))
+        assert again == EVENTS
+        assert [(one[:5], one.data) for one in again] == [(one[:5], one.data) for one in EVENTS]
+
+
+@pytest.mark.parametrize(
+    ("read", "reason"),
+    [
+        (WHOLE[:-1], Reason.CHANGED_WHILE_READ),
+        (WHOLE + LAST, Reason.CHANGED_WHILE_READ),
+        (WHOLE + b"\n", Reason.NOT_JSON),
+        (WHOLE + b"[" * 100_000 + b"\n", Reason.NOT_JSON),
+        (WHOLE + b"\xff\n", Reason.NOT_JSON),
+        (WHOLE + b"{}\n", Reason.MISSING_MEMBER),
+    ],
+)
+def test_other_bytes_are_told_at_their_line_or_at_the_end(read, reason):
+    with pytest.raises(InvalidDocumentError) as caught:
+        list(events_again([read], sha256(WHOLE)))
+    assert caught.value.reason == reason

@@ -42,7 +42,7 @@ def tlog_proof(receipt: str, seq: int, *, out: Path | None, force: bool, **asked
       docket export tlog-proof .docket/latest.receipt.json 12 --out call.tlog-proof
     """
     output = exporting.output_of(out, force=force)
-    source = exporting.source_of(receipt, asked["ledger"], asked["docket_dir"])
+    source = exporting.source_of(receipt, asked)
     document = exporting.verified(source).document
     if source.ledger is None:
         raise UnavailableError(
@@ -78,10 +78,8 @@ def _last_note(ledger: Path) -> str:
 @click.argument("receipt", required=False, shell_complete=receipts_like)
 @click.option("--commit-message", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
               help="Add them to the commit message in FILE, as from a hook of git's.")  # fmt: skip
-@click.option("--ledger", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
-              help="The ledger it came from; without it, the one that stands beside the receipt, if any.")  # fmt: skip
-@click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the project's evidence stands.")
-def trailer(receipt: str | None, *, commit_message: Path | None, ledger: Path | None, docket_dir: Path | None) -> int:
+@exporting.record_options
+def trailer(receipt: str | None, *, commit_message: Path | None, **asked: Any) -> int:  # noqa: ANN401
     """Print the git trailers that name a run: its receipt's digest, and the head of its ledger.
 
     RECEIPT is a file or a docket number; without it, the newest run of this project. It is verified first.
@@ -91,7 +89,7 @@ def trailer(receipt: str | None, *, commit_message: Path | None, ledger: Path | 
       docket export trailer
       docket export trailer DKT-20260131-0A1B2C --commit-message .git/COMMIT_EDITMSG
     """
-    record = exporting.verified(exporting.source_of(receipt, ledger, docket_dir))
+    record = exporting.verified(exporting.source_of(receipt, asked))
     lines = trailers_of(record.receipt_sha256, _head_of(record.document))
     if commit_message is None:
         for line in lines:

@@ -47,7 +47,7 @@ def intoto(receipt: str | None, *, sign: str | None, commit: str | None, out: Pa
     output = exporting.output_of(out, force=asked["force"])
     signer = None if sign is None else _signer(sign)
     belongs_to = None if commit is None else _commit(commit)
-    record = exporting.verified(exporting.source_of(receipt, asked["ledger"], asked["docket_dir"]))
+    record = exporting.verified(exporting.source_of(receipt, asked))
     exporting.say_without_ledger(record, "the statement is about the receipt alone")
     told = json_line(statement(record, belongs_to))
     document = told if signer is None else json_line(envelope(PAYLOAD_TYPE, told, signer))

@@ -29,8 +29,8 @@ def otlp(receipt: str | None, *, out: Path | None, **asked: Any) -> int:  # noqa
       docket export otlp | curl -sS -H 'Content-Type: application/json' -d @- http://127.0.0.1:4318/v1/traces
     """
     output = exporting.output_of(out, force=asked["force"])
-    source = exporting.source_of(receipt, asked["ledger"], asked["docket_dir"])
+    source = exporting.source_of(receipt, asked)
     record = exporting.verified(source)
     exporting.say_without_ledger(record, "the trace is its root alone, without calls and tools")
-    exporting.write(traces(record, exporting.events_of(source, record.document)), output)
+    exporting.write(traces(record, exporting.events_of(source, record)), output)
     return exits.OK

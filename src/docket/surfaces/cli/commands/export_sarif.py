@@ -31,10 +31,10 @@ def sarif(receipt: str | None, *, out: Path | None, **asked: Any) -> int:  # noq
       docket export sarif DKT-20260131-0A1B2C --out docket.sarif
     """
     output = exporting.output_of(out, force=asked["force"])
-    source = exporting.source_of(receipt, asked["ledger"], asked["docket_dir"])
+    source = exporting.source_of(receipt, asked)
     record = exporting.verified(source)
     exporting.say_without_ledger(record, "only what its usage rows tell is looked at")
-    events = None if source.ledger is None else exporting.events_of(source, record.document)
+    events = None if source.ledger is None else exporting.events_of(source, record)
     log = sarif_log(record_of(record.document, events), str(record.word))
     exporting.write([json_line(log) + b"\n"], output)
     return exits.OK

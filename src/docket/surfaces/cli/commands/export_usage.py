@@ -31,7 +31,7 @@ FORMATS: Mapping[str, Callable[[Iterable[UsageLine]], Iterator[bytes]]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Proven:
-    """Where a verified record stands, and what was found of it, without its document."""
+    """Where a verified record stands, and what was found of it, without its document unless it is the first."""
 
     source: Source
     record: VerifiedRecord
@@ -64,27 +64,27 @@ def usage(receipts: tuple[str, ...], *, every: bool, kind: str, out: Path | None
         raise UsageError(Reason.USAGE, "--all and receipts do not go together")
     if asked["ledger"] is not None and (every or len(receipts) > 1):
         raise UsageError(Reason.USAGE, "--ledger goes with one receipt")
-    sources = _all(asked["docket_dir"]) if every else _named(receipts, asked["ledger"], asked["docket_dir"])
+    sources = _all(asked) if every else _named(receipts, asked)
     proven = dict(_proven(sources))
     exporting.write(FORMATS[kind](_lines(proven.values())), output)
     return exits.OK
 
 
-def _named(receipts: tuple[str, ...], ledger: Path | None, docket_dir: Path | None) -> Iterator[Source]:
+def _named(receipts: tuple[str, ...], asked: Mapping[str, Any]) -> Iterator[Source]:
     for receipt in receipts or (None,):
-        yield exporting.source_of(receipt, ledger, docket_dir)
+        yield exporting.source_of(receipt, asked)
 
 
-def _all(docket_dir: Path | None) -> Iterator[Source]:
+def _all(asked: Mapping[str, Any]) -> Iterator[Source]:
     """Yield where the project's records stand, by their numbers; a copy that a person sees comes first."""
-    layout = layout_at(current_folder(), docket_dir)
+    layout = layout_at(current_folder(), asked["docket_dir"])
     warn_of_unfinished(layout)
     places = dict(_numbered(layout))
     if not places:
         detail = f"there is no receipt in {layout.docket_dir} or the state folder"
         raise UnavailableError(Reason.NOT_FOUND, detail, hint="docket run -- <agent> writes one")
     for number in sorted(places):
-        yield exporting.source_of(str(places[number]), None, docket_dir)
+        yield exporting.source_of(str(places[number]), asked)
 
 
 def _numbered(layout: Layout) -> Iterator[tuple[str, Path]]:
@@ -103,11 +103,11 @@ def _proven(sources: Iterable[Source]) -> Iterator[tuple[str, _Proven]]:
         if known != record.receipt_sha256:
             detail = f"{source.receipt} and another one are of the session {record.session_id}, and differ"
             raise UsageError(Reason.DOCUMENTS_DISAGREE, detail)
-        # The documents of many runs are not held at once: each is read again when its rows are written.
-        yield record.session_id, _Proven(source, replace(record, document={}))
+        # The documents of many runs are not held at once: each other is read again when its rows are written.
+        yield record.session_id, _Proven(source, record if len(seen) == 1 else replace(record, document={}))
 
 
 def _lines(proven: Iterable[_Proven]) -> Iterator[UsageLine]:
     for one in proven:
-        record = exporting.read_again(one.source, one.record)
-        yield from usage_lines(record, exporting.events_of(one.source, record.document))
+        record = one.record if one.record.document else exporting.read_again(one.source, one.record)
+        yield from usage_lines(record, exporting.events_of(one.source, record))

@@ -16,7 +16,8 @@ from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like, receipts_like
 from docket.surfaces.cli.head_choice import heads_of
-from docket.surfaces.cli.key_choice import pins_of
+from docket.surfaces.cli.key_choice import pin_options, pins_asked
+from docket.surfaces.cli.progress import ReadingProgress
 from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.render.verdict import established, lines
 
@@ -29,15 +30,10 @@ _NO_STATE = (Reason.NOT_A_FILE, Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason
 @click.option(
     "--ledger",
     type=click.Path(path_type=Path),
+    shell_complete=files_like,
     help="The ledger it came from; without it, the one that stands beside the receipt, if any.",
 )
-@click.option("--public-key", "public_keys", multiple=True, metavar="KEY|FILE", shell_complete=files_like,
-              help="Whose signature counts: 64 hex digits, PEM, a verifier key, or a file with one. "
-              "May be repeated.")  # fmt: skip
-@click.option("--seal-key", "seal_keys", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-              help="The key of the seal. May be repeated.")  # fmt: skip
-@click.option("--trust", type=click.Path(path_type=Path), metavar="FILE",
-              help="A list of trusted keys: docket/trust/v1.")  # fmt: skip
+@pin_options
 @click.option("--checkpoints", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
               help="The run's checkpoints; without it, the file that stands beside the ledger, if any.")  # fmt: skip
 @click.option("--head", "heads", multiple=True, metavar="HEAD|FILE", shell_complete=files_like,
@@ -69,19 +65,21 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
       docket verify receipt.json --public-key docket.key.pub --require verified
       docket verify --head "docket.local/unsigned/0123456789ab 12 6bc7…" --state ~/verified.json
     """
-    pins = pins_of(named["public_keys"], named["seal_keys"], named["trust"])
+    pins = pins_asked(named)
     receipt = _located(receipt)
     data = read_receipt(receipt)
     chosen = ledger_named(ledger) or _ledger_of(receipt, data)
-    asked = VerifyRequest(
-        receipt=data,
-        ledger_path=chosen,
-        required=Word(require),
-        pins=pins,
-        checkpoints_path=_there(named["checkpoints"]),
-        heads=heads_of(named["heads"], data),
-    )
-    verdict = _verdict(asked, named["state"])
+    with ReadingProgress("verifying") as progress:
+        asked = VerifyRequest(
+            receipt=data,
+            ledger_path=chosen,
+            required=Word(require),
+            pins=pins,
+            checkpoints_path=_there(named["checkpoints"]),
+            heads=heads_of(named["heads"], data),
+            progress=progress,
+        )
+        verdict = _verdict(asked, named["state"])
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
     if as_json:

@@ -88,7 +88,6 @@ _COUNTS = (
     ("paths modified", ("files", "modified")),
     ("paths removed", ("files", "removed")),
     ("policy violations", ("files", "violations")),
-    ("cache hits", ("cache", "hits")),
 )
 _TEXTS = (
     ("agent", ("session", "agent")),
@@ -117,6 +116,7 @@ def compared(left: tuple[JsonObject, Sequence[Finding]], right: tuple[JsonObject
             Figure(name="cost", unit="usd", left=_micros(old), right=_micros(new)),
             Figure(name="duration", unit="ms", left=_duration_ms(old), right=_duration_ms(new)),
             *(Figure(name=name, unit="count", left=_int(old, path), right=_int(new, path)) for name, path in _COUNTS),
+            Figure(name="cache hits", unit="count", left=_hits(old), right=_hits(new)),
         ),
         models=_by_name(_models(old), _models(new), "usd"),
         findings=_by_name(_rules(old_findings), _rules(new_findings), "count"),
@@ -220,6 +220,12 @@ def _duration_ms(document: JsonObject) -> int | None:
     ):
         return None
     return int(seconds) * 1000 + int(rest.ljust(3, "0"))
+
+
+def _hits(document: JsonObject) -> int | None:
+    """Return how many calls were answered again, those of replies in several components among them."""
+    hits, parts = _int(document, ("cache", "hits")), _int(object_at(document, "cache"), ("component_hits", "hits"))
+    return hits if hits is None or parts is None else hits + parts
 
 
 def _int(document: JsonObject, path: tuple[str, str]) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from docket.formats.canonical import JsonValue
 from docket.rules.analysis.comparison import Comparison, Figure, compared
 from docket.rules.analysis.finding import Confidence, Finding, Severity
 from golden_ledgers import samples
@@ -65,6 +66,21 @@ def test_a_receipt_beside_itself_differs_in_nothing() -> None:
     assert (comparison.texts, comparison.caveats, comparison.paths_only_left, comparison.paths_only_right) == (
         (), (), (), (),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cache", "hits"),
+    [
+        (None, None),
+        ({"hits": 2}, 2),
+        ({"hits": 2, "component_hits": {"hits": 3}}, 5),
+        ({"hits": 2, "component_hits": {"hits": "3"}}, 2),
+        ({"component_hits": {"hits": 3}}, None),
+    ],
+)
+def test_calls_answered_again_are_those_of_both_kinds(cache: JsonValue, hits: int | None) -> None:
+    comparison = compared(({"cache": cache}, ()), ({}, ()))
+    assert (figure(comparison, "cache hits").left, figure(comparison, "cache hits").right) == (hits, None)
 
 
 def test_two_runs_differ_in_cost_models_findings_paths_and_terms() -> None:

@@ -147,6 +147,22 @@ def test_a_key_by_descriptor_is_read_once_and_handed_to_nobody(lab: RunLab) -> N
     assert verified_by(lab, "--public-key", f"{key}.pub")[1]["verdict"] == "verified"
 
 
+def test_where_a_policys_key_lies_is_in_no_record(lab: RunLab) -> None:
+    key = make_key(lab, "hidden-place.key")
+    settings = lab.root / "home/.config/docket/policy.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f"[proof]\nsign = '{key}'\nseal = true\n")
+    program = "import os; assert not [one for one in os.environ.values() if 'hidden' '-place' in one]"
+    done = lab.run("--", sys.executable, "-c", program)
+    assert done.exit_code == 0, done.said
+
+    assert verified_by(lab, "--public-key", f"{key}.pub")[1]["verdict"] == "verified"
+    assert lab.receipt()["policy"]["document"]["proof"] == {"sign": "", "seal": True}
+    kept = [path for folder in (lab.tree / ".docket", lab.state) for path in folder.rglob("*") if path.is_file()]
+    assert [path for path in kept if b"hidden-place" in path.read_bytes()] == []
+    assert len(kept) > 5
+
+
 def test_what_cannot_sign_is_refused_before_anything_is_started(lab: RunLab) -> None:
     mark = lab.tree / "started"
     for flags in (("--sign", str(lab.root / "nothing")), ("--sign", "fd:77"), ("--seal-key", str(lab.root / "no"))):

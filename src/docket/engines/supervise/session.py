@@ -137,7 +137,7 @@ def _responses(request: RunRequest, session_id: str) -> ResponseFolder | None:
 def announce(run: OpenRun, upstreams: Mapping[str, str]) -> None:
     """Write what the run is: start, policy, remarks; durable before anything is measured or started."""
     request, session = run.request, run.session
-    policy = request.policy
+    policy = request.policy.recorded
     session.ledger.append(_start(request, session, upstreams))
     session.ledger.append(
         PolicyApplied(name=policy.name, digest=policy.digest, document=policy.document(), source=request.policy_source),

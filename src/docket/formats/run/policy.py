@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, encode
-from docket.formats.dataclass import dataclass, field
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.digest import Digest, digest_of
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -146,6 +146,14 @@ class Policy:
         if self.upstreams.entries:
             members["upstreams"] = self.upstreams.mapping()
         return members
+
+    @property
+    def recorded(self) -> Policy:
+        """The policy as a record has it: where a person's key lies is for nobody who reads that, nor for the agent.
+
+        Which key signs is said by the run's first event.
+        """
+        return replace(self, proof=replace(self.proof, sign="")) if self.proof.sign else self
 
     @property
     def digest(self) -> Digest:

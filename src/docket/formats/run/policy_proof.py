@@ -44,7 +44,8 @@ class ProofPolicy(Section):
     PURPOSE: ClassVar[str] = "Which keys of yours vouch for a run. A policy file in the tree has no say in it."
 
     sign: str = field(
-        default="", metadata=key(KeyFile(), "The file of the key that signs receipts, as `--sign` takes it.")
+        default="",
+        metadata=key(KeyFile(), "The file of the key that signs receipts, as `--sign` takes it. No record names it."),
     )
     seal: bool = field(
         default=False, metadata=key(Flag(), "Whether receipts are sealed with the key of your state folder.")

@@ -329,6 +329,22 @@ def test_a_rollback_without_a_snapshot_is_refused():
         SnapshotPolicy(rollback_on_breach=True)
 
 
+def test_a_record_has_no_word_of_where_a_key_lies_and_no_other_digest_moves():
+    plain = Policy()
+    assert plain.recorded is plain
+    named = Policy(proof=ProofPolicy(sign="/keys/a.key"))
+    assert named.recorded == plain
+    assert named.recorded.digest == plain.digest
+    sealed = Policy(proof=ProofPolicy(sign="/keys/a.key", seal=True))
+    assert sealed.recorded.document() == {**plain.document(), "proof": {"sign": "", "seal": True}}
+    assert Policy.from_document(sealed.recorded.document()) == sealed.recorded
+    # What was recorded before is read as it stands.
+    told = sealed.document()
+    canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    assert told["proof"] == {"sign": "/keys/a.key", "seal": True}
+    assert Policy.from_document(told).digest == hashlib.sha256(canonical).hexdigest() == sealed.digest
+
+
 def test_the_file_of_a_key_is_named_by_a_path_that_means_the_same_from_everywhere():
     for path in ("", "/keys/a.key", "~/a.key"):
         assert ProofPolicy(sign=path).document() == {"sign": path, "seal": False}

@@ -39,7 +39,9 @@ MEMBERS = ("call", "provider", "model", "requested_model", "status", "reason", "
 
 
 def record(document: Any, *, checked: bool = True) -> VerifiedRecord:
-    return VerifiedRecord(document=document, receipt_sha256=Digest("ab" * 32), word=Word.CONSISTENT, checked=checked)
+    ledger = Digest("cd" * 32) if checked else None
+    digest = Digest("ab" * 32)
+    return VerifiedRecord(document=document, receipt_sha256=digest, word=Word.CONSISTENT, ledger_sha256=ledger)
 
 
 def is_sound(exported: VerifiedRecord, events: list[Event]) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from docket.formats.canonical import object_at
+from docket.formats.lenient import count_at
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
-from docket.rules.analysis.record import Cited, RunRecord, count
+from docket.rules.analysis.record import Cited, RunRecord
 from docket.rules.analysis.thresholds import HAZARD_HITS
 from docket.rules.wording import were
 
@@ -36,5 +37,5 @@ def find(record: RunRecord) -> list[Finding]:
 
 
 def _is_spanned(hit: Cited, deltas: list[Cited]) -> bool:
-    origin = count(object_at(hit.data, "origin"), "seq")
+    origin = count_at(object_at(hit.data, "origin"), "seq")
     return any(origin < delta.seq < hit.seq for delta in deltas)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.lenient import amount_of
 from docket.rules.analysis.finding import Finding
-from docket.rules.analysis.record import amount
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def _models(document: JsonObject) -> dict[str, int]:
     found: dict[str, int] = {}
     for row in rows if isinstance(rows, Sequence) and not isinstance(rows, str) else ():
         if isinstance(row, Mapping) and isinstance(row.get("model"), str):
-            cost = amount(row.get("cost_usd"))
+            cost = amount_of(row.get("cost_usd"))
             found[str(row["model"])] = 0 if cost is None else cost.micros
     return found
 
@@ -207,7 +207,7 @@ def _paths(document: JsonObject) -> tuple[str, ...]:
 
 
 def _micros(document: JsonObject) -> int | None:
-    cost = amount(_at(document, ("totals", "cost_usd")))
+    cost = amount_of(_at(document, ("totals", "cost_usd")))
     return None if cost is None else cost.micros
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from docket.formats.lenient import count_at, text_at
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
-from docket.rules.analysis.record import Cited, RunRecord, count, text
+from docket.rules.analysis.record import Cited, RunRecord
 from docket.rules.analysis.thresholds import DENIALS
 from docket.rules.wording import were
 
@@ -15,9 +16,9 @@ def find(record: RunRecord) -> list[Finding]:
     calls: dict[tuple[str, bool], list[Cited]] = {}
     doors: dict[str, list[Cited]] = {}
     for item in record.denials:
-        reason = text(item.data, "reason") or "no reason"
+        reason = text_at(item.data, "reason") or "no reason"
         if item.kind == "model":
-            calls.setdefault((reason, bool(text(item.data, "cap"))), []).append(item)
+            calls.setdefault((reason, bool(text_at(item.data, "cap"))), []).append(item)
         else:
             doors.setdefault(reason, []).append(item)
     found = [_calls(reason, items, by_cap=by_cap) for (reason, by_cap), items in calls.items()]
@@ -25,7 +26,7 @@ def find(record: RunRecord) -> list[Finding]:
 
 
 def _calls(reason: str, items: list[Cited], *, by_cap: bool) -> Finding:
-    models = sorted({text(item.data, "model") for item in items} - {""})
+    models = sorted({text_at(item.data, "model") for item in items} - {""})
     return Finding(
         rule=RULE,
         subject=f"model {reason}",
@@ -42,8 +43,8 @@ def _calls(reason: str, items: list[Cited], *, by_cap: bool) -> Finding:
 
 
 def _connections(reason: str, items: list[Cited]) -> Finding:
-    times = sum(count(item.data, "count") or 1 for item in items)
-    hosts = sorted({text(item.data, "host") for item in items} - {""})
+    times = sum(count_at(item.data, "count") or 1 for item in items)
+    hosts = sorted({text_at(item.data, "host") for item in items} - {""})
     return Finding(
         rule=RULE,
         subject=f"network {reason}",

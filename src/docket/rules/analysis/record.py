@@ -15,6 +15,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.ledger.event import Event
+from docket.formats.lenient import amount_of, count_at, text_at
 from docket.formats.run.price_table import Family
 from docket.rules.receipt.families import Families
 from docket.rules.spending.components import FEES, WRITES
@@ -115,11 +116,11 @@ class _Reading:
     def request(self, seq: int, data: JsonObject) -> None:
         call = Call(
             seq=seq,
-            provider=text(data, "provider"),
-            model=text(data, "model"),
-            agent_id=text(data, "agent_id"),
-            fingerprint=text(data, "fingerprint") or None,
-            held=amount(data.get("held_usd")),
+            provider=text_at(data, "provider"),
+            model=text_at(data, "model"),
+            agent_id=text_at(data, "agent_id"),
+            fingerprint=text_at(data, "fingerprint") or None,
+            held=amount_of(data.get("held_usd")),
         )
         self.record.calls.append(call)
         self._open.setdefault(_key(data), deque()).append(call)
@@ -130,28 +131,28 @@ class _Reading:
         parts = data.get("components")
         base = parts[-1] if isinstance(parts, Sequence) and parts and not isinstance(parts, str) else None
         call.reply_seq = seq
-        call.model = text(base, "model") if isinstance(base, Mapping) else text(data, "model")
-        call.input_tokens = count(usage, "input_tokens")
-        call.cached_input_tokens = count(usage, "cached_input_tokens")
-        call.written_tokens = sum(count(usage, name) for name in WRITES.values())
-        call.output_tokens = count(usage, "output_tokens")
-        cost = amount(data.get("cost_usd"))
+        call.model = text_at(base, "model") if isinstance(base, Mapping) else text_at(data, "model")
+        call.input_tokens = count_at(usage, "input_tokens")
+        call.cached_input_tokens = count_at(usage, "cached_input_tokens")
+        call.written_tokens = sum(count_at(usage, name) for name in WRITES.values())
+        call.output_tokens = count_at(usage, "output_tokens")
+        cost = amount_of(data.get("cost_usd"))
         call.micros = 0 if cost is None else cost.micros
         call.estimated = data.get("usage_source") == "estimated"
         call.assumed = data.get("assumed_price") is True
-        self.record.outcomes.append((seq, call.provider, text(data, "model"), True))
+        self.record.outcomes.append((seq, call.provider, text_at(data, "model"), True))
 
     def error(self, seq: int, data: JsonObject) -> None:
         call = self._answered(seq, data)
         call.failed = True
-        self.record.outcomes.append((seq, call.provider, text(data, "model"), False))
+        self.record.outcomes.append((seq, call.provider, text_at(data, "model"), False))
 
     def _answered(self, seq: int, data: JsonObject) -> Call:
         for key in (_key(data), *self._alike(data)):
             waiting = self._open.get(key)
             if waiting:
                 return waiting.popleft()
-        call = Call(seq=seq, provider=text(data, "provider"), model=text(data, "model"))
+        call = Call(seq=seq, provider=text_at(data, "provider"), model=text_at(data, "model"))
         self.record.calls.append(call)
         return call
 
@@ -159,7 +160,7 @@ class _Reading:
         """Return the keys of waiting requests of the same provider: a reply may name another model than was asked."""
         if isinstance(data.get("call"), int):
             return []
-        provider = text(data, "provider")
+        provider = text_at(data, "provider")
         return [key for key in self._open if isinstance(key, tuple) and key[0] == provider]
 
     def hit(self, seq: int, data: JsonObject) -> None:
@@ -178,11 +179,11 @@ class _Reading:
         self.record.violations.append(Cited(seq=seq, kind="violation", data=data))
 
     def delta(self, seq: int, data: JsonObject) -> None:
-        if count(data, "files"):
+        if count_at(data, "files"):
             self.record.deltas.append(Cited(seq=seq, kind="delta", data=data))
 
     def intent(self, seq: int, data: JsonObject) -> None:
-        if count(data, "excluded_write_count"):
+        if count_at(data, "excluded_write_count"):
             self.record.strays.append(Cited(seq=seq, kind="excluded", data=data))
 
     def pool_use(self, seq: int, data: JsonObject) -> None:
@@ -205,29 +206,9 @@ _TAKERS: dict[str, Callable[[_Reading, int, JsonObject], None]] = {
 }
 
 
-def text(data: JsonObject, name: str) -> str:
-    """Return a member that is a text, else the empty one."""
-    value = data.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def count(data: JsonObject, name: str) -> int:
-    """Return a member that is a count, else 0."""
-    value = data.get(name)
-    return value if type(value) is int and value > 0 else 0
-
-
-def amount(value: JsonValue) -> Usd | None:
-    """Return an amount as it is written anywhere, None for anything else."""
-    try:
-        return Usd.parse(value)
-    except InvalidDocumentError:
-        return None
-
-
 def _key(data: JsonObject) -> JsonValue | tuple[str, str]:
     number = data.get("call")
-    return number if isinstance(number, int) else (text(data, "provider"), text(data, "model"))
+    return number if isinstance(number, int) else (text_at(data, "provider"), text_at(data, "model"))
 
 
 def _families(receipt: JsonObject) -> Families:
@@ -246,15 +227,15 @@ def _calls_of_rows(receipt: JsonObject) -> Iterable[Call]:
         if not isinstance(row, Mapping) or type(seq) is not int:
             continue
         call = calls.setdefault(seq, Call(seq=seq, reply_seq=seq))
-        cost, model = amount(row.get("cost_usd")), text(row, "model")
+        cost, model = amount_of(row.get("cost_usd")), text_at(row, "model")
         call.micros += 0 if cost is None else cost.micros
-        call.provider, call.model = text(row, "provider"), model
+        call.provider, call.model = text_at(row, "provider"), model
         call.estimated = row.get("usage_source") == "estimated"
         _, plus, label = model.rpartition("+")
         if plus + label in WRITES:
-            call.written_tokens += count(row, "input_tokens")
+            call.written_tokens += count_at(row, "input_tokens")
         if plus + label not in FEES:
-            call.input_tokens += count(row, "input_tokens")
-            call.cached_input_tokens += count(row, "cached_input_tokens")
-            call.output_tokens += count(row, "output_tokens")
+            call.input_tokens += count_at(row, "input_tokens")
+            call.cached_input_tokens += count_at(row, "cached_input_tokens")
+            call.output_tokens += count_at(row, "output_tokens")
     return calls.values()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from docket.formats.amount import Usd
+from docket.formats.lenient import amount_of, text_at
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
-from docket.rules.analysis.record import Call, RunRecord, amount, text
+from docket.rules.analysis.record import Call, RunRecord
 from docket.rules.analysis.thresholds import UNKNOWN_CALLS
 from docket.rules.wording import were
 
@@ -22,9 +23,9 @@ def find(record: RunRecord) -> list[Finding]:
     if assumed:
         found.append(_assumed(assumed))
     for item in record.pools:
-        unknown = amount(item.data.get("unknown_usd"))
+        unknown = amount_of(item.data.get("unknown_usd"))
         if unknown is not None and unknown.micros:
-            found.append(_pool(item.seq, text(item.data, "pool"), unknown))
+            found.append(_pool(item.seq, text_at(item.data, "pool"), unknown))
     return found
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.lenient import count_at, text_at
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.scope import Settled
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
-from docket.rules.analysis.record import Cited, RunRecord, count, text
+from docket.rules.analysis.record import Cited, RunRecord
 from docket.rules.analysis.thresholds import SCOPE_PATHS
 from docket.rules.wording import times
 
@@ -21,7 +22,7 @@ def find(record: RunRecord) -> list[Finding]:
     found: list[Finding] = []
     by_rule: dict[str, list[Cited]] = {}
     for item in record.violations:
-        by_rule.setdefault(text(item.data, "rule") or "a rule", []).append(item)
+        by_rule.setdefault(text_at(item.data, "rule") or "a rule", []).append(item)
     found.extend(_violated(rule, items, is_apart=_is_apart(record.receipt)) for rule, items in by_rule.items())
     roots = _roots(record.receipt)
     outside = [item for item in record.changes if roots and not _is_below(_raw(item.data), roots)]
@@ -66,7 +67,7 @@ def _outside(items: list[Cited]) -> Finding:
 
 
 def _excluded(item: Cited) -> Finding:
-    writes = count(item.data, "excluded_write_count")
+    writes = count_at(item.data, "excluded_write_count")
     return Finding(
         rule=RULE,
         subject="excluded",

@@ -22,6 +22,7 @@ from docket.engines.held_contents import HeldContents, Places, held_contents
 from docket.engines.verify import read_receipt
 from docket.engines.verify_deltas import DELTAS, WINDOWS
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError, UsageError
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject
 from docket.formats.digest import is_digest, sha256
 from docket.formats.ledger.event import Event
@@ -161,7 +162,7 @@ def _events(ledger: bytes, found: _Beside) -> Iterator[Event]:
 def _deltas(request: PageRequest, ledger: Path, found: _Beside) -> dict[str, str]:
     """Return the documents of the deltas that the receipt names, and put what they say into `found`."""
     folder, documents = ledger.parent.parent / WINDOWS / DELTAS, dict[str, str]()
-    for tool in figures.rows(request.receipt, "windows", "tools"):
+    for tool in lenient.rows_at(request.receipt, "windows", "tools"):
         digest = figures.text(tool, "delta", "delta_sha256", default="")
         if not is_digest(digest) or digest in documents:
             continue
@@ -187,7 +188,7 @@ def _checkpoints(ledger: Path) -> bytes | None:
 
 
 def _places(request: PageRequest) -> Places:
-    session, cwd = figures.part(request.receipt, "session", "id"), raw_of("cwd", _session(request.receipt))
+    session, cwd = lenient.part(request.receipt, "session", "id"), raw_of("cwd", _session(request.receipt))
     if not request.shows_contents or not isinstance(session, str) or not SESSION_ID.fullmatch(session):
         return Places()
     is_here = cwd is not None and cwd == os.fsencode(request.layout.tree_root)
@@ -205,7 +206,7 @@ def _session(receipt: JsonObject) -> JsonObject:
 
 def _stages(receipt: JsonObject) -> tuple[Path, ...]:
     """Return where what the run wrote on its stage may lie: an overlay's own layer, or the whole stage."""
-    name = figures.part(receipt, "workspace", "transaction")
+    name = lenient.part(receipt, "workspace", "transaction")
     if not isinstance(name, str) or not TRANSACTION_ID.fullmatch(name):
         return ()
     stage = Transactions.of(os.environ).path(name) / "stage"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from docket.engines.supervise.request import RunRequest, RunResult, RunWorld
 from docket.engines.supervise.run import supervise
 from docket.errors import UnavailableError, UsageError
+from docket.formats import lenient
 from docket.formats.dataclass import dataclass
 from docket.formats.proof.checkpoint import HEAD_WORD, head_words
 from docket.formats.run.policy import Policy
@@ -257,9 +258,9 @@ def _members(result: RunResult) -> dict[str, object]:
         "docket_number": result.docket_number,
         "exit_code": result.exit_code,
         "exit_source": str(result.exit_source),
-        "breached": figures.part(receipt, "session", "breached"),
-        "cost_usd": figures.part(receipt, "totals", "cost_usd"),
-        "calls": figures.part(receipt, "model_calls", "count"),
+        "breached": lenient.part(receipt, "session", "breached"),
+        "cost_usd": lenient.part(receipt, "totals", "cost_usd"),
+        "calls": lenient.part(receipt, "model_calls", "count"),
         "receipt": None if result.receipt_path is None else str(result.receipt_path),
         "ledger": str(result.ledger_path),
         "head": None if result.head is None else head_words(result.head),

@@ -16,6 +16,7 @@ from decimal import Decimal, InvalidOperation
 from docket import __version__
 from docket.formats.canonical import JsonValue
 from docket.formats.ledger.event import Event
+from docket.formats.lenient import integer_of, text_of
 from docket.surfaces.export.otlp_values import (
     NS_PER_MS,
     Clock,
@@ -28,7 +29,7 @@ from docket.surfaces.export.otlp_values import (
     nanoseconds,
     trace_id,
 )
-from docket.surfaces.export.record import VerifiedRecord, count_of, json_line, text_of
+from docket.surfaces.export.record import VerifiedRecord, json_line
 from docket.surfaces.export.spans import SpanBook, provider_name, usage_attributes
 
 SEMCONV_VERSION = "1.41.0"
@@ -95,7 +96,7 @@ def _root(record: VerifiedRecord, began: Instant, ended: Instant) -> Span:
     session, calls, totals = record.part("session"), record.part("model_calls"), record.part("totals")
     agent, breached, code = text_of(session.get("agent")), text_of(session.get("breached")), session.get("exit_code")
     providers = list(record.part("model_calls", "by_provider"))
-    failed = breached or ("exit_code" if count_of(code) != 0 else "")
+    failed = breached or ("exit_code" if integer_of(code) != 0 else "")
     return Span(
         seq=None,
         name=f"invoke_agent {agent}".rstrip(),
@@ -112,9 +113,9 @@ def _root(record: VerifiedRecord, began: Instant, ended: Instant) -> Span:
             "docket.number": record.docket_number,
             "docket.session.id": record.session_id,
             "docket.label": text_of(record.document.get("label")) or None,
-            "docket.calls": count_of(calls.get("count")),
-            "docket.calls.refused": count_of(calls.get("denied")),
-            "docket.calls.failed": count_of(calls.get("errors")),
+            "docket.calls": integer_of(calls.get("count")),
+            "docket.calls.refused": integer_of(calls.get("denied")),
+            "docket.calls.failed": integer_of(calls.get("errors")),
             "docket.cost.usd": text_of(totals.get("cost_usd")),
             "docket.cost.basis": text_of(totals.get("cost_basis")),
             "docket.breached": breached or None,

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from enum import IntEnum
 
 from docket.formats.canonical import JsonValue
-from docket.surfaces.export.record import instant_of
+from docket.formats.lenient import instant_of
 
 _TRACE = b"docket/trace/v1\0"
 _NS_PER_SECOND = 1_000_000_000

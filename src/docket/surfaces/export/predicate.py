@@ -15,7 +15,8 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from docket.formats.canonical import JsonObject, JsonValue
-from docket.surfaces.export.record import VerifiedRecord, count_of, instant_of, object_of
+from docket.formats.lenient import instant_of, integer_of, object_of
+from docket.surfaces.export.record import VerifiedRecord
 
 PREDICATE_TYPE = "urn:docket:predicate:run:v1"
 
@@ -72,7 +73,7 @@ _LISTS = frozenset(("cost.assumedPriceModels", "tools.names", "limits", "redacti
 def predicate(record: VerifiedRecord) -> dict[str, JsonValue]:
     """Return the predicate of a run."""
     told = {name: kept for name, value in _members(record) if (kept := _kept(name, value)) not in (None, {})}
-    counted = count_of(record.part("totals").get("usage_estimated_calls")) == 0
+    counted = integer_of(record.part("totals").get("usage_estimated_calls")) == 0
     classes = CLASSES if counted else {**CLASSES, **dict.fromkeys(TOKEN_MEMBERS, Provenance.DERIVED)}
     return {**told, "provenance": {path: str(classes[path]) for path in sorted(set(_paths(told)))}}
 

@@ -10,12 +10,12 @@ Rules:
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from docket.formats.canonical import JsonObject, JsonValue, LazyArray, object_at
+from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.digest import Digest
-from docket.formats.reading import is_instant
+from docket.formats.lenient import items_of, text_of
 from docket.formats.run.receipt_view import is_ours
 from docket.formats.run.verdict import Word
 
@@ -58,28 +58,7 @@ class VerifiedRecord:
 
     def items(self, name: str, *names: str) -> Sequence[JsonValue]:
         """Return the array `name` of a nested object, empty where there is none."""
-        found = self.part(*names).get(name)
-        return found if isinstance(found, (list, tuple, LazyArray)) else ()
-
-
-def text_of(value: JsonValue) -> str:
-    """Return a text, and nothing of what is none."""
-    return value if isinstance(value, str) else ""
-
-
-def count_of(value: JsonValue) -> int:
-    """Return an integer, 0 for what is none."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def object_of(value: JsonValue) -> JsonObject:
-    """Return an object, an empty one for what is none."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def instant_of(value: JsonValue) -> str | None:
-    """Return an RFC 3339 instant in UTC; None for what another writer put in its place."""
-    return value if isinstance(value, str) and is_instant(value) else None
+        return items_of(self.part(*names).get(name))
 
 
 def json_line(value: JsonValue) -> bytes:

@@ -20,9 +20,10 @@ from urllib.parse import quote
 from docket import __version__
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.lenient import text_at
 from docket.formats.relpath import RelPath
 from docket.rules.analysis.finding import Finding, Severity
-from docket.rules.analysis.record import Cited, RunRecord, text
+from docket.rules.analysis.record import Cited, RunRecord
 from docket.rules.analysis.registry import RULES, findings_in
 from docket.rules.analysis.write_scope import RULE as WRITE_SCOPE
 
@@ -63,7 +64,7 @@ def sarif_log(record: RunRecord, verdict: str) -> dict[str, JsonValue]:
         "runs": [
             {
                 "tool": {"driver": _driver()},
-                "automationDetails": {"id": f"docket/{text(record.receipt, 'docket_number')}"},
+                "automationDetails": {"id": f"docket/{text_at(record.receipt, 'docket_number')}"},
                 "originalUriBaseIds": {TREE: {"description": {"text": "The folder that the agent worked in."}}},
                 "results": results[:MAX_RESULTS],
                 "properties": _properties(record.receipt, verdict, len(results)),
@@ -83,9 +84,9 @@ def _driver() -> dict[str, JsonValue]:
 def _properties(receipt: JsonObject, verdict: str, results: int) -> dict[str, JsonValue]:
     """Return what a reader needs to find the record again."""
     return {
-        "docketNumber": text(receipt, "docket_number"),
-        "ledgerHead": text(object_at(receipt, "ledger"), "head"),
-        "costUsd": text(object_at(receipt, "totals"), "cost_usd"),
+        "docketNumber": text_at(receipt, "docket_number"),
+        "ledgerHead": text_at(object_at(receipt, "ledger"), "head"),
+        "costUsd": text_at(object_at(receipt, "totals"), "cost_usd"),
         "verdict": verdict,
         "resultsLeftOut": max(0, results - MAX_RESULTS),
     }
@@ -96,8 +97,8 @@ def _is_summed_up(finding: Finding, broken: set[int]) -> bool:
 
 
 def _violation(item: Cited, path: RelPath | None) -> dict[str, JsonValue]:
-    rule = text(item.data, "rule") or "a rule"
-    detail = text(item.data, "detail") or "it was violated"
+    rule = text_at(item.data, "rule") or "a rule"
+    detail = text_at(item.data, "detail") or "it was violated"
     return {
         **_head(POLICY_VIOLATION, f"{rule} {'' if path is None else path.raw.hex()}", "error"),
         "message": {"text": _escaped(f"{rule}: {detail}")},

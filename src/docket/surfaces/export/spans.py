@@ -18,9 +18,9 @@ from operator import itemgetter
 
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
+from docket.formats.lenient import integer_of, object_of, text_of
 from docket.rules.spending.components import WRITES
 from docket.surfaces.export.otlp_values import Clock, Instant, Kind, Span, attributes, before
-from docket.surfaces.export.record import count_of, object_of, text_of
 
 MAX_ROOT_EVENTS = 1000
 NO_REPLY, NO_RESULT, TOOL_FAILED = "no_reply_recorded", "no_result_recorded", "tool_failed"
@@ -97,7 +97,7 @@ class SpanBook:
         call = new.data.get("call")
         begun = self.calls.pop(call, None) if isinstance(call, int) else None
         if begun is None:
-            begun = _Begun(new.seq, before(new.at, count_of(new.data.get("latency_ms"))), {})
+            begun = _Begun(new.seq, before(new.at, integer_of(new.data.get("latency_ms"))), {})
         yield _call(begun, new, new.at, _failure(event), event.hash)
 
     def tool_begun(self, new: _Begun, _: Event) -> Iterator[Span]:
@@ -114,7 +114,7 @@ class SpanBook:
             if not queue:
                 del self.tools[key]
         else:
-            begun = _Begun(new.seq, before(new.at, count_of(new.data.get("duration_ms"))), new.data)
+            begun = _Begun(new.seq, before(new.at, integer_of(new.data.get("duration_ms"))), new.data)
         yield _tool(begun, new, new.at, TOOL_FAILED if new.data.get("ok") is False else None)
 
     def told(self, new: _Begun, event: Event) -> Iterator[Span]:
@@ -208,13 +208,13 @@ def usage_attributes(usage: JsonObject) -> dict[str, JsonValue]:
     """Return the counts of a usage by the conventions; parts that are zero are left out."""
     if not usage:
         return {}
-    written = sum(count_of(usage.get(name)) for name in WRITES.values())
+    written = sum(integer_of(usage.get(name)) for name in WRITES.values())
     return {
-        "gen_ai.usage.input_tokens": count_of(usage.get("input_tokens")),
-        "gen_ai.usage.output_tokens": count_of(usage.get("output_tokens")),
-        "gen_ai.usage.cache_read.input_tokens": count_of(usage.get("cached_input_tokens")) or None,
+        "gen_ai.usage.input_tokens": integer_of(usage.get("input_tokens")),
+        "gen_ai.usage.output_tokens": integer_of(usage.get("output_tokens")),
+        "gen_ai.usage.cache_read.input_tokens": integer_of(usage.get("cached_input_tokens")) or None,
         "gen_ai.usage.cache_creation.input_tokens": written or None,
-        "gen_ai.usage.reasoning.output_tokens": count_of(usage.get("reasoning_tokens")) or None,
+        "gen_ai.usage.reasoning.output_tokens": integer_of(usage.get("reasoning_tokens")) or None,
     }
 
 

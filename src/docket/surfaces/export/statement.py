@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 from docket.formats.canonical import JsonValue
 from docket.formats.digest import is_digest
+from docket.formats.lenient import object_of, text_of
 from docket.surfaces.export.predicate import PREDICATE_TYPE, predicate
-from docket.surfaces.export.record import VerifiedRecord, object_of, text_of
+from docket.surfaces.export.record import VerifiedRecord
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PAYLOAD_TYPE = "application/vnd.in-toto+json"

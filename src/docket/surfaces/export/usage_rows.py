@@ -16,9 +16,10 @@ from dataclasses import dataclass, fields
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
+from docket.formats.lenient import integer_of, object_of, text_of
 from docket.formats.run.usage_array import UsageArray
 from docket.rules.spending.components import AUDIO, FEES, IMAGE, WRITES
-from docket.surfaces.export.record import VerifiedRecord, count_of, object_of, text_of
+from docket.surfaces.export.record import VerifiedRecord
 
 BASE = "base"
 _KINDS = frozenset(name.removeprefix("+") for name in (*WRITES, *FEES, AUDIO, IMAGE))
@@ -75,7 +76,7 @@ def usage_lines(record: VerifiedRecord, events: Iterable[Event]) -> Iterator[Usa
     places = dict(_places(events))
     agent = text_of(record.part("session").get("agent")) or None
     for row in _rows(record.items("usage", "appendix")):
-        yield _line(record, agent, row, places.get(count_of(row.get("seq"))))
+        yield _line(record, agent, row, places.get(integer_of(row.get("seq"))))
 
 
 def _rows(usage: Sequence[JsonValue]) -> Iterator[JsonObject]:
@@ -92,7 +93,7 @@ def _places(events: Iterable[Event]) -> Iterator[tuple[int, _Place]]:
             if isinstance(call, int) and isinstance(agent_id, str):
                 asked_by[call] = agent_id
         elif event.type == "model.response":
-            yield event.seq, _Place(event.ts, asked_by.pop(count_of(event.data.get("call")), None))
+            yield event.seq, _Place(event.ts, asked_by.pop(integer_of(event.data.get("call")), None))
 
 
 def _line(record: VerifiedRecord, agent: str | None, row: JsonObject, place: _Place | None) -> UsageLine:
@@ -102,7 +103,7 @@ def _line(record: VerifiedRecord, agent: str | None, row: JsonObject, place: _Pl
     return UsageLine(
         docket_number=record.docket_number,
         session_id=record.session_id,
-        seq=count_of(row.get("seq")),
+        seq=integer_of(row.get("seq")),
         time=None if place is None else place.time,
         agent=agent,
         agent_id=None if place is None else place.agent_id,
@@ -121,13 +122,13 @@ def _line(record: VerifiedRecord, agent: str | None, row: JsonObject, place: _Pl
 
 
 def _counts(row: JsonObject, component: str) -> Mapping[str, int]:
-    given, cached = count_of(row.get("input_tokens")), count_of(row.get("cached_input_tokens"))
+    given, cached = integer_of(row.get("input_tokens")), integer_of(row.get("cached_input_tokens"))
     fresh = given - cached
     return {
         "fresh_input_tokens": 0 if component in _WRITES or component in _FEES else fresh,
         "cache_read_tokens": cached,
         "cache_write_tokens": fresh if component in _WRITES else 0,
-        "output_tokens": count_of(row.get("output_tokens")),
+        "output_tokens": integer_of(row.get("output_tokens")),
         "uses": fresh if component in _FEES else 0,
     }
 

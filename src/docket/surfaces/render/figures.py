@@ -6,25 +6,16 @@ Pure functions from a receipt document to text; layout belongs to `text` and `ma
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeGuard
 
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.digest import is_digest
+from docket.formats.lenient import count_at, part, texts_at
 from docket.formats.proof.origin import fingerprint
 from docket.formats.workspace.scope import UNSETTLED, Decision, Settled
 
 ALL_PATHS = "the ledger names every one (fs.change)"
-
-
-def part(document: JsonObject, *names: str) -> JsonValue:
-    """Return a nested member, or None where a level is missing or of another shape."""
-    value: JsonValue = document
-    for name in names:
-        if not isinstance(value, Mapping):
-            return None
-        value = value.get(name)
-    return value
 
 
 def text(document: JsonObject, *names: str, default: str = "unknown") -> str:
@@ -33,40 +24,18 @@ def text(document: JsonObject, *names: str, default: str = "unknown") -> str:
     return default if value is None else str(value)
 
 
-def count(document: JsonObject, *names: str) -> int:
-    """Return a nested integer member, 0 where it is missing."""
-    value = part(document, *names)
-    return value if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def rows(document: JsonObject, *names: str) -> tuple[JsonObject, ...]:
-    """Return a nested array of objects."""
-    value = part(document, *names)
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        return ()
-    return tuple(item for item in value if isinstance(item, Mapping))
-
-
-def texts(document: JsonObject, *names: str) -> tuple[str, ...]:
-    """Return a nested array as texts."""
-    value = part(document, *names)
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        return ()
-    return tuple(str(item) for item in value)
-
-
 MODEL_HEADINGS = ("Model", "Rows", "Input", "Cached", "Output", "Cost")
 
 
 def model_cells(row: JsonObject) -> tuple[str, ...]:
     """Return a row of `totals.by_model` as texts under MODEL_HEADINGS."""
-    counts = (f"{count(row, n):,}" for n in ("calls", "input_tokens", "cached_input_tokens", "output_tokens"))
+    counts = (f"{count_at(row, n):,}" for n in ("calls", "input_tokens", "cached_input_tokens", "output_tokens"))
     return (text(row, "model"), *counts, f"${text(row, 'cost_usd')}")
 
 
 def command_line(document: JsonObject) -> str:
     """Return the agent's command as one could type it."""
-    return shlex.join(texts(document, "session", "argv"))
+    return shlex.join(texts_at(document, "session", "argv"))
 
 
 def ending(document: JsonObject) -> str:
@@ -95,7 +64,7 @@ def spend(document: JsonObject) -> str:
     if part(document, "policy", "document", "budget", "mode") == "quota":
         most = part(document, "policy", "document", "caps", "max_tokens")
         limit = f" of {most:,}" if isinstance(most, int) else ""
-        return f"{count(document, 'totals', 'total_tokens'):,}{limit} tokens (quota)"
+        return f"{count_at(document, 'totals', 'total_tokens'):,}{limit} tokens (quota)"
     cost = f"${text(document, 'totals', 'cost_usd', default='0.00')}"
     cap = part(document, "policy", "document", "caps", "max_usd")
     admission = part(document, "policy", "document", "budget", "admission")
@@ -106,21 +75,21 @@ def spend(document: JsonObject) -> str:
 
 def calls(document: JsonObject) -> str:
     """Return how many model calls were made, refused and failed."""
-    made = count(document, "model_calls", "count")
-    refused, errors = count(document, "model_calls", "denied"), count(document, "model_calls", "errors")
+    made = count_at(document, "model_calls", "count")
+    refused, errors = count_at(document, "model_calls", "denied"), count_at(document, "model_calls", "errors")
     extra = [f"{refused} refused"] * bool(refused) + [f"{errors} failed"] * bool(errors)
     return ", ".join([plural(made, "call"), *extra])
 
 
 def proxied(document: JsonObject) -> str:
     """Return what went through the proxy and what it refused, empty where neither happened."""
-    allowed, denied = (count(document, "network", f"tunnels_{what}") for what in ("allowed", "denied"))
+    allowed, denied = (count_at(document, "network", f"tunnels_{what}") for what in ("allowed", "denied"))
     return f"{plural(allowed, 'connection')} through the proxy, {denied} refused" if allowed or denied else ""
 
 
 def files(document: JsonObject) -> str:
     """Return how many files changed and how."""
-    changed = count(document, "files", "changed")
+    changed = count_at(document, "files", "changed")
     before, after = (part(document, "files", "passes", name, "tree_sha256") for name in ("before", "after"))
     passes = part(document, "files", "passes")
     if isinstance(passes, Mapping) and None in (passes.get("before"), passes.get("after")):
@@ -129,15 +98,15 @@ def files(document: JsonObject) -> str:
     if not changed:
         return "files changed, which ones is not on the record" if before != after and has_gap else "no file changed"
     kinds = [
-        f"{count(document, 'files', kind)} {kind}"
+        f"{count_at(document, 'files', kind)} {kind}"
         for kind in ("added", "modified", "removed", "retyped")
-        if count(document, "files", kind)
+        if count_at(document, "files", kind)
     ]
     where = " in a stage that did not land" if is_left_on_a_stage(document) else ""
     if is_unknown_what_landed(document):
         where = " in a stage of which the record does not say whether it landed"
     line = f"{'at least ' * has_gap}{plural(changed, 'path')} changed{where} ({', '.join(kinds)})"
-    violations = count(document, "files", "violations")
+    violations = count_at(document, "files", "violations")
     return line + (f", {plural(violations, 'policy violation')}" if violations else "")
 
 
@@ -155,7 +124,7 @@ def is_unknown_what_landed(document: JsonObject) -> bool:
 
 def gap(document: JsonObject) -> str:
     """Return how many events could not be recorded, empty where all were."""
-    unwritten = count(document, "evidence", "unwritten_events")
+    unwritten = count_at(document, "evidence", "unwritten_events")
     if not part(document, "evidence", "write_failures"):
         return ""
     lost = plural(unwritten, "event")
@@ -164,8 +133,8 @@ def gap(document: JsonObject) -> str:
 
 def changed_paths(document: JsonObject, shown: int) -> tuple[tuple[str, ...], int]:
     """Return the first `shown` of the changed paths, and how many more there are."""
-    paths = texts(document, "files", "top_paths")[:shown]
-    return tuple(paths), max(0, count(document, "files", "changed") - len(paths)) if paths else 0
+    paths = texts_at(document, "files", "top_paths")[:shown]
+    return tuple(paths), max(0, count_at(document, "files", "changed") - len(paths)) if paths else 0
 
 
 def plural(number: int, noun: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.rules.analysis.finding import Confidence, Finding, Severity
 from docket.surfaces.cli.console import plain
@@ -26,8 +27,8 @@ _EVENTS_SHOWN = 8
 def as_document(document: JsonObject, findings: Sequence[Finding]) -> dict[str, JsonValue]:
     """Return what `docket explain --json` prints."""
     return {
-        "docket_number": figures.part(document, "docket_number"),
-        "cost_usd": figures.part(document, "totals", "cost_usd"),
+        "docket_number": lenient.part(document, "docket_number"),
+        "cost_usd": lenient.part(document, "totals", "cost_usd"),
         "findings": [finding.to_json() for finding in findings],
     }
 

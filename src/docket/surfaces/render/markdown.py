@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject
 from docket.surfaces.cli.console import plain
 from docket.surfaces.render import figures
@@ -29,7 +30,7 @@ def report(document: JsonObject) -> str:
         *(f"| {name} | {escaped(value)} |" for name, value in facts(document)),
         "",
     ]
-    by_model = figures.rows(document, "totals", "by_model")
+    by_model = lenient.rows_at(document, "totals", "by_model")
     if by_model:
         lines += [f"| {' | '.join(figures.MODEL_HEADINGS)} |", "|---|--:|--:|--:|--:|--:|"]
         lines += [f"| {' | '.join(map(escaped, figures.model_cells(row)))} |" for row in by_model]

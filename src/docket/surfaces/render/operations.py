@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from docket.errors import InvalidDocumentError
+from docket.formats import lenient
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject
 from docket.formats.reason import Reason
@@ -49,21 +50,21 @@ def lines(document: JsonObject) -> Iterator[tuple[str, str]]:
 
 def cache(document: JsonObject) -> str:
     """Return how many calls the cache answered and what that saved, empty where there was none."""
-    if figures.part(document, "cache") is None:
+    if lenient.part(document, "cache") is None:
         return ""
-    hits = figures.count(document, "cache", "hits") + figures.count(document, "cache", "component_hits", "hits")
+    hits = lenient.count_at(document, "cache", "hits") + lenient.count_at(document, "cache", "component_hits", "hits")
     saved = _micros(document, "cache", "saved_usd") + _micros(document, "cache", "component_hits", "saved_usd")
-    ceiling = ", as many as the policy lets it" if figures.part(document, "cache", "hits_ceiling_reached") else ""
+    ceiling = ", as many as the policy lets it" if lenient.part(document, "cache", "hits_ceiling_reached") else ""
     return f"{figures.plural(hits, 'call')} answered again{ceiling}, ${Usd(saved)} not spent"
 
 
 def snapshot(document: JsonObject) -> str:
     """Return what was kept of the tree before the run, empty where nothing was to be."""
-    taken = figures.part(document, "ops", "snapshot", "taken")
+    taken = lenient.part(document, "ops", "snapshot", "taken")
     if taken is not True:
         return f"not taken: {figures.text(document, 'ops', 'snapshot', 'detail')}" if taken is False else ""
-    files, stored, shared = (figures.count(document, "ops", "snapshot", name) for name in _KEPT)
-    missing = figures.count(document, "ops", "snapshot", "not_covered_count")
+    files, stored, shared = (lenient.count_at(document, "ops", "snapshot", name) for name in _KEPT)
+    missing = lenient.count_at(document, "ops", "snapshot", "not_covered_count")
     left = f", {figures.plural(missing, 'path')} not covered" if missing else ""
     known = f" ({shared:,} of them shared with earlier snapshots)" if shared else ""
     return f"{figures.plural(files, 'file')} kept, {figures.plural(stored, 'byte')} stored{known}{left}"
@@ -71,12 +72,12 @@ def snapshot(document: JsonObject) -> str:
 
 def stage(document: JsonObject) -> str:
     """Return what became of the stage that the agent worked on, empty where it worked on the tree itself."""
-    outcome, name = (figures.part(document, "workspace", member) for member in ("outcome", "transaction"))
+    outcome, name = (lenient.part(document, "workspace", member) for member in ("outcome", "transaction"))
     if name is None or outcome is None:
         return ""
     if outcome == Settled.COMMITTED:
         return f"transaction {name} landed"
-    detail = figures.part(document, "workspace", "detail")
+    detail = lenient.part(document, "workspace", "detail")
     if figures.is_unknown_what_landed(document):
         return f"what became of transaction {name} is not on the record ({outcome}{f': {detail}' if detail else ''})"
     return f"transaction {name} did not land ({outcome}{f': {detail}' if detail else ''})"
@@ -90,16 +91,16 @@ def landing(document: JsonObject) -> str:
     if figures.is_unknown_what_landed(document):
         name = figures.text(document, "workspace", "transaction")
         return f"; docket tx show {name} tells how it stands, docket tx recover {name} ends a commit that was cut short"
-    if not figures.count(document, "files", "changed"):
+    if not lenient.count_at(document, "files", "changed"):
         return ""
     name, reason, shown = (
         figures.text(document, "workspace", member) for member in ("transaction", "reason", "diff_sha256")
     )
     looks = f"; docket tx diff {name} shows what it would change"
-    if figures.part(document, "workspace", "outcome") == Settled.REFUSED and reason in _NEVER_LANDS:
+    if lenient.part(document, "workspace", "outcome") == Settled.REFUSED and reason in _NEVER_LANDS:
         return f"{looks}, docket tx show {name} tells why it cannot land"
     words = f" --approve {shown}" if reason == Reason.PROTECTED_PATH else ""
-    if figures.part(document, "workspace", "outcome") == Settled.DISCARDED:
+    if lenient.part(document, "workspace", "outcome") == Settled.DISCARDED:
         words += " --from-discarded"
     if reason == Reason.BASE_DRIFT:
         words += " --merge"
@@ -109,10 +110,10 @@ def landing(document: JsonObject) -> str:
 
 def rollback(document: JsonObject) -> str:
     """Return what became of putting the tree back, empty where that was not to be."""
-    applied = figures.part(document, "ops", "rollback", "applied")
+    applied = lenient.part(document, "ops", "rollback", "applied")
     if applied is not True:
         return f"refused: {figures.text(document, 'ops', 'rollback', 'detail')}" if applied is False else ""
-    done, *rest = (figures.count(document, "ops", "rollback", name) for name in _ROLLED)
+    done, *rest = (lenient.count_at(document, "ops", "rollback", name) for name in _ROLLED)
     words = ("refused", "not in the snapshot", "kept as they are")
     others = "".join(f", {number:,} {word}" for number, word in zip(rest, words, strict=True) if number)
     return f"{figures.plural(done, 'path')} put back{others}"
@@ -120,57 +121,60 @@ def rollback(document: JsonObject) -> str:
 
 def _micros(document: JsonObject, *names: str) -> int:
     try:
-        return Usd.parse(figures.part(document, *names)).micros
+        return Usd.parse(lenient.part(document, *names)).micros
     except InvalidDocumentError:
         return 0
 
 
 def _kept(document: JsonObject) -> str:
-    if figures.part(document, "responses") is None:
+    if lenient.part(document, "responses") is None:
         return ""
-    kept, missing = figures.count(document, "responses", "kept"), figures.count(document, "responses", "not_kept")
-    begun = figures.count(document, "responses", "truncated")
+    kept, missing = (
+        lenient.count_at(document, "responses", "kept"),
+        lenient.count_at(document, "responses", "not_kept"),
+    )
+    begun = lenient.count_at(document, "responses", "truncated")
     extra = [f"{begun:,} to the policy's size"] * bool(begun) + [f"{missing:,} could not be kept"] * bool(missing)
-    size = figures.plural(figures.count(document, "responses", "kept_bytes"), "byte")
+    size = figures.plural(lenient.count_at(document, "responses", "kept_bytes"), "byte")
     return ", ".join([f"{figures.plural(kept, 'response')} ({size})", *extra])
 
 
 def _pools(document: JsonObject) -> str:
-    pools = figures.rows(document, "pools")
+    pools = lenient.rows_at(document, "pools")
     return "; ".join(
         f"{figures.text(pool, 'pool')} ${figures.text(pool, 'spent_usd', default='0.00')} by this run" for pool in pools
     )
 
 
 def _pace(document: JsonObject) -> str:
-    if figures.part(document, "ops", "rate_limiter") is None:
+    if lenient.part(document, "ops", "rate_limiter") is None:
         return ""
-    waited, refused = (figures.count(document, "ops", "rate_limiter", name) for name in ("waited", "refused"))
-    seconds = figures.count(document, "ops", "rate_limiter", "waited_ms") / 1000
+    waited, refused = (lenient.count_at(document, "ops", "rate_limiter", name) for name in ("waited", "refused"))
+    seconds = lenient.count_at(document, "ops", "rate_limiter", "waited_ms") / 1000
     refusals = f", {refused:,} turned away" if refused else ""
     return f"{figures.plural(waited, 'call')} waited {seconds:.1f} s in all{refusals}"
 
 
 def _breakers(document: JsonObject) -> str:
-    found = figures.part(document, "ops", "circuit_breaker")
+    found = lenient.part(document, "ops", "circuit_breaker")
     breakers = found if isinstance(found, Mapping) else {}
     return "; ".join(
-        f"{name} opened {figures.plural(figures.count(document, 'ops', 'circuit_breaker', name, 'openings'), 'time')}, "
-        f"{figures.text(document, 'ops', 'circuit_breaker', name, 'state')} at the end"
+        f"{name} opened {figures.plural(lenient.count_at(breakers, name, 'openings'), 'time')}, "
+        f"{figures.text(breakers, name, 'state')} at the end"
         for name in breakers
     )
 
 
 def _drill(document: JsonObject) -> str:
-    if not figures.part(document, "ops", "chaos_run"):
+    if not lenient.part(document, "ops", "chaos_run"):
         return ""
-    injected = figures.count(document, "ops", "fault_injection", "injections")
+    injected = lenient.count_at(document, "ops", "fault_injection", "injections")
     return f"this run is one: {figures.plural(injected, 'fault')} injected"
 
 
 def tools_said(document: JsonObject) -> str:
     """Return how many tools the agent says it used, empty where it named none."""
-    calls, failures = figures.count(document, "tools", "calls"), figures.count(document, "tools", "failures")
+    calls, failures = lenient.count_at(document, "tools", "calls"), lenient.count_at(document, "tools", "failures")
     failed = f", {failures:,} failed" if failures else ""
     if not calls:
         return ""
@@ -178,22 +182,24 @@ def tools_said(document: JsonObject) -> str:
 
 
 def _windows(document: JsonObject) -> str:
-    if figures.part(document, "windows") is None:
+    if lenient.part(document, "windows") is None:
         return ""
-    complete, files = (figures.count(document, "windows", name) for name in ("complete", "files"))
+    complete, files = (lenient.count_at(document, "windows", name) for name in ("complete", "files"))
     return f"; what {complete:,} of them changed is recorded, {figures.plural(files, 'path')} (docket windows list)"
 
 
 def _said(document: JsonObject) -> str:
-    if figures.part(document, "asserted") is None:
+    if lenient.part(document, "asserted") is None:
         return ""
-    calls, remarks = figures.count(document, "asserted", "calls"), figures.part(document, "asserted", "notes")
+    calls, remarks = lenient.count_at(document, "asserted", "calls"), lenient.part(document, "asserted", "notes")
     notes = (
-        sum(figures.count(document, "asserted", "notes", name) for name in remarks)
+        sum(lenient.count_at(document, "asserted", "notes", name) for name in remarks)
         if isinstance(remarks, Mapping)
         else 0
     )
-    tokens = figures.count(document, "asserted", "input_tokens") + figures.count(document, "asserted", "output_tokens")
+    tokens = lenient.count_at(document, "asserted", "input_tokens") + lenient.count_at(
+        document, "asserted", "output_tokens"
+    )
     parts = [f"{figures.plural(calls, 'call')} of {figures.plural(tokens, 'token')}"] * bool(calls)
     parts += [figures.plural(notes, "remark")] * bool(notes)
     return f"{', '.join(parts)} on the agent's word, in no total" if parts else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject
 from docket.formats.run.receipt import TOP_PATHS
 from docket.surfaces.cli.console import plain
@@ -24,19 +25,19 @@ def summary(document: JsonObject) -> tuple[str, ...]:
         f"{figures.text(document, 'docket_number')}  {figures.ending(document)}",
         f"spent {figures.spend(document)} in {figures.calls(document)}; {figures.files(document)}",
     ]
-    cache, refused = operations.cache(document), figures.count(document, "network", "tunnels_denied")
+    cache, refused = operations.cache(document), lenient.count_at(document, "network", "tunnels_denied")
     lines += [f"cache: {cache}"] * bool(cache)
     is_staged = figures.is_left_on_a_stage(document) or figures.is_unknown_what_landed(document)
     kept, back = operations.snapshot(document), operations.rollback(document)
     undo = f"; undo the run with docket restore {figures.text(document, 'docket_number')}"
-    is_left = bool(figures.count(document, "files", "changed")) and figures.part(document, "ops", "rollback") is None
-    is_undoable = is_left and figures.part(document, "ops", "snapshot", "taken") is True
+    is_left = bool(lenient.count_at(document, "files", "changed")) and lenient.part(document, "ops", "rollback") is None
+    is_undoable = is_left and lenient.part(document, "ops", "snapshot", "taken") is True
     lines += [f"snapshot: {kept}{undo if is_undoable else ''}"] * bool(kept)
     lines += [f"rollback: {back}"] * bool(back)
     lines += [f"stage: {operations.stage(document)}{operations.landing(document)}"] * is_staged
     lines += [f"network: {figures.proxied(document)} (docket watch --lines names them)"] * bool(refused)
     lines += [f"proof: {figures.vouching(document)}"] * any(
-        figures.part(document, name) for name in ("seal", "signature")
+        lenient.part(document, name) for name in ("seal", "signature")
     )
     return tuple(lines)
 
@@ -61,7 +62,7 @@ def report(document: JsonObject, console: Console) -> None:
     console.print(_styled(f"in {figures.text(document, 'session', 'cwd')}", "dim"), soft_wrap=True)
     console.print()
     console.print(_facts(document))
-    by_model = figures.rows(document, "totals", "by_model")
+    by_model = lenient.rows_at(document, "totals", "by_model")
     if by_model:
         console.print()
         console.print(_by_model(by_model))
@@ -91,9 +92,9 @@ def _facts(document: JsonObject) -> Table:
 def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
     """Return the report's labelled figures, in order."""
     tokens = (
-        f"{figures.count(document, 'totals', 'input_tokens'):,} in "
-        f"({figures.count(document, 'totals', 'cached_input_tokens'):,} from cache), "
-        f"{figures.count(document, 'totals', 'output_tokens'):,} out"
+        f"{lenient.count_at(document, 'totals', 'input_tokens'):,} in "
+        f"({lenient.count_at(document, 'totals', 'cached_input_tokens'):,} from cache), "
+        f"{lenient.count_at(document, 'totals', 'output_tokens'):,} out"
     )
     lines = [
         ("Spend", figures.spend(document)),
@@ -105,19 +106,19 @@ def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
         ("Policy", figures.text(document, "policy", "name")),
         ("Record", _record(document)),
     ]  # fmt: skip
-    if not figures.count(document, "model_calls", "count"):
+    if not lenient.count_at(document, "model_calls", "count"):
         lines = [line for line in lines if line[0] != "Counted by"]
-    if figures.part(document, "latency", "measured_calls"):
+    if lenient.part(document, "latency", "measured_calls"):
         quantiles = ", ".join(f"{q} {figures.text(document, 'latency', f'{q}_ms')} ms" for q in ("p50", "p95", "p99"))
         lines.insert(5, ("Latency", quantiles))
     lines[-2:-2] = operations.lines(document)
     proxied = figures.proxied(document)
     if proxied:
         lines.insert(-2, ("Network", proxied))
-    assumed = figures.texts(document, "totals", "assumed_price_models")
-    hidden = figures.texts(document, "redaction", "profiles")
+    assumed = lenient.texts_at(document, "totals", "assumed_price_models")
+    hidden = lenient.texts_at(document, "redaction", "profiles")
     if hidden:
-        replaced = figures.plural(figures.count(document, "redaction", "replaced"), "value")
+        replaced = figures.plural(lenient.count_at(document, "redaction", "replaced"), "value")
         lines.append(("Copy", f"hides {', '.join(hidden)}: {replaced} replaced"))
     if assumed:
         lines.insert(1, ("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))
@@ -125,7 +126,7 @@ def facts(document: JsonObject) -> Sequence[tuple[str, str]]:
 
 
 def _record(document: JsonObject) -> str:
-    events = figures.plural(figures.count(document, "ledger", "events"), "event")
+    events = figures.plural(lenient.count_at(document, "ledger", "events"), "event")
     return f"{events}, head {figures.text(document, 'ledger', 'head')[:16]}…, {figures.vouching(document)}"
 
 
@@ -143,9 +144,9 @@ def _by_model(by_model: Sequence[JsonObject]) -> Table:
 
 
 def _closing(document: JsonObject) -> str:
-    if figures.part(document, "session", "exit_code") is None:
+    if lenient.part(document, "session", "exit_code") is None:
         return "The record has no end: what happened after its last event is unknown."
-    if figures.part(document, "evidence", "ledger_complete") is False:
+    if lenient.part(document, "evidence", "ledger_complete") is False:
         return "The record has gaps: what could not be written is declared in the receipt."
     check = f"docket verify {figures.text(document, 'docket_number')}"
     return f"Check it: {check}. What docket cannot see is listed in the receipt under limits_disclosure."

@@ -15,6 +15,7 @@ import hashlib
 from collections.abc import Iterator
 from importlib.resources import files as package_files
 
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject
 from docket.surfaces.render import figures
 from docket.surfaces.render.page import chart as charts
@@ -136,8 +137,8 @@ def _section(name: str, title: str, inside: Html, *, opens: bool = False) -> tup
 
 def _curve(material: Material) -> charts.Curve:
     document = material.receipt
-    in_tokens = figures.part(document, "policy", "document", "budget", "mode") == "quota"
-    most = figures.part(document, "policy", "document", "caps", "max_tokens" if in_tokens else "max_usd")
+    in_tokens = lenient.part(document, "policy", "document", "budget", "mode") == "quota"
+    most = lenient.part(document, "policy", "document", "caps", "max_tokens" if in_tokens else "max_usd")
     cap = most if isinstance(most, int) else micros(most) if isinstance(most, str) else None
     lasted_ms = sections.lasted_ms(document)
     return charts.curve_of(material.told.calls, lasted_ms=lasted_ms, cap=cap, in_tokens=in_tokens)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject
 from docket.formats.digest import sha256
 from docket.surfaces.render import figures
@@ -34,20 +35,20 @@ def proof(material: Material, carried: Evidence) -> Html:
 
 def _facts(document: JsonObject, carried: Evidence) -> Iterator[tuple[str, str | Html]]:
     yield "Docket number", figures.text(document, "docket_number")
-    if figures.part(document, "proof") is not None:
+    if lenient.part(document, "proof") is not None:
         yield "Origin", _mono(figures.text(document, "proof", "origin"))
         yield "Run", f"number {figures.text(document, 'proof', 'run')} of its project"
-        previous = figures.part(document, "proof", "previous", "receipt_sha256")
+        previous = lenient.part(document, "proof", "previous", "receipt_sha256")
         if previous is not None:
             session = figures.text(document, "proof", "previous", "session")
             yield "Follows", joined([f"session {session}, whose receipt is ", _mono(str(previous))])
-    yield "Ledger", f"{plural(figures.count(document, 'ledger', 'events'), 'event')}"
+    yield "Ledger", f"{plural(lenient.count_at(document, 'ledger', 'events'), 'event')}"
     yield "Head", _mono(figures.text(document, "ledger", "head"))
     yield "Root", _mono(figures.text(document, "ledger", "merkle_root"))
     yield "Ledger file", _mono(f"sha256 {figures.text(document, 'ledger', 'file_sha256')}")
     yield "Receipt file", _mono(f"sha256 {sha256(carried.receipt)}")
     yield "Vouched for", figures.vouching(document)
-    key = figures.part(document, "signature", "public_key")
+    key = lenient.part(document, "signature", "public_key")
     if isinstance(key, str):
         yield "Public key", _mono(key)
 

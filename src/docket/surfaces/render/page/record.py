@@ -18,10 +18,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from docket.errors import InvalidDocumentError
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.ledger.event import Event
+from docket.formats.lenient import amount_of
 from docket.formats.relpath import RelPath
-from docket.rules.analysis.record import amount
 from docket.rules.spending.components import FEES
 from docket.surfaces.render import figures
 
@@ -118,12 +119,12 @@ class Reading:
         return max(0, round((now - self._began).total_seconds() * 1000))
 
     def _request(self, event: Event, data: JsonObject) -> None:
-        number = figures.part(data, "call")
+        number = lenient.part(data, "call")
         if isinstance(number, int):
             self._open[number] = self._call(OPEN, event, data)
 
     def _call(self, kind: str, event: Event, data: JsonObject) -> Call:
-        number, latency = figures.part(data, "call"), figures.part(data, "latency_ms")
+        number, latency = lenient.part(data, "call"), lenient.part(data, "latency_ms")
         return Call(
             kind=kind,
             number=number if isinstance(number, int) else None,
@@ -233,7 +234,7 @@ _TAKERS = {
 def from_rows(document: JsonObject) -> Recorded:
     """Return what a receipt's own rows tell, where there is no ledger."""
     calls: dict[object, Call] = {}
-    for row in figures.rows(document, "appendix", "usage"):
+    for row in lenient.rows_at(document, "appendix", "usage"):
         model = figures.text(row, "model")
         call = calls.setdefault(row.get("seq"), Call(kind=BILLED, number=len(calls) + 1))
         call.provider, call.model = figures.text(row, "provider"), model
@@ -256,12 +257,12 @@ def from_rows(document: JsonObject) -> Recorded:
 
 def micros(value: JsonValue) -> int:
     """Return an amount in micro-dollars, 0 for what is none."""
-    found = amount(value)
+    found = amount_of(value)
     return 0 if found is None else found.micros
 
 
 def _tokens(source: JsonObject) -> tuple[int, int, int]:
-    first, second, third = (figures.count(source, name) for name in _TOKENS)
+    first, second, third = (lenient.count_at(source, name) for name in _TOKENS)
     return first, second, third
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from docket.formats import lenient
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject
 from docket.formats.digest import is_digest
@@ -31,30 +32,30 @@ _SECONDS = re.compile(r"([0-9]{1,12})(?:\.([0-9]+))?")
 
 def ending(document: JsonObject) -> tuple[str, str]:
     """Return how the run ended, in words and as a class: ok, breached, bad or unknown."""
-    code = figures.part(document, "session", "exit_code")
+    code = lenient.part(document, "session", "exit_code")
     words = figures.ending(document)
-    if figures.part(document, "session", "breached"):
+    if lenient.part(document, "session", "breached"):
         return words, "breached"
     if code is None:
         return words, "unknown"
-    return words, "ok" if code == 0 and not figures.part(document, "session", "interrupted") else "bad"
+    return words, "ok" if code == 0 and not lenient.part(document, "session", "interrupted") else "bad"
 
 
 def tiles(document: JsonObject) -> Html:
     """Return the figures that a person looks for first."""
-    cap = figures.part(document, "policy", "document", "caps", "max_usd")
-    total = figures.count(document, "totals", "total_tokens")
-    cached = figures.count(document, "totals", "cached_input_tokens")
+    cap = lenient.part(document, "policy", "document", "caps", "max_usd")
+    total = lenient.count_at(document, "totals", "total_tokens")
+    cached = lenient.count_at(document, "totals", "cached_input_tokens")
     calls = figures.calls(document).split(", ")
-    refused = figures.count(document, "model_calls", "denied")
-    violations = figures.count(document, "files", "violations")
+    refused = lenient.count_at(document, "model_calls", "denied")
+    violations = lenient.count_at(document, "files", "violations")
     return element(
         "ul",
         _tile("Cost", f"${figures.text(document, 'totals', 'cost_usd', default='0.00')}",
               f"of ${cap}" if cap is not None else "no cap in dollars"),
         _tile("Model calls", calls[0].split(" ")[0], ", ".join(calls[1:]) or "none refused", "warn" if refused else ""),
         _tile("Tokens", f"{total:,}", f"{cached:,} from cache" if cached else "none from cache"),
-        _tile("Changed paths", f"{figures.count(document, 'files', 'changed'):,}",
+        _tile("Changed paths", f"{lenient.count_at(document, 'files', 'changed'):,}",
               plural(violations, "policy violation") if violations else "no policy violation",
               "warn" if violations else ""),
         _tile("Time", _duration(document),
@@ -104,14 +105,14 @@ def overview(document: JsonObject) -> Html:
         ("Counted by", figures.text(document, "totals", "cost_basis")),
         ("Recorded by", f"docket {figures.text(document, 'tool', 'version')}"),
     ]
-    label = figures.part(document, "label")
+    label = lenient.part(document, "label")
     if isinstance(label, str):
         pairs.insert(0, ("Label", label))
-    hidden = figures.texts(document, "redaction", "profiles")
+    hidden = lenient.texts_at(document, "redaction", "profiles")
     if hidden:
-        replaced = figures.plural(figures.count(document, "redaction", "replaced"), "value")
+        replaced = figures.plural(lenient.count_at(document, "redaction", "replaced"), "value")
         pairs.insert(0, ("Copy", f"it hides {', '.join(hidden)}: {replaced} replaced, no contents shown"))
-    assumed = figures.texts(document, "totals", "assumed_price_models")
+    assumed = lenient.texts_at(document, "totals", "assumed_price_models")
     if assumed:
         pairs.append(("Assumed", f"no known price for {', '.join(assumed)}: the dearest was assumed"))
     proxied, gap = figures.proxied(document), figures.gap(document)
@@ -121,12 +122,12 @@ def overview(document: JsonObject) -> Html:
 
 
 def _policy(document: JsonObject) -> str:
-    source = figures.part(document, "policy", "source")
+    source = lenient.part(document, "policy", "source")
     return figures.text(document, "policy", "name") + (f", from {source}" if isinstance(source, str) else "")
 
 
 def _caps(document: JsonObject) -> str:
-    caps = figures.part(document, "policy", "document", "caps")
+    caps = lenient.part(document, "policy", "document", "caps")
     found = caps.items() if isinstance(caps, Mapping) else ()
     said = [f"{name} {value}" for name, value in found if name.startswith("max_") and isinstance(value, int | str)]
     return ", ".join(said) or "none"
@@ -139,7 +140,7 @@ def _instant(text: str) -> Html:
 
 def by_model(document: JsonObject) -> Html:
     """Return the table of cost by model."""
-    rows = figures.rows(document, "totals", "by_model")
+    rows = lenient.rows_at(document, "totals", "by_model")
     if not rows:
         return Html("")
     return table(
@@ -209,11 +210,11 @@ def clock(elapsed_ms: int) -> str:
 
 def tools(document: JsonObject, told: Recorded) -> Html:
     """Return the tools that the agent said it used."""
-    if not figures.count(document, "tools", "calls"):
+    if not lenient.count_at(document, "tools", "calls"):
         return Html("")
     said = f"{operations.tools_said(document)}."
     if not told.tools:
-        names = ", ".join(figures.texts(document, "tools", "names"))
+        names = ", ".join(lenient.texts_at(document, "tools", "names"))
         return joined([element("p", said), element("p", names)])
     rows = [(name, f"{count:,}", f"{told.failed_tools[name]:,}") for name, count in told.tools.most_common()]
     shown = Table(
@@ -229,7 +230,7 @@ def tools(document: JsonObject, told: Recorded) -> Html:
 
 def transaction(document: JsonObject) -> Html:
     """Return what became of the stage, empty where the agent worked on the tree itself."""
-    if not isinstance(figures.part(document, "workspace"), Mapping):
+    if not isinstance(lenient.part(document, "workspace"), Mapping):
         return Html("")
     said = operations.stage(document) or f"no stage was opened: {figures.text(document, 'workspace', 'detail')}"
     named = (line.removeprefix("workspace_tx.").partition(": ") for line in workspace.block(document))
@@ -268,7 +269,7 @@ def limits(document: JsonObject) -> Html:
 
 
 def _group(document: JsonObject, name: str, words: str) -> Iterator[Html]:
-    sentences = figures.texts(document, "limits_disclosure", name)
+    sentences = lenient.texts_at(document, "limits_disclosure", name)
     if sentences:
         yield element("h3", words)
         yield element("ul", [element("li", sentence) for sentence in sentences])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from docket.formats import lenient
 from docket.formats.canonical import JsonObject
 from docket.formats.windows.delta import Delta
 from docket.surfaces.render import figures
@@ -23,8 +24,8 @@ MOST_WINDOWS = 300
 
 def windows(document: JsonObject, deltas: Mapping[str, Delta], left: LinesLeft) -> Html:
     """Return the section's contents; empty where the run had no window."""
-    tools = figures.rows(document, "windows", "tools")
-    lost = figures.part(document, "windows", "hooks_lost")
+    tools = lenient.rows_at(document, "windows", "tools")
+    lost = lenient.part(document, "windows", "hooks_lost")
     if not tools and not lost:
         return Html("")
     parts = [element("p", _sum(document))]
@@ -47,12 +48,12 @@ def windows(document: JsonObject, deltas: Mapping[str, Delta], left: LinesLeft) 
 
 def _sum(document: JsonObject) -> str:
     count, complete, partial, open_, files = (
-        figures.count(document, "windows", name) for name in ("count", "complete", "partial", "open", "files")
+        lenient.count_at(document, "windows", name) for name in ("count", "complete", "partial", "open", "files")
     )
     said = [f"{plural(count, 'tool window')}: {complete:,} with what changed, {plural(files, 'path')}"]
     said += [f"{partial:,} of which what changed is unknown"] * bool(partial)
     said += [f"{open_:,} without an end"] * bool(open_)
-    lost = figures.part(document, "windows", "hooks_lost")
+    lost = lenient.part(document, "windows", "hooks_lost")
     if isinstance(lost, Mapping) and lost:
         said.append("hooks of which no window came: " + ", ".join(f"{lost[kind]} {kind}" for kind in lost))
     return "; ".join(said) + "."
@@ -79,7 +80,7 @@ def _one(tool: JsonObject, deltas: Mapping[str, Delta], shown: set[str], left: L
 
 
 def _row(tool: JsonObject) -> tuple[str, str, str, str]:
-    share = figures.part(tool, "asked_by", "share_usd")
+    share = lenient.part(tool, "asked_by", "share_usd")
     return (
         figures.text(tool, "name", default="a tool"),
         figures.text(tool, "id", default=""),
@@ -89,14 +90,14 @@ def _row(tool: JsonObject) -> tuple[str, str, str, str]:
 
 
 def _what(tool: JsonObject) -> str:
-    if figures.part(tool, "delta") is None:
+    if lenient.part(tool, "delta") is None:
         return "no end recorded"
-    if figures.part(tool, "delta", "status") == "partial":
+    if lenient.part(tool, "delta", "status") == "partial":
         return f"what changed is unknown ({figures.text(tool, 'delta', 'reason')})"
-    number = figures.count(tool, "delta", "files")
-    beside = figures.count(tool, "delta", "members") - 1
+    number = lenient.count_at(tool, "delta", "files")
+    beside = lenient.count_at(tool, "delta", "members") - 1
     said = f"{plural(number, 'path')} changed" if number else "nothing changed"
-    failed = ", it failed" if figures.part(tool, "after", "ok") is False else ""
+    failed = ", it failed" if lenient.part(tool, "after", "ok") is False else ""
     return said + failed + (f", with {plural(beside, 'other')} at the same time" if beside > 0 else "")
 
 

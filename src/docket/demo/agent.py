@@ -17,11 +17,11 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from docket.demo.asked import Wire
 from docket.demo.client import Broken, Conversation, ModelClient, Refused, Said, Step, WantedTool
+from docket.formats.dataclass import dataclass, replace
 
 EXIT_DONE, EXIT_REFUSED, EXIT_BROKEN, EXIT_USAGE = 0, 1, 3, 2
 DEFAULT_MODELS = {Wire.MESSAGES: "claude-sonnet-4-6", Wire.CHAT: "gpt-4o", Wire.RESPONSES: "gpt-5.2"}

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from docket.demo.asked import Asked
 from docket.demo.script import Filler, Turn
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 
 NUMBER = "%CALL-NO%"
 NUMBER_DIGITS = len(NUMBER)

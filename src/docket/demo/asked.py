@@ -7,10 +7,11 @@ that is not JSON is a value, not an error: `InvalidAsk` says what to answer.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 from urllib.parse import parse_qs, unquote
+
+from docket.formats.dataclass import dataclass, replace
 
 
 class Wire(StrEnum):

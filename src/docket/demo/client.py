@@ -11,11 +11,11 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from docket.demo.asked import Wire
+from docket.formats.dataclass import dataclass, field
 
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 _PATHS = {Wire.MESSAGES: "/v1/messages", Wire.CHAT: "/chat/completions", Wire.RESPONSES: "/responses"}

@@ -15,13 +15,13 @@ import struct
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
 from docket.demo.answer import NUMBER, NUMBER_DIGITS, json_answer
 from docket.demo.http1 import CHUNKS_END, BadRequestError, Request, RequestParser, chunk, response_head
 from docket.demo.replies import Replies, Reply
 from docket.demo.script import Pace, Turn
 from docket.demo.talk import SocketTalk, messages_of
+from docket.formats.dataclass import dataclass, field
 from docket.rules.boundary.frames import Opcode, encode_frame
 
 MAX_WAITING = 64

@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
@@ -31,6 +30,7 @@ from docket.demo.stopping import stop
 from docket.engines.verify import VerifyRequest, verify_receipt
 from docket.errors import DocketError, UnavailableError, UsageError
 from docket.formats.canonical import encode_document
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.reason import Reason
 from docket.formats.visible import visible

@@ -10,7 +10,6 @@ Rules, from the provider's API reference (models.generateContent, models.streamG
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from docket.demo.answer import (
     NUMBER,
@@ -26,6 +25,7 @@ from docket.demo.answer import (
 from docket.demo.asked import Asked
 from docket.demo.script import Failure, Turn
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import replace
 
 _STATUSES = {
     400: "INVALID_ARGUMENT",

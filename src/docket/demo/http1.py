@@ -12,10 +12,10 @@ It touches no socket: `demo.provider` moves the bytes.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from http import HTTPStatus
 
 from docket.demo.answer import Answer
+from docket.formats.dataclass import dataclass
 
 MAX_HEAD_BYTES = 64 * 1024
 CHUNKS_END = b"0\r\n\r\n"

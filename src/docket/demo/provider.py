@@ -17,7 +17,6 @@ import socket
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Self
@@ -26,6 +25,7 @@ from docket.demo.connection import Connection, ServerState
 from docket.demo.replies import Exchange, Replies
 from docket.demo.script import Script, parse_script
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 
 HOST = "127.0.0.1"
 

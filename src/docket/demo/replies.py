@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
 from docket.demo import chat, gemini, messages, responses
@@ -20,6 +19,7 @@ from docket.demo.asked import Asked, InvalidAsk, Wire, read_ask, read_message, w
 from docket.demo.http1 import Request
 from docket.demo.script import Failure, Script, Tokens, Turn
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import sha256
 
 CONTROL = "/_scripted/"

@@ -19,7 +19,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +28,7 @@ from docket.demo.stopping import stop
 from docket.errors import UnavailableError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 
 EXIT_CAP = 42

@@ -7,11 +7,11 @@ the receipt names is said beside the findings. It writes nothing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail, follow
 from docket.host.regular_file import regular_file_chunks

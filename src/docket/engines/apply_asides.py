@@ -13,8 +13,8 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.steps import Outcome, StepStatus

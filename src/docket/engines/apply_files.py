@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plain import PlainFile, PlainFiles

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import BinaryIO, Protocol
 
 from docket.engines.apply_files import Filling
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.journal import JournalStep, StagingIdentity

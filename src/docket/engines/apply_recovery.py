@@ -13,12 +13,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
 from docket.engines.apply_asides import Asides
 from docket.engines.apply_sides import NOT_THERE, Observer, Seen, Side, as_found, staged_name
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plan import Plan

@@ -13,9 +13,9 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.steps import Link, MakeDirectory, Remove, Step, WriteFile

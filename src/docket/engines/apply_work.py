@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 from docket.engines.apply_options import Journal, Options
 from docket.errors import DocketError
+from docket.formats.dataclass import replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address

@@ -11,10 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 
 from docket.engines.apply import ConfinedTree, ContentReader, open_tree
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -15,10 +15,10 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK, Disk, Folder
 from docket.host.locks import FileLock, is_held

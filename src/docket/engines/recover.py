@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from docket.engines.recover_prepared import DeadRun, adopt_reserve, find_prepare
 from docket.engines.verify import decode_receipt
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, encode_document
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.reason import Reason
 from docket.host.clock import Clock
 from docket.host.disk import SYSTEM_DISK, Disk

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError
 from docket.formats.canonical import JsonObject, encode_document
+from docket.formats.dataclass import dataclass
 from docket.host.disk import Disk
 from docket.rules.proof.prepared import Prepared, prepared_for
 from docket.rules.receipt.proof import announces_a_key

@@ -10,13 +10,13 @@ Rules:
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.analyse import events_at
 from docket.engines.verify import VerifyRequest, read_receipt, verify_receipt
 from docket.errors import InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.canonical import JsonObject, encode_document, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.redaction_facts import OPENING_BYTES, Profile
 from docket.formats.reason import Reason

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.apply import ConfinedTree, Leftover, LeftoverState, Options, apply, open_tree, sweep
@@ -24,6 +23,7 @@ from docket.engines.foresee import StatesAfter, foresee, with_contents
 from docket.engines.restore_documents import read_documents, unseen
 from docket.engines.restore_proposal import Origin, Proposal, Restored, Sources, Target
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -13,12 +13,12 @@ What is refused is refused with every point at once: the checks that failed, and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.verify import VerifyRequest, decode_receipt, verify_receipt
 from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.session_events import EvidenceGap, SessionEnd, SessionStart

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.apply import ContentReader, Mode
 from docket.engines.foresee import Foreseen
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, digest_of
 from docket.formats.relpath import RelPath
 from docket.formats.run.verdict import Verdict

@@ -13,11 +13,11 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from docket.engines.verify import decode_receipt, read_receipt
 from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.session_events import SessionStart
 from docket.formats.ledger.vocabulary import read_payload

@@ -20,7 +20,6 @@ from binascii import unhexlify
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
@@ -28,6 +27,7 @@ from typing import TypeAlias
 from docket.engines.observe import ObserveRequest
 from docket.engines.walk_request import UNKNOWN_DIGEST
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, sha256
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Kind, Listing, Omission, decode_record

@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.verify_deltas import deltas_beside
 from docket.errors import InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document, first_member
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.line_shape import LineShapes
 from docket.formats.ledger.lines import follow

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.verify import VerifyRequest, examine_receipt
+from docket.formats.dataclass import replace
 from docket.formats.run.receipt_view import ReceiptView
 from docket.formats.run.verdict import Verdict
 from docket.rules.checks.rollback import learned

@@ -19,9 +19,9 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plain import PlainFile

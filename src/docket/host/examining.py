@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.steps import (

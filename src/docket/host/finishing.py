@@ -11,8 +11,8 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.tree.steps import MakeDirectory
 from docket.host.attribute_setting import attributes_of, set_attributes

@@ -12,12 +12,12 @@ from __future__ import annotations
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.host.disk_errors import reported
 from docket.host.git_batch import empty_repository

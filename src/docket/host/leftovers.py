@@ -18,10 +18,10 @@ import os
 import re
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plan import Plan, Step, decode_plan
 from docket.formats.visible import visible

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from dataclasses import dataclass
+
+from docket.formats.dataclass import dataclass
 
 _TEMPORARY = getattr(os, "O_TMPFILE", 0)
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY

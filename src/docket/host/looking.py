@@ -14,8 +14,8 @@ import os
 import stat
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason

@@ -14,10 +14,10 @@ import os
 import secrets
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.host.disk import reported
 

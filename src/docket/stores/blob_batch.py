@@ -18,9 +18,9 @@ import struct
 from collections import defaultdict
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.tree.pack import Row
 from docket.host.disk import Folder, StoredFile

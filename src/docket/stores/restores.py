@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

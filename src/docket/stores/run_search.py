@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import is_held
 from docket.stores.layout import LEDGER_SUFFIX, RUNS, Layout, ledger_name

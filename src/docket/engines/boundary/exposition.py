@@ -6,7 +6,6 @@ It is loaded when the counters are asked for, and not before: most runs are neve
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -14,6 +13,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.resilience_events import BreakerState
 from docket.rules.boundary.state import BoundaryState, LedgerFacts
 from docket.rules.boundary.tally import LATENCY_BOUNDS_MS, Tally

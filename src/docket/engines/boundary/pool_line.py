@@ -20,10 +20,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 
 from docket.engines.pools.entry import PoolEntry
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.run.pool import PoolAnswer, PoolAsk, Taken, day_of
 from docket.rules.boundary.pool_desk import Failure, PoolDesk

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from docket.engines.boundary.bell import LedgerBell
 from docket.engines.boundary.pool import Pool
 from docket.engines.boundary.request import Hooks, Ledger, Responses
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.reason import Reason
 from docket.host.clock import Clock

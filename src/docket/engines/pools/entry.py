@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from docket.engines.pools.reap import ReapWorld, reap
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.run.pool import PoolLimits, Taken, day_of
 from docket.host.clock import Clock
 from docket.host.disk import SYSTEM_DISK

@@ -13,10 +13,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from docket.engines.boundary import Boundary, BoundaryEnd
 from docket.engines.supervise import ending as ends
@@ -24,6 +23,7 @@ from docket.engines.supervise.run import Beside, reachable, start_boundary, wall
 from docket.engines.supervise.session import OpenRun, announce, open_session
 from docket.engines.supervise.watch import Breached
 from docket.errors import DocketError, RefusedBeforeStartError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.session_events import ExitSource, Note
 from docket.formats.ledger.tree_events import Phase
 from docket.formats.reason import Reason

@@ -8,12 +8,12 @@ Rules (spec/snapshot.md):
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from docket.engines.supervise.measure import interruptible, omission_payloads, pass_payload, record_pass
 from docket.engines.supervise.session import OpenRun
 from docket.errors import DocketError, RefusedBeforeStartError
+from docket.formats.dataclass import replace
 from docket.formats.ledger.tree_events import Phase, SnapshotRefused
 from docket.formats.tree.listing import Listing
 from docket.formats.tree.manifest import FORMAT, SnapshotLimits, SurfaceRules

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from docket.engines.windows.leave import leave
 from docket.engines.windows.take import take
 from docket.engines.windows.world import Outcome, WindowsWorld
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.asserted_events import Reporter, ToolCall, ToolResult
 from docket.formats.ledger.window_events import ToolDelta, WindowBegun

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from docket.engines.observe import ObserveRequest
@@ -33,6 +32,7 @@ from docket.engines.transaction.committing import CommitRefused, CommitRequest, 
 from docket.engines.transaction.opening import open_transaction
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.errors import DocketError, RefusedBeforeStartError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.session_events import ExitSource
 from docket.formats.ledger.tree_events import OmittedPath

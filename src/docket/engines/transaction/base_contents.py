@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from stat import S_IMODE
 from typing import TypeVar
 
@@ -23,6 +22,7 @@ from docket.engines.apply import ConfinedTree
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.reason import Reason

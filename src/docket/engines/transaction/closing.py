@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.observe import ObserveRequest
@@ -20,6 +19,7 @@ from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.opening import stage_request
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO, TypeAlias
 
@@ -31,6 +30,7 @@ from docket.engines.transaction.neighbours import sentence, who_landed_on
 from docket.engines.transaction.parents import replaced_above
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import DocketError, InvalidDocumentError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.ledger.workspace_events import RefusedChange

@@ -10,7 +10,6 @@ Rules (spec/workspace.md, Git):
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.apply import ConfinedTree
@@ -19,6 +18,7 @@ from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.base_contents import with_known
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import DocketError
+from docket.formats.dataclass import replace
 from docket.formats.digest import Digest, sha256
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.transaction.closing import (
@@ -35,6 +34,7 @@ from docket.engines.transaction.staged_texts import StagedTexts
 from docket.engines.transaction.succeeding import succeed
 from docket.engines.transaction.world import OpenTransaction, TransactionWorld
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -35,6 +34,7 @@ from docket.engines.transaction.committing import (
 from docket.engines.transaction.git_state import landing_changes
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -29,6 +28,7 @@ from docket.engines.transaction.git_state import keep_indexes
 from docket.engines.transaction.remembering import remember_made
 from docket.engines.transaction.world import OpenRequest, OpenTransaction, TransactionWorld
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.run.policy import WorkspaceBackend

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.apply import ConfinedTree
+from docket.formats.dataclass import replace
 from docket.formats.relpath import RelPath
 from docket.formats.tree.directories import directory_members, inodes_by_member, member_of, packed_inodes
 from docket.formats.tree.listing import Listing

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.engines.apply import ConfinedTree, Leftover, LeftoverState, interrupted, open_tree, sweep
@@ -22,6 +21,7 @@ from docket.engines.transaction.git_locks import locked
 from docket.engines.transaction.succeeding import finish_succession, lacks_successor
 from docket.engines.transaction.world import TransactionWorld
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -9,7 +9,6 @@ Rules (spec/workspace.md, Derived change sets):
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.transaction.base_contents import known_entries, statuses_of
@@ -17,6 +16,7 @@ from docket.engines.transaction.closing import ClosedTransaction, measure_stage,
 from docket.engines.transaction.git_state import changes_of
 from docket.engines.transaction.parents import take_inodes
 from docket.engines.transaction.world import TransactionWorld
+from docket.formats.dataclass import replace
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.state import Status, TransactionState
 from docket.rules.workspace.derive import landed_listing

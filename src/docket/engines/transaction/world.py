@@ -6,12 +6,12 @@ All values are frozen. `TransactionWorld` is filled by `surfaces/cli/wiring` wit
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docket.engines.observe import ObserveRequest
 from docket.engines.transaction.backends.interface import Backend, BackendName, Stage
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest
 from docket.formats.process_identity import ProcessIdentity
 from docket.formats.relpath import RelPath

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
 from docket.engines.windows.large_deltas import LARGE_BYTES, MOST_HELD, FilesOfLarge
 from docket.errors import DocketError, UnavailableError, UsageError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

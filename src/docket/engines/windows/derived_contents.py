@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from itertools import islice
 
+from docket.formats.dataclass import dataclass
 from docket.formats.windows.delta import Delta, FileDelta
 from docket.formats.windows.names import ABSENT_MODE, Hashes
 from docket.rules.windows.naming import content_name

@@ -9,12 +9,12 @@ Rules (spec/windows.md, Tidying):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.engines.windows.closers import is_left
 from docket.engines.windows.tidy import TidyRequest, orphans
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.windows.records import Moment
 from docket.formats.windows.registry import Registry
 from docket.host.disk import SYSTEM_DISK, Disk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 
 from docket.errors import DocketError, UnavailableError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.windows.delta import Delta
 from docket.formats.windows.records import ClosedWindow

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
 from itertools import chain
 
 from docket.engines.apply import leftover_names, open_tree
@@ -24,6 +23,7 @@ from docket.engines.restore_proposal import Origin, Proposal, Sources, Target
 from docket.engines.windows.undo_contents import MAX_CONTENT_BYTES, UndoContents
 from docket.engines.windows.undo_paths import Undoing, UndoneTree
 from docket.errors import InvalidDocumentError, PartialEvidenceError, UnavailableError, UsageError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import tree_order

@@ -9,12 +9,12 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
 
 from docket.engines.apply import ConfinedTree
 from docket.engines.foresee import present_content
 from docket.engines.windows.undo_contents import UndoContents
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -9,11 +9,11 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.reading import Reader
 from docket.formats.workspace.scope import Settled
 

@@ -7,10 +7,10 @@ raises the verdict; `verified` needs a key the caller named, so that a file nobo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 
 
 class Status(StrEnum):

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias, TypeVar
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

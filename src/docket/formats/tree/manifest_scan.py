@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode
+from docket.formats.dataclass import replace
 from docket.formats.digest import Digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

@@ -11,10 +11,10 @@ import re
 import struct
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, encode, spelled, utf8
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.tree.attributes import ACCESS_ACL, DEFAULT_ACL, OWN_PREFIX, is_acl
 from docket.formats.tree.details import Detail, Details

@@ -15,9 +15,9 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.tree.address import blob_name
 

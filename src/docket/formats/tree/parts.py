@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.details import Details

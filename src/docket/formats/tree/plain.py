@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.tree.listing import HEADER, FileEntry, Listing, Omission, Record, decode_record
 
 _LINE = re.compile(

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode, encode
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest, sha256
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reading import Reader

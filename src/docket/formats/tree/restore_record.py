@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode, encode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reading import Reader

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode, encode
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest, sha256
 from docket.formats.ledger.payload_codec import from_members
 from docket.formats.ledger.tree_events import Change, FsChange

@@ -10,10 +10,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode_document, encode_document
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.ledger.workspace_events import RefusedChange

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue, decode_document, encode_document
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason

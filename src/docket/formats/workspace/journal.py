@@ -16,11 +16,11 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode, encode
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, sha256
 from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.ledger.tree_events import EntryState

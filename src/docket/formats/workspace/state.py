@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import decode_document, encode_document
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.process_identity import ProcessIdentity

@@ -6,8 +6,8 @@ It sets and writes nothing; `docket agents` and the reference page show it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from docket.formats.dataclass import dataclass, replace
 from docket.rules.agents.environment import CORE_NAMES
 from docket.rules.agents.interface import LaunchRequest, Recipe
 

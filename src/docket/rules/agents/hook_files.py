@@ -10,9 +10,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.nearest import nearest
 from docket.formats.reason import Reason
 from docket.rules.agents.hook_settings import GROUPS, HookWords, plugin_text

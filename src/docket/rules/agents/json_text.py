@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from json.decoder import scanstring  # type: ignore[attr-defined] # typeshed has it for the module's own use alone
 from typing import NoReturn
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 
 MAX_DEPTH = 64

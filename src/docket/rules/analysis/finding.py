@@ -8,11 +8,11 @@ embedded price table. It is no part of any record.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 
 MAX_EVIDENCE = 20
 """How many events a finding names; `detail` says how many there are."""

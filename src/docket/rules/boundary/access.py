@@ -15,11 +15,11 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.network_events import NetDenied
 from docket.formats.reason import Reason
 from docket.rules.agents.interface import CARRIED_TOKEN, CARRIER_HEADER, TOKEN_HEADER

@@ -16,9 +16,9 @@ It runs on one thread. What a call asks for is `billing`'s to say, how an exchan
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.model_events import PriceRow
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.spending_events import Budget, CapExceeded, CapWarning

@@ -12,10 +12,10 @@ What happens with a metered one is `exchange`'s, with one that passes `passing`'
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy

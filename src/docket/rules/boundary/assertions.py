@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, decode_document, encode
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.asserted_events import AssertedCall, Reporter, ToolCall, ToolResult
 from docket.formats.ledger.payload_codec import Payload, from_members
 from docket.formats.ledger.session_events import Note

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.ledger.model_events import Component, PriceRow
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy

@@ -16,9 +16,9 @@ One breaker an upstream; another upstream's trouble is none of its.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState
 from docket.formats.reason import TRANSPORT_FAULTS, Reason

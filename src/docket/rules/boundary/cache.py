@@ -14,8 +14,8 @@ Rules:
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.cache_events import CEILING_EVENT, CacheHit, CacheMark, ComponentsHit, Origin
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.ledger.payload_codec import Payload

@@ -9,8 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.network_events import NetDenied
 from docket.formats.reason import Reason
 from docket.rules.boundary.destination import Destination

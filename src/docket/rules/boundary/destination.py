@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 _NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")

@@ -16,8 +16,8 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.resilience_events import FaultInjected

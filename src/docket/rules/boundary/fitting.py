@@ -11,8 +11,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission

@@ -10,10 +10,10 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
+from docket.formats.dataclass import dataclass
 from docket.rules.boundary.http1 import Framing, Headers, RequestHead, ResponseHead, elements, end_to_end, values
 from docket.rules.providers.registry import Provider
 

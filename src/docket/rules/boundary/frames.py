@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import codecs
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
+
+from docket.formats.dataclass import dataclass
 
 MAX_CONTROL_BYTES = 125
 

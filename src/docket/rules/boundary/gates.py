@@ -9,9 +9,9 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.model_events import Outcome
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.reason import Reason

@@ -8,8 +8,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from docket.formats.dataclass import dataclass
 from docket.rules.boundary.access import Entered
 from docket.rules.boundary.forwarding import address_of, reply_downstream, request_upstream
 from docket.rules.boundary.http1 import NO_BODY, RequestHead, ResponseHead, elements, request_framing, values

@@ -10,8 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from docket.formats.dataclass import dataclass
 from docket.rules.boundary.http1 import UNTIL_CLOSE, Headers, ResponseHead
 from docket.rules.boundary.lanes import Flight, Lanes
 from docket.rules.providers.counts import count

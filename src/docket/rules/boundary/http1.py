@@ -14,11 +14,11 @@ It moves no bytes: `engines.boundary` owns the sockets.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 MAX_HEAD_BYTES = 256 * 1024

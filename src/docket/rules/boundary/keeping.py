@@ -10,9 +10,9 @@ Which replies may be repeated is `cache`'s to say; the files are the driver's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Protocol
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.cache_events import CacheMark
 from docket.formats.ledger.model_events import ModelResponse
 from docket.rules.boundary.http1 import ResponseHead

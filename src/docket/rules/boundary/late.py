@@ -12,8 +12,8 @@ Rules:
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.model_events import ModelRequest, Outcome
 from docket.rules.boundary.admission import Desk

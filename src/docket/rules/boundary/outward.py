@@ -12,10 +12,10 @@ from __future__ import annotations
 import ipaddress
 from base64 import b64encode
 from collections.abc import Mapping
-from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 _DEFAULT_PORT = 80

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.rules.boundary.access import Door, Entered, Knock, TurnedAway, knock
 from docket.rules.boundary.assertions import MAX_EVENT_BYTES, Declined, read_assertion

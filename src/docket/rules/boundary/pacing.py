@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from bisect import bisect_right, insort
 from collections.abc import Iterable
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 from typing import TYPE_CHECKING
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.resilience_events import Paced
 from docket.formats.reason import Reason

@@ -20,10 +20,10 @@ It runs on one thread and knows no clock, no store and no other run.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from docket.formats.amount import ZERO, Usd
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.spending_events import PoolEntered, PoolUse
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import Admission

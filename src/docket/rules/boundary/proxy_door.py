@@ -12,10 +12,10 @@ from __future__ import annotations
 import binascii
 import hmac
 from base64 import b64decode
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.rules.boundary.destination import Destination, of_absolute, of_connect
 from docket.rules.boundary.forwarding import Address
 from docket.rules.boundary.http1 import RequestHead, ResponseHead, values

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import IntEnum
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.run.policy_reach import EgressMode, EgressPolicy
 from docket.rules.boundary.destination import Destination

@@ -13,8 +13,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.model_events import ModelDenied
 from docket.formats.reason import Reason
 from docket.rules.agents.interface import RefusalStyle

@@ -14,9 +14,9 @@ What is remembered is bounded: the requests that were seen longest ago are forgo
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.model_events import Outcome
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.reason import Reason

@@ -12,8 +12,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.formats.run.policy_spending import Admission

@@ -11,8 +11,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall
 from docket.formats.ledger.cache_events import CacheHit, ComponentsHit
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelResponse

@@ -8,9 +8,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.run.policy import Policy
 from docket.rules.agents.interface import RefusalStyle
 from docket.rules.boundary.access import TurnawayCounter

@@ -15,8 +15,8 @@ Rules:
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.formats.ledger.model_events import Outcome
 from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.ledger.session_events import Note

@@ -11,8 +11,8 @@ Rules:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest, sha256
 from docket.rules.boundary.access import Entered
 from docket.rules.boundary.billing import Quote

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from operator import attrgetter
 
 from docket.formats.amount import ZERO
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import Component, ModelResponse, PriceRow
 from docket.formats.ledger.payload_codec import Payload

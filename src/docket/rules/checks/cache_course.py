@@ -13,10 +13,10 @@ Rules:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from decimal import Decimal
 
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest
 from docket.formats.ledger.cache_events import CEILING_EVENT, CacheHit, ComponentsHit
 from docket.formats.ledger.event import Event

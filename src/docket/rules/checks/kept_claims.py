@@ -6,9 +6,8 @@ and the digest; of one that is not kept the reason is said and nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from docket.formats.canonical import object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.ledger.payload_codec import Payload

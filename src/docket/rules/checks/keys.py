@@ -15,9 +15,9 @@ from __future__ import annotations
 import hmac
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from docket.formats.canonical import JsonObject
+from docket.formats.dataclass import dataclass
 from docket.formats.run.verdict import Status
 from docket.formats.shown import shown
 from docket.rules.checks.case import Answer, Case, broken, held, skipped

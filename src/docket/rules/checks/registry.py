@@ -7,10 +7,10 @@ not the shape of one, the rest is skipped, because nothing they would compute wi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.session_events import FOLD
 from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.proof.pins import NO_PINS, Pins

@@ -10,9 +10,9 @@ Rules (spec/receipt.md, Kept responses):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.shown import shown

@@ -8,8 +8,7 @@ Rules (spec/receipt.md, Checks):
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.network_events import NetAllowed, NetClosed
 
 _REQUEST = "request"

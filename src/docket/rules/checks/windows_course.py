@@ -13,9 +13,8 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.asserted_events import ToolCall, ToolResult
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.payload_codec import Payload

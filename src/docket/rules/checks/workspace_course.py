@@ -12,9 +12,9 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.workspace_events import (
     WorkspaceIntent,
     WorkspaceOpened,

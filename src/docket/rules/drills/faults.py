@@ -15,12 +15,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from docket.errors import UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 MAX_SECONDS = 3600

@@ -8,10 +8,10 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.rules.drills.facts import PhaseFacts
 from docket.rules.drills.phases import Kind, Phase
 from docket.rules.wording import count_of, times

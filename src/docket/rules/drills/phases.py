@@ -8,10 +8,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 
 from docket.errors import UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 

@@ -5,9 +5,8 @@ Rules: both say the same; nothing of the agent's own output stands in them, only
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.rules.drills.facts import PhaseFacts
 from docket.rules.drills.judging import Judgement
 from docket.rules.drills.phases import Kind, Phase

@@ -9,10 +9,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, decode_document, encode_document, object_at
+from docket.formats.dataclass import dataclass
 from docket.rules.proof import ed25519
 from docket.rules.proof.vouching import signed_text
 

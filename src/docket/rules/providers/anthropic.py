@@ -10,8 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from docket.formats.dataclass import replace
 from docket.rules.providers.anthropic_request import read_request
 from docket.rules.providers.anthropic_usage import AnthropicUsage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, is_opaque

@@ -7,8 +7,7 @@ says where it names one lifetime only, else as long as the default, five minutes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from docket.formats.dataclass import dataclass
 from docket.formats.run.usage import Usage, UsagePart
 from docket.rules.providers.body import copied
 from docket.rules.providers.counts import Counts, unreadable_note, upstream_cost

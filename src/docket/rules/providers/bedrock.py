@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.rules.providers import anthropic_request, openai_request
 from docket.rules.providers.bedrock_reply import LATENCY_HEADER, TIER_HEADER, converse_meter, invoke_meter
 from docket.rules.providers.body import OpaqueMeter, is_opaque

@@ -14,9 +14,9 @@ What the counts mean is `bedrock_usage`'s; what a request asks for is `bedrock`'
 from __future__ import annotations
 
 import binascii
-from dataclasses import replace
 from typing import Protocol
 
+from docket.formats.dataclass import replace
 from docket.rules.providers.bedrock_usage import METRICS, BedrockUsage
 from docket.rules.providers.body import BodyMeter, ReplyState, copied
 from docket.rules.providers.eventstream import Frame, FrameStream

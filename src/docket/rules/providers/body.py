@@ -13,9 +13,9 @@ What the events mean is a `ReplyState` of the wire format.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple, Protocol, Self, TypeVar
 
+from docket.formats.dataclass import replace
 from docket.rules.providers.interface import Reading
 from docket.rules.providers.json_scan import JsonMap, MemberScan, loads_lenient
 from docket.rules.providers.json_values import JsonValues

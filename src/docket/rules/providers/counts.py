@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from docket.formats.dataclass import dataclass, field
 from docket.rules.providers.interface import MAX_COUNT
 from docket.rules.providers.json_scan import JsonMap
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from typing import NamedTuple, Protocol
 
+from docket.formats.dataclass import replace
 from docket.rules.providers.interface import Meter, Reading
 
 PIECE_BYTES = 64 * 1024

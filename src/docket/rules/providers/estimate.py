@@ -10,9 +10,9 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
+from docket.formats.dataclass import replace
 from docket.formats.run.usage import Usage, UsagePart, UsageSource
 from docket.rules.providers.interface import Reading
 

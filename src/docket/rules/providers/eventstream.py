@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 
+from docket.formats.dataclass import dataclass
 from docket.rules.providers.json_scan import MemberScan
 
 CONTENT_TYPE = "application/vnd.amazon.eventstream"

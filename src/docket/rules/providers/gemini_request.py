@@ -10,8 +10,8 @@ Rules:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 
+from docket.formats.dataclass import dataclass, replace
 from docket.rules.providers.counts import count
 from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, model_members, model_text
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text

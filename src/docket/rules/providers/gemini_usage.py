@@ -11,8 +11,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.run.usage import Usage
 from docket.rules.providers.counts import Counts, count, unreadable_note
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map

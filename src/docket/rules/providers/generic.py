@@ -7,8 +7,8 @@ compaction, and whatever providers add.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.rules.providers import anthropic, gemini, openai_chat, openai_responses
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, ReplyState, is_opaque
 from docket.rules.providers.interface import (

@@ -11,10 +11,10 @@ Which wire a path speaks is the registry's to say; what a usage costs is `rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Protocol
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.run.usage import Usage, UsagePart
 

@@ -9,8 +9,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from docket.formats.dataclass import replace
 from docket.formats.run.usage import Usage
 from docket.rules.providers.body import BodyMeter, OpaqueMeter, copied, is_opaque
 from docket.rules.providers.counts import Counts, count

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.rules.providers.counts import count
 from docket.rules.providers.interface import Hidden, RequestFacts, RequestTarget, model_members
 from docket.rules.providers.json_scan import JsonMap, as_items, as_map, as_text

@@ -8,8 +8,7 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from docket.formats.dataclass import replace
 from docket.rules.providers.anthropic import AnthropicMessages
 from docket.rules.providers.interface import NO_TARGET, Hidden, RequestFacts, RequestTarget, model_members
 from docket.rules.providers.path_model import TWO_MODELS, google_model, google_verb

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
 from docket.formats.amount import ZERO, Usd
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.asserted_events import AssertedCall, ToolCall, ToolResult
 from docket.formats.ledger.cache_events import CacheHit, ComponentsHit
 from docket.formats.ledger.event import Event

@@ -11,9 +11,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from docket.formats.dataclass import dataclass
 from docket.formats.run.price_table import literal_pattern
 
 _WILD = frozenset("*?[")

@@ -9,10 +9,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest, digest_of
 from docket.formats.ledger.event import GENESIS, Event, draft, seal
 from docket.formats.ledger.payload_codec import to_members

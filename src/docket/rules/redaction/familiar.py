@@ -6,8 +6,8 @@ Rules: a list is of exact words. What is on none of them is taken for somebody's
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.rules.providers.registry import names as provider_names
 
 METHODS = frozenset(("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "CONNECT"))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.redaction_facts import Profile
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

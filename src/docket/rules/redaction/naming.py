@@ -9,10 +9,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import UsageError
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.run.price_table import FALLBACK_PATTERN, family_name, literal_pattern
 from docket.rules.drills.faults import FaultRule, FaultyCall, parse_faults
 from docket.rules.redaction.aliases import Aliases, Form, is_wild

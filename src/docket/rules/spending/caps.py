@@ -10,11 +10,11 @@ The wall clock is the supervisor's; who holds what is `reservation`'s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 

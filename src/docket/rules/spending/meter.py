@@ -17,10 +17,10 @@ cost is `pricing`'s.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.run.usage import Usage
 from docket.rules.providers.estimate import tokens_of_bytes
 

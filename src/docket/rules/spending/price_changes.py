@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.rules.spending.price_book import PriceBook
 from docket.rules.spending.price_listing import PriceLine, lines_of_providers
 

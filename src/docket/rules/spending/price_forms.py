@@ -11,9 +11,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 from typing import Any
+
+from docket.formats.dataclass import dataclass, field
 
 MAX_MODELS = 50_000
 _MILLION = Decimal(1_000_000)

@@ -15,11 +15,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.rules.spending.price_book import SCHEMA, PriceBook
 from docket.rules.spending.price_forms import Sections, from_genai, from_litellm, is_genai, is_litellm

@@ -10,10 +10,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.run.price_table import PriceTable, parse_price, spell_price
 from docket.rules.spending.price_book import Found, PriceBook, UnknownModel
 from docket.rules.spending.tariff import Asked, Rates, Tariff, resolve, tariff_of

@@ -12,10 +12,10 @@ Which prices hold is `rules.spending.tariff`; how a usage falls apart is `rules.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.model_events import Component, PriceRow
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, cost_row, literal_pattern, spell_price
 from docket.formats.run.usage import Usage, UsagePart

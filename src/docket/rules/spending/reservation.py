@@ -23,10 +23,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.run.policy_spending import Admission
 from docket.rules.spending.caps import NOTHING, UNLIMITED, Caps, Tally

@@ -7,10 +7,10 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 MAIN_AGENT = "main"

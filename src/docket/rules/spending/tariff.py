@@ -16,10 +16,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, Match, PriceTable, family_name, parse_price
 from docket.rules.spending.price_book import Found, PriceBook, UnknownModel
 from docket.rules.spending.price_section import RATE_NAMES

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from docket.formats.dataclass import dataclass
 
 DAY_NS = 24 * 60 * 60 * 1_000_000_000
 

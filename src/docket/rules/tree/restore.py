@@ -15,9 +15,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.tree_events import EntryState, FsChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

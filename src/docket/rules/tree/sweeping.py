@@ -11,8 +11,8 @@ It removes nothing (stores.sweeping).
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.tree.pack import Pack, Row, closing_bytes, member_bytes
 
 SMALL_PACK_BYTES = 1024 * 1024

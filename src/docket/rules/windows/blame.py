@@ -17,9 +17,9 @@ Commits count for nothing: only contents do.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Protocol
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side
 from docket.formats.windows.delta import FileDelta, Hunk

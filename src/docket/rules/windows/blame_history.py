@@ -12,9 +12,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.digest import Digest
 from docket.formats.relpath import RelPath
 from docket.formats.windows.delta import Delta, FileDelta

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.windows.delta import Hunk
 
 Held = dict[int, int]

@@ -8,9 +8,9 @@ Rules:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.relpath import RelPath
 from docket.formats.windows.key import WindowKey

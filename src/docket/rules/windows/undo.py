@@ -15,9 +15,9 @@ What is done with it is `engines.windows.undo`'s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -10,8 +10,8 @@ Rules (spec/windows.md, Undo):
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.relpath import RelPath
 from docket.formats.windows.delta import Delta, FileDelta, Hunk
 from docket.rules.line_difference import split_lines

@@ -14,8 +14,8 @@ The comparison itself is `rules.tree.diff`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.tree_events import Change
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -15,8 +15,8 @@ It does nothing (engines.apply), and what stands in the base now it does not kno
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import EntryState, FsChange
 from docket.formats.reason import Reason

@@ -10,9 +10,9 @@ Rules (spec/workspace.md, Derived change sets):
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from docket.errors import UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import EntryState, FsChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -19,9 +19,9 @@ Pure; the base is looked at by `Looks`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Protocol
 
+from docket.formats.dataclass import replace
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath

@@ -15,8 +15,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Listing
 from docket.formats.tree.parts import links_of

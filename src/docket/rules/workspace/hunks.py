@@ -14,9 +14,9 @@ Rules (spec/workspace.md, Chosen hunks):
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from docket.errors import UnavailableError, UsageError
+from docket.formats.dataclass import dataclass, field, replace
 from docket.formats.digest import sha256
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.reason import Reason

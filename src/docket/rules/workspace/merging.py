@@ -16,9 +16,9 @@ What a content is, and merging two texts, is `engines.transaction.merging`'s.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TypeAlias, TypeVar
 
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

@@ -9,8 +9,8 @@ Rules (spec/workspace.md, Commit):
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet
 from docket.formats.workspace.state import Status, TransactionState

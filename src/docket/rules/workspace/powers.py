@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
+from docket.formats.dataclass import replace
 from docket.formats.ledger.tree_events import EntryState
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import DirectoryEntry, FileEntry, Kind, Listing, decode_record, encode_record

@@ -11,8 +11,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Kind

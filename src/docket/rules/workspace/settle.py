@@ -13,8 +13,8 @@ Rules (spec/workspace.md, Settling):
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse, Outcome
 from docket.formats.ledger.vocabulary import read_payload

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address
 from docket.formats.tree.details import Detail

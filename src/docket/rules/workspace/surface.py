@@ -12,10 +12,10 @@ How the matcher reads a pattern is `rules.selectors`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from docket.errors import InvalidDocumentError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Kind, Listing

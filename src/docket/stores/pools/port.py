@@ -14,9 +14,9 @@ Rules, which every store keeps (tests/contracts):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.process_identity import ProcessIdentity
 from docket.formats.run.pool import Period, PoolAnswer, PoolAsk, PoolLimits, Taken
 

@@ -6,10 +6,10 @@ A listing that is not there any more, or covers a path with something that could
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from docket.errors import DocketError, UnavailableError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest
 from docket.formats.relpath import RelPath
 from docket.formats.tree.address import Address

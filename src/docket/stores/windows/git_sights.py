@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side
 from docket.formats.windows.names import REGULAR_MODE, Hashes

@@ -18,10 +18,10 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.tree.listing import Listing, tree_order

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.engines.windows.asked_calls import AskedCalls, ledgers_of
 from docket.engines.windows.blame import BlameWorld, recorded_history
 from docket.errors import DocketError, InvalidDocumentError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.windows.changes import Side

@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from docket.errors import DocketError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.lines import TornTail
 from docket.host.isolation import detect
 from docket.host.locks import is_held

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +22,7 @@ import click
 
 from docket.engines.verify import VerifyRequest, examine_receipt, read_receipt, session_of
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError, UsageError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import sha256
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import events_again

@@ -12,11 +12,11 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import DocketError, InvalidDocumentError, UsageError
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.host.settings_file import SettingsFile, read_settings, write_settings
 from docket.rules.agents.hook_files import (

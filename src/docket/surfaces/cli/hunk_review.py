@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import FsChange
 from docket.formats.workspace.hunk_choice import MODE
 from docket.rules.workspace.hunks import Hunk, Sides, changes_mode, grouped

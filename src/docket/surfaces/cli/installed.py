@@ -19,10 +19,10 @@ import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.host.regular_file import read_regular_file
 from docket.rules.agents.interface import AgentFacts
 

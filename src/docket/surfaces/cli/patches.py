@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 
 import click
 
@@ -12,6 +11,7 @@ from docket.engines.apply import open_tree
 from docket.engines.foresee import compare_contents
 from docket.engines.transaction.base_contents import over_present
 from docket.engines.transaction.closing import ClosedTransaction
+from docket.formats.dataclass import replace
 from docket.formats.tree.listing import Kind
 from docket.formats.tree.plan import plan_of
 from docket.formats.tree.steps import ANYTHING, MakeSymlink, Remove, Step, WriteFile

@@ -13,10 +13,10 @@ import json
 import shlex
 import textwrap
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from docket.errors import UsageError
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.run.policy import NAME_KEY, SECTIONS, Key, Section
 from docket.formats.run.policy_toml import parse_policy

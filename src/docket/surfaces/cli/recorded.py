@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from docket.formats.canonical import JsonObject
+from docket.formats.dataclass import dataclass
 from docket.stores.receipts import ledger_of
 from docket.surfaces.cli import console
 from docket.surfaces.cli.commands.report import receipt_at

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,6 +13,7 @@ from docket.engines.foresee import compare_contents
 from docket.engines.restore import Proposal, Restored, check_idle
 from docket.engines.restore_documents import INSIST, worth
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.run.verdict import Word
 from docket.formats.tree.steps import WriteFile
 from docket.stores.layout import Layout

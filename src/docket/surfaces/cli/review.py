@@ -14,12 +14,12 @@ import re
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from docket.engines.transaction.closing import ClosedTransaction
 from docket.engines.transaction.later import chosen_part
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.errors import UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import FsChange
 from docket.formats.relpath import RelPath

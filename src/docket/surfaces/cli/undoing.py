@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ import click
 from docket.engines.restore import Restored, check_idle
 from docket.engines.windows.undo import UndoProposal
 from docket.errors import UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.restoring import print_lines, show_diff
 from docket.surfaces.render import restore_plan, undo_plan

@@ -12,10 +12,10 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from docket.errors import InvalidDocumentError, UnavailableError
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.session_events import FOLD

@@ -16,13 +16,13 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from itertools import groupby
 from urllib.parse import quote
 
 from docket import __version__
 from docket.engines.windows.blame import FileBlame, ModelCall
 from docket.formats.canonical import JsonValue, encode
+from docket.formats.dataclass import dataclass, field
 from docket.rules.windows.origin import Caller, LineOrigin, Origin
 from docket.surfaces.render.blame import Calls
 

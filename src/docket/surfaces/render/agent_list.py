@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.rules.agents.described import Description
 from docket.rules.agents.interface import AgentFacts
 from docket.surfaces.cli.console import plain

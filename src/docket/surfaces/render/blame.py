@@ -6,10 +6,10 @@ Nothing here escapes control characters: whoever prints does (`cli.console`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from docket.engines.windows.blame import FileBlame, ModelCall
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.visible import text_members, visible
 from docket.formats.windows.key import WindowKey
 from docket.rules.windows.origin import WHY, Caller, LineOrigin, Origin

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from docket.formats.dataclass import dataclass
 from docket.rules.receipt.live import DoneCall, LiveFold
 from docket.surfaces.cli.console import plain
 from docket.surfaces.render import live

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.network_events import NetDenied
 from docket.formats.ledger.resilience_events import BreakerState
 from docket.formats.ledger.spending_events import CapExceeded, CapWarning

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.ledger.tree_events import EntryState, FsChange
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Kind

@@ -7,10 +7,10 @@ first; text from a record is shown escaped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from docket.engines.run_listing import Totals
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass
 from docket.formats.run.run_row import End, RunRow
 from docket.surfaces.cli.console import plain
 from docket.surfaces.render.figures import plural

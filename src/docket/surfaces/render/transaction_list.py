@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.formats.workspace.state import TransactionState
 from docket.rules.workspace.states import Standing
 from docket.surfaces.cli.console import plain

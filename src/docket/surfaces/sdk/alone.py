@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from docket.engines.supervise.inside import InsideRun, begin
 from docket.engines.supervise.request import RunRequest, RunWorld
 from docket.errors import UsageError
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.host.clock import SystemClock

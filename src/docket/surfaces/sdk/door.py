@@ -15,11 +15,11 @@ import select
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
 from docket.errors import UnavailableError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 
 SECONDS = 10.0

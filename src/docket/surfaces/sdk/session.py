@@ -14,13 +14,13 @@ import secrets
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from docket.errors import DocketError, UnavailableError, UsageError
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.surfaces.sdk.door import Door

@@ -13,13 +13,13 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from docket.engines.apply import ContentReader, Filling, Options, apply, open_tree
 from docket.engines.transaction.backends.base_path import show_at_base, view_here
 from docket.engines.transaction.backends.interface import BackendName, Probe, Stage, StageRequest, Usable, View
 from docket.errors import UnavailableError
+from docket.formats.dataclass import replace
 from docket.formats.digest import sha256
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath

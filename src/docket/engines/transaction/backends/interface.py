@@ -21,10 +21,10 @@ Implementations: `backends.copy`, `backends.reflink`, `backends.overlay`; one su
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias
 
+from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.listing import Listing

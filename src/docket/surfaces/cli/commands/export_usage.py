@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from docket.errors import UnavailableError, UsageError
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.host.disk import SYSTEM_DISK
 from docket.stores.layout import RECEIPTS, Layout, receipt_name

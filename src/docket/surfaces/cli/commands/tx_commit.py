@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from docket.engines.transaction.committing import Committed
 from docket.engines.transaction.later import LaterCommit, commit_later, looked_at
 from docket.engines.transaction.staged_texts import StagedTexts
 from docket.errors import InvalidDocumentError, UsageError
+from docket.formats.dataclass import replace
 from docket.formats.digest import Digest, parse_digest
 from docket.formats.reason import Reason
 from docket.formats.workspace.state import TransactionState

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -12,6 +11,7 @@ from docket.engines.transaction.closing import ClosedTransaction
 from docket.engines.transaction.committing import CommitRequest
 from docket.engines.transaction.merging import Merge, MergeRefused, merge
 from docket.engines.transaction.world import TransactionWorld
+from docket.formats.dataclass import replace
 from docket.formats.ledger.payload_codec import to_members
 from docket.formats.relpath import RelPath
 from docket.formats.workspace.change_set import ChangeSet

@@ -14,9 +14,9 @@ It computes in floats: what it draws is for the eye, the figures stand in the ta
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from docket.formats.amount import MICROS_PER_USD, Usd
+from docket.formats.dataclass import dataclass
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined
 from docket.surfaces.render.page.record import BILLED, REFUSED, Call

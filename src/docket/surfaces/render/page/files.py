@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from docket.formats.canonical import JsonObject
+from docket.formats.dataclass import dataclass
 from docket.surfaces.render import figures
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined, line_escaped

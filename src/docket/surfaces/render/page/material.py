@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from docket.formats.canonical import JsonObject
+from docket.formats.dataclass import dataclass, field
 from docket.formats.windows.delta import Delta
 from docket.rules.analysis.finding import Finding
 from docket.surfaces.render.page.files import PathDiff

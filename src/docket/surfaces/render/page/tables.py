@@ -9,8 +9,8 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from docket.formats.dataclass import dataclass
 from docket.surfaces.render.page.embedded import json_block
 from docket.surfaces.render.page.html import Html, element, joined, visible
 

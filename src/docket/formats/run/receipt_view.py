@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, is_digest
 from docket.formats.ledger.session_events import FOLD
 from docket.formats.merkle import MerkleTree, Sibling, Side

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Protocol
 
 from docket.formats.canonical import JsonObject, LazyArray, quoted
-from docket.formats.dataclass import dataclass, field
+from docket.formats.dataclass import dataclass
 from docket.formats.merkle import MerkleTree, Side
 from docket.formats.run.receipt import UsageRow
 
@@ -88,29 +88,36 @@ class _Write(Protocol):
     def __call__(self, row: UsageRow, path: str, /) -> str: ...
 
 
-@dataclass(slots=True)
 class _Paths:
     """Writes the paths of a tree; `step` has by side what stands before and behind a hash."""
 
-    tree: MerkleTree
-    step: Mapping[Side, tuple[str, str]]
-    between: str
-    known: list[tuple[int, str]] = field(default_factory=list)
+    __slots__ = ("_above", "_between", "_levels", "_nodes", "_steps")
 
-    def text(self, index: int, level: int = 0) -> str:
-        """Return the steps from a node to the root; what the node written before had in common is not written anew."""
-        if level == len(self.known):
-            self.known.append((-1, ""))
-        if self.known[level][0] == index:
-            return self.known[level][1]
-        above = self.text(index >> 1, level + 1) if level < self.tree.height else ""
-        sibling = self.tree.sibling(level, index)
-        if sibling is not None:
-            before, behind = self.step[sibling.side]
-            own = f"{before}{sibling.hash}{behind}"
-            above = f"{own}{self.between}{above}" if above else own
-        self.known[level] = index, above
-        return above
+    def __init__(self, tree: MerkleTree, step: Mapping[Side, tuple[str, str]], between: str) -> None:
+        self._levels, self._between = tree.levels, between
+        # By whether a node's own place is odd: its sibling then stands on the left.
+        self._steps = step[Side.RIGHT], step[Side.LEFT]
+        # By level, the node that was written last and the steps from it to the root; above all of them is none.
+        self._nodes = [-1] * tree.height + [0]
+        self._above = [""] * (tree.height + 1)
+
+    def text(self, index: int) -> str:
+        """Return the steps from a leaf to the root; what the leaf written before had in common is not written anew."""
+        nodes, texts = self._nodes, self._above
+        level, node = 0, index
+        while nodes[level] != node:
+            level, node = level + 1, node >> 1
+        text = texts[level]
+        while level:
+            level -= 1
+            node = index >> level
+            known, other = self._levels[level], node ^ 1
+            if other < len(known):
+                before, behind = self._steps[node & 1]
+                own = f"{before}{known[other].hex()}{behind}"
+                text = f"{own}{self._between}{text}" if text else own
+            nodes[level], texts[level] = node, text
+        return text
 
 
 def _indented(margin: str, row: UsageRow, path: str) -> str:

@@ -46,9 +46,6 @@ from docket.rules.checks.drills import DrillOrder
 from docket.rules.checks.tunnels import TunnelOrder
 from docket.rules.checks.workspace_course import WORKSPACE_EVENTS, WorkspaceCourse
 
-_ANYWHERE: frozenset[type[Payload] | None] = frozenset((FsChange, ModelResponse))
-"""Of what a long ledger has the most, that which may stand anywhere before the end."""
-
 
 @dataclass(slots=True)
 class SessionShape:
@@ -62,8 +59,6 @@ class SessionShape:
         """Return what is wrong with the next event, or None."""
         if "session.end" in self.seen:
             return "it stands after session.end"
-        if type(payload) in _ANYWHERE:
-            return None
         if isinstance(payload, SessionStart) and event.seq != 0:
             return "a second session.start"
         if isinstance(payload, (ProcSpawn, ModelRequest)) and "policy.applied" not in self.seen:
@@ -122,11 +117,15 @@ class EventOrder:
     def take(self, event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
         before, self.last_at = self.last_at, event.ts
-        return (
-            (None if type(payload) is FsChange else self._calls(payload))
-            or self.drills.take(payload)
-            or ("its instant lies before that of the event before it" if event.ts < before else None)
-        )
+        if type(payload) is FsChange:
+            # Of what a long ledger has the most nothing else is to be said.
+            self.drills.last = None
+            fault = None
+        else:
+            fault = self._calls(payload) or self.drills.take(payload)
+        if fault is None and event.ts < before:
+            return "its instant lies before that of the event before it"
+        return fault
 
     def _calls(self, payload: Payload | None) -> str | None:
         if isinstance(payload, ModelRequest):

@@ -7,9 +7,9 @@ The first thing wrong of each kind is kept as a sentence that names its event, a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, TypeAlias, overload
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
@@ -19,9 +19,10 @@ from docket.formats.ledger.event import Event
 from docket.formats.ledger.lines import TornTail
 from docket.formats.ledger.model_events import ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload
-from docket.formats.ledger.session_events import FOLD
+from docket.formats.ledger.session_events import FOLD, SessionEnd
 from docket.formats.ledger.tree_events import FsChange
 from docket.formats.merkle import MerkleTree, Sibling
+from docket.formats.run.receipt import UsageRow
 from docket.rules.checks.arithmetic import Arithmetic
 from docket.rules.checks.cache_course import HitOrigins, HitSavings
 from docket.rules.checks.caps import CapLimits
@@ -58,7 +59,7 @@ class LedgerReading:
     ended: bool
     faults: dict[str, str]
     folded: Folded | None
-    rows: tuple[PublicRow, ...] | None
+    rows: Sequence[PublicRow] | None
     public: dict[str, JsonValue] | None
     cache_hits: Mapping[tuple[int, str], tuple[int, int, int]]
     kept: tuple[KeptBody, ...] = ()
@@ -91,11 +92,42 @@ class Watch(Protocol):
         ...
 
 
+class _FoldedRows(Sequence[PublicRow]):
+    """The rows of docket's own fold as those of any ledger; seldom is one asked for, where the receipt repeats them."""
+
+    __hash__ = None  # type: ignore[assignment] # as a list
+
+    def __init__(self, rows: Sequence[UsageRow]) -> None:
+        self._rows = rows
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _FoldedRows) and self._rows == other._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, index: int, /) -> PublicRow: ...
+
+    @overload
+    def __getitem__(self, index: slice, /) -> Sequence[PublicRow]: ...
+
+    def __getitem__(self, index: int | slice, /) -> PublicRow | Sequence[PublicRow]:
+        if isinstance(index, slice):
+            return _FoldedRows(self._rows[index])
+        return PublicRow(row=self._rows[index], asserted_by=None)
+
+
 FEW_WATCH: Mapping[type[Payload], tuple[str, ...]] = {
-    FsChange: ("session-shape", "event-order"),
+    FsChange: ("event-order",),
     ModelRequest: ("session-shape", "event-order", "cap-limits"),
-}
-"""Of which events no other watch has anything to say: of these a long ledger has the most."""
+    ModelResponse: (
+        "event-order", "components", "cap-limits", "cache-hit-origins", "cache-savings", "retained-responses",
+    ),
+}  # fmt: skip
+"""Of which events no other watch has anything to say before the end: of these a long ledger has the most."""
+
+_Asked: TypeAlias = "tuple[tuple[str, Callable[[Event, Payload | None], str | None]], ...]"
 
 
 def _watches() -> dict[str, Watch]:
@@ -126,10 +158,15 @@ class LedgerPass:
     kept: list[KeptBody] = field(default_factory=list)
     checkpoints: list[tuple[int, CheckpointMade]] = field(default_factory=list)
     watches: Mapping[str, Watch] = field(default_factory=_watches)
-    few: Mapping[type[Payload], Mapping[str, Watch]] = field(init=False)
+    _all: _Asked = field(init=False)
+    _few: dict[type[Payload], _Asked] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.few = {cls: {name: self.watches[name] for name in names} for cls, names in FEW_WATCH.items()}
+        self._all = self._asked(tuple(self.watches))
+        self._few = {cls: self._asked(names) for cls, names in FEW_WATCH.items()}
+
+    def _asked(self, names: Sequence[str]) -> _Asked:
+        return tuple((name, self.watches[name].take) for name in names)
 
     def take(self, item: Event | TornTail) -> None:
         """Take the next event, or the torn tail."""
@@ -148,20 +185,27 @@ class LedgerPass:
 
     def _take_ours(self, event: Event) -> None:
         try:
-            payload = typed(event)
+            payload: Payload | None = typed(event) if event.payload is None else event.payload
             self.fold.take(event, payload)
         except InvalidDocumentError as error:
             self.faults.setdefault("ledger-payloads", error.detail)
             return
+        asked = self._few.get(type(payload))  # type: ignore[arg-type] # None is no key, and is for every watch
+        if asked is None:
+            asked = self._all
+            self._seldom(event, payload)
         if isinstance(payload, ModelResponse) and payload.response_retained:
             self._keep(event)
-        if isinstance(payload, CheckpointMade):
-            self.checkpoints.append((event.seq, payload))
-        watches = self.few.get(type(payload), self.watches)  # type: ignore[arg-type] # None is no key, and is watched by all
-        for name, watch in watches.items():
-            fault = watch.take(event, payload)
+        for name, take in asked:
+            fault = take(event, payload)
             if fault is not None:
                 self.faults.setdefault(name, f"event {event.seq} ({event.type}): {fault}")
+
+    def _seldom(self, event: Event, payload: Payload | None) -> None:
+        if isinstance(payload, CheckpointMade):
+            self.checkpoints.append((event.seq, payload))
+        elif isinstance(payload, SessionEnd):
+            self._few = {}  # what stands behind it is for every watch
 
     def _take_public(self, event: Event) -> None:
         self._keep(event)
@@ -179,7 +223,7 @@ class LedgerPass:
         """Return the reading; `damage` is why the events ended early, if they did."""
         folded = self._folded()
         if self.ours:
-            rows = None if folded is None else tuple(PublicRow(row=row, asserted_by=None) for row in folded.rows)
+            rows: Sequence[PublicRow] | None = None if folded is None else _FoldedRows(folded.rows)
         else:
             rows = None if "public-rows" in self.faults else tuple(self.public.rows)
             if self.public.hit_fault is not None:

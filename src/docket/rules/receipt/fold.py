@@ -104,18 +104,19 @@ class LedgerFold:
 
     def take(self, event: Event, payload: Payload | None) -> None:
         """Take the next event with its payload as `read_payload` gives it; InvalidDocumentError names the event."""
-        try:
-            self._take(event, payload)
-        except InvalidDocumentError as error:
-            raise InvalidDocumentError(error.reason, f"event {event.seq}: {error.detail}") from error
-
-    def _take(self, event: Event, payload: Payload | None) -> None:
         self._counts[event.type] += 1
         self._last_at = event.ts
         taker = self._takers.get(type(payload))  # type: ignore[arg-type] # None is no key
-        if taker is not None:
-            taker(payload)
-        elif isinstance(payload, ModelResponse):
+        try:
+            if taker is None:
+                self._take_at(event, payload)
+            else:
+                taker(payload)
+        except InvalidDocumentError as error:
+            raise InvalidDocumentError(error.reason, f"event {event.seq}: {error.detail}") from error
+
+    def _take_at(self, event: Event, payload: Payload | None) -> None:
+        if isinstance(payload, ModelResponse):
             self.calls.response(payload, event.seq, event.hash)
             self.operations.response(payload)
             self.responses.response(payload)

@@ -13,8 +13,15 @@ from golden_ledgers.samples import ALL
 
 def state(watch):
     found = {name: getattr(watch, name) for name in watch.__slots__}
-    # The families compare by identity; what has been looked up in them is all that could change.
-    return {name: dict(item._found) if isinstance(item, Families) else item for name, item in found.items()}
+    return {name: known(item) for name, item in found.items()}
+
+
+def known(item):
+    if isinstance(item, Families):
+        return dict(item._found)  # what has been looked up in them is all that could change
+    if type(item).__eq__ is object.__eq__ and hasattr(item, "__slots__"):
+        return {name: getattr(item, name) for name in item.__slots__}
+    return item
 
 
 def test_a_watch_that_is_not_shown_an_event_would_do_nothing_with_it():
@@ -33,3 +40,14 @@ def test_a_watch_that_is_not_shown_an_event_would_do_nothing_with_it():
                 assert watch.take(event, payload) is None
                 assert state(watch) == before
     assert len(seen) == sum(8 - len(names) for names in FEW_WATCH.values())
+
+
+def test_behind_the_end_every_event_is_for_every_watch():
+    (end,) = [event for event in follow([ALL["anthropic"]().data()]) if event.type == "session.end"]
+    for build in ALL.values():
+        for event in follow([build().data()]):
+            if type(read_payload_at(event)) in FEW_WATCH:
+                taken = LedgerPass(ours=True)
+                taken._take_ours(end)
+                taken._take_ours(event)
+                assert taken.faults["session-shape"] == f"event {event.seq} ({event.type}): it stands after session.end"

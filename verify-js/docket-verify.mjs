@@ -468,31 +468,43 @@ const decodeCanonical = (bytes) => decode(bytes, true);
 return { MAX_DEPTH, Plain, plain, isObject, isText, isInteger, compareTexts, encode, utf8, textOf, Scanner, decodeDocument, decodeCanonical };
 })();
 
-// money.mjs
-const $money = (() => {
-// Money as BigInt of micro-dollars (spec/canonical.md, Money).
+// effort.mjs
+const $effort = (() => {
+// How much comparing of names with patterns is done at most (spec/receipt.md, Limits of a reader).
 
-const { isText } = $canonical;
+const GLOB_STEPS = 2 ** 17;
+const MOST_STEPS = 2 ** 30;
+const BESIDE = 16;
 
-const AMOUNT = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,6}))?$/;
-const MICROS = 1_000_000n;
-
-// The micro-dollars of a text of dollars; null where it is none. Fewer digits than the canonical ones are read too.
-function microsOf(text) {
-  if (!isText(text)) return null;
-  const match = AMOUNT.exec(text);
-  if (match === null) return null;
-  return BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+// How much a name or a pattern counts: its characters, and what comes with any. Given as a text, or as its characters.
+function weight(text) {
+  if (Array.isArray(text)) return text.length + BESIDE;
+  let pairs = 0;
+  for (let at = 0; at < text.length; at += 1) if ((text.charCodeAt(at) & 0xfc00) === 0xdc00) pairs += 1;
+  return text.length - pairs + BESIDE;
 }
 
-// The one spelling of an amount.
-function spelledUsd(micros) {
-  const whole = micros / MICROS;
-  const rest = micros % MICROS;
-  if (rest % 10_000n === 0n) return `${whole}.${String(rest / 10_000n).padStart(2, "0")}`;
-  return `${whole}.${String(rest).padStart(6, "0")}`;
+function weightOf(texts) {
+  let sum = 0;
+  for (const text of texts) sum += weight(text);
+  return sum;
 }
-return { microsOf, spelledUsd };
+
+// What is left of the steps of one use.
+class Effort {
+  #left = MOST_STEPS;
+
+  // False where so many steps are more than are left, now and from then on.
+  take(steps) {
+    this.#left -= steps;
+    return this.#left >= 0;
+  }
+
+  get isSpent() {
+    return this.#left < 0;
+  }
+}
+return { GLOB_STEPS, weight, weightOf, Effort };
 })();
 
 // globs.mjs
@@ -506,6 +518,7 @@ function matches(text, pattern) {
 
 const known = new Map();
 
+// The test of a pattern: a function of the characters of a text.
 function compiled(pattern) {
   let found = known.get(pattern);
   if (found === undefined) {
@@ -526,12 +539,12 @@ function parts(characters) {
     else if (character === "?") found.push(() => true);
     else if (character === "[") {
       const end = closing(characters, at + 1);
-      if (end < 0) found.push((other) => other === "[");
+      if (end < 0) found.push("[");
       else {
         found.push(bracket(characters.slice(at + 1, end)));
         at = end;
       }
-    } else found.push((other) => other === character);
+    } else found.push(character);
   }
   return found;
 }
@@ -569,10 +582,11 @@ function matcher(pieces) {
     let star = -1;
     let mark = 0;
     while (at < text.length) {
-      if (piece < pieces.length && pieces[piece] !== ANY && pieces[piece](text[at])) {
+      const wanted = pieces[piece];
+      if (wanted === text[at] || (typeof wanted === "function" && wanted(text[at]))) {
         at += 1;
         piece += 1;
-      } else if (piece < pieces.length && pieces[piece] === ANY) {
+      } else if (wanted === ANY) {
         star = piece;
         mark = at;
         piece += 1;
@@ -586,7 +600,34 @@ function matcher(pieces) {
     return piece === pieces.length;
   };
 }
-return { matches };
+return { matches, compiled };
+})();
+
+// money.mjs
+const $money = (() => {
+// Money as BigInt of micro-dollars (spec/canonical.md, Money).
+
+const { isText } = $canonical;
+
+const AMOUNT = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,6}))?$/;
+const MICROS = 1_000_000n;
+
+// The micro-dollars of a text of dollars; null where it is none. Fewer digits than the canonical ones are read too.
+function microsOf(text) {
+  if (!isText(text)) return null;
+  const match = AMOUNT.exec(text);
+  if (match === null) return null;
+  return BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+}
+
+// The one spelling of an amount.
+function spelledUsd(micros) {
+  const whole = micros / MICROS;
+  const rest = micros % MICROS;
+  if (rest % 10_000n === 0n) return `${whole}.${String(rest / 10_000n).padStart(2, "0")}`;
+  return `${whole}.${String(rest).padStart(6, "0")}`;
+}
+return { microsOf, spelledUsd };
 })();
 
 // course/values.mjs
@@ -609,7 +650,7 @@ function micros(value) {
   const amount = microsOf(value);
   return amount !== null && spelledUsd(amount) === value ? amount : null;
 }
-return { isObject: $canonical.isObject, shown: $refused.shown, matches: $globs.matches, dollars: $money.spelledUsd, objectAt, micros };
+return { isObject: $canonical.isObject, shown: $refused.shown, dollars: $money.spelledUsd, objectAt, micros };
 })();
 
 // course/caps.mjs
@@ -617,11 +658,14 @@ const $course_caps = (() => {
 // cap-limits: what a ledger says of caps, sub-budgets and pools, against its policy and its calls (spec/course.md, Caps).
 
 const { watched } = $case;
-const { dollars, matches, micros, objectAt, shown } = $course_values;
+const { Effort, GLOB_STEPS, weight, weightOf } = $effort;
+const { compiled } = $globs;
+const { dollars, micros, objectAt, shown } = $course_values;
 
 const CAP_OF_USE = { max_usd: "cap_usd", max_tokens: "cap_tokens", max_model_calls: "cap_calls" };
 const POOL_CAPS = { pool_daily_usd: "daily_usd", pool_weekly_usd: "weekly_usd", pool_total_usd: "total_usd" };
 const NO_POLICY = Object.freeze(Object.create(null));
+const TOO_MANY = "the policy has more patterns than can be compared with the names of the ledger";
 const NOTHING = { cost: 0n, tokens: 0n, calls: 0n };
 
 const added = (left, right) => ({
@@ -645,6 +689,10 @@ class CapLimits {
     this.gap = false;
     this.open = new Map();
     this.sums = new Map();
+    this.agents = [];
+    this.agentsWeight = 0;
+    this.matching = new Map();
+    this.effort = new Effort();
   }
 
   observe(event) {
@@ -690,6 +738,11 @@ class CapLimits {
 
   #policy(document) {
     this.caps = objectAt(document, "caps");
+    const agents = Object.keys(objectAt(this.caps, "per_agent"));
+    this.agentsWeight = weightOf(agents);
+    this.matching.clear();
+    const isBorne = this.effort.take(GLOB_STEPS * agents.length);
+    this.agents = isBorne ? agents.map((pattern) => ({ pattern, fits: compiled(pattern.toLowerCase()) })) : [];
     const { admission, pools } = objectAt(document, "budget");
     this.admission = admission;
     this.poolNames = Array.isArray(pools) ? pools : [];
@@ -708,7 +761,9 @@ class CapLimits {
     const name = data.scope_name ?? "";
     if (type === "cap.exceeded") this.exceeded.add(data.cap);
     if (data.scope === "model" || data.scope === "agent") this.named.add(keyOf(data.scope, name));
-    if (this.#limit(data.scope, name, data.cap) === data.limit) return null;
+    const limit = this.#limit(data.scope, name, data.cap);
+    if (this.effort.isSpent && (data.scope === "model" || data.scope === "agent")) return TOO_MANY;
+    if (limit === data.limit) return null;
     const of = data.scope === undefined ? "" : ` of ${data.scope} ${shown(name)}`;
     return `the policy has no cap ${shown(data.cap)}${of} of ${shown(data.limit)}`;
   }
@@ -738,12 +793,20 @@ class CapLimits {
     const table = scope === "model" ? "per_model" : scope === "agent" ? "per_agent" : null;
     const known = table === null ? {} : objectAt(this.caps, table);
     const own = Object.hasOwn(known, name) && (scope === "model" || this.#isShared(name));
-    const chosen = own
-      ? [name]
-      : scope === "agent"
-        ? Object.keys(known).filter((pattern) => matches(name.toLowerCase(), pattern.toLowerCase()))
-        : [];
+    const chosen = own ? [name] : scope === "agent" ? this.#matching(name) : [];
     return chosen.map((pattern) => objectAt(known, pattern));
+  }
+
+  // The patterns of agents that match one; none once that took too much.
+  #matching(agent) {
+    let found = this.matching.get(agent);
+    if (found === undefined) {
+      const name = Array.from(agent.toLowerCase());
+      const known = this.effort.take(weight(agent) * this.agentsWeight) ? this.agents : [];
+      found = known.filter(({ fits }) => fits(name)).map(({ pattern }) => pattern);
+      this.matching.set(agent, found);
+    }
+    return found;
   }
 
   // Whether a budget of an agent's is one that a pattern's agents share, and no agent's own.
@@ -779,22 +842,26 @@ class CapLimits {
     for (const [cap, member] of Object.entries(CAP_OF_USE)) {
       const limit = this.#limit(use.scope, use.name, cap);
       const stated = use[member] === undefined ? null : String(use[member]);
+      if (this.effort.isSpent) return TOO_MANY;
       if (stated !== limit) return `the policy has another ${cap} of ${use.scope} ${shown(use.name)}`;
     }
     const said = { cost: micros(use.spent_usd), tokens: BigInt(use.tokens), calls: BigInt(use.calls) };
-    if (this.gap || same(said, this.#sum(use, told))) return null;
-    return `what ${use.scope} ${shown(use.name)} used is not what its calls add up to`;
+    if (this.gap) return null;
+    const sum = this.#sum(use, told);
+    if (this.effort.isSpent) return TOO_MANY;
+    return same(said, sum) ? null : `what ${use.scope} ${shown(use.name)} used is not what its calls add up to`;
   }
 
   #sum({ scope, name }, told) {
-    const pattern = name.toLowerCase();
+    const ofModel = scope === "model";
     const shared = this.#isShared(name);
+    const names = new Set(ofModel || shared ? [...this.sums.values()].map(({ model, agent }) => (ofModel ? model : agent)) : []);
     let total = NOTHING;
+    if (!this.effort.take(weight(name) * weightOf(names))) return total;
+    const pattern = compiled(name.toLowerCase());
+    const fits = (text) => pattern(Array.from(text.toLowerCase()));
     for (const { model, agent, part } of this.sums.values()) {
-      const counts =
-        scope === "model"
-          ? matches(model.toLowerCase(), pattern)
-          : agent === name || (shared && !told.has(agent) && matches(agent.toLowerCase(), pattern));
+      const counts = ofModel ? fits(model) : agent === name || (shared && !told.has(agent) && fits(agent));
       if (counts) total = added(total, part);
     }
     return total;
@@ -824,12 +891,14 @@ const $families = (() => {
 // Cost and rounding).
 
 const { compareTexts, isObject, isText } = $canonical;
-const { matches } = $globs;
+const { Effort, GLOB_STEPS, weight } = $effort;
+const { compiled } = $globs;
 
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
 const GLOB = /[*[]/;
+const PLACES_STEPS = 32;
 // Blanks at the ends of a text (spec/receipt.md, Price table).
 const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
@@ -849,28 +918,40 @@ function entry(map, key, make) {
 // The families of a table in order: as they come, or by `order`. What has no glob in it but `?` is looked up by the rest of
 // its text, so that a table of many names prices many models without a walk for each; a family may be added at any time.
 class Families {
-  // Their prices are well formed.
-  constructor(families = [], order = null) {
-    this.before = order === null ? (one, other) => one.at < other.at : (one, other) => order(one.family, other.family) < 0;
+  // Their prices are well formed. `order` gives what comes first of two ranks, which `rankOf` gives of each family.
+  constructor(families = [], order = null, rankOf = () => null) {
+    this.before = order === null ? (one, other) => one.at < other.at : (one, other) => order(one.rank, other.rank) < 0;
+    this.rankOf = rankOf;
     this.count = 0;
     // By how long a pattern is and where it has a `?`: the places, and what prices each rest.
     this.names = new Map();
     this.globs = [];
+    this.globsWeight = 0;
     this.fallback = null;
     this.found = new Map();
+    this.effort = new Effort();
     for (const family of families) this.add(family);
+  }
+
+  // Whether finding ended for what it would have taken.
+  get isSpent() {
+    return this.effort.isSpent;
   }
 
   // One more, in its place.
   add(family) {
-    const place = { family, at: this.count };
+    const place = { family, at: this.count, rank: this.rankOf(family) };
     this.count += 1;
     this.found.clear();
+    const globs = [];
     for (const pattern of alternatives(family.pattern)) {
       if (pattern === FALLBACK) this.fallback = this.#first(place, this.fallback);
-      else if (GLOB.test(pattern)) this.#insert({ ...place, pattern });
-      else this.#name(pattern, place);
+      else if (GLOB.test(pattern)) {
+        this.globsWeight += weight(pattern);
+        if (this.effort.take(GLOB_STEPS)) globs.push({ place, fits: compiled(pattern) });
+      } else this.#name(pattern, place);
     }
+    if (globs.length > 0) this.globs.splice(this.#behind(place), 0, ...globs);
   }
 
   #first(one, other) {
@@ -886,8 +967,7 @@ class Families {
     texts.set(rest, this.#first(place, texts.get(rest) ?? null));
   }
 
-  #named(name) {
-    const characters = Array.from(name);
+  #named(characters) {
     let found = null;
     for (const { marks, texts } of this.names.get(characters.length)?.values() ?? []) {
       const place = texts.get(without(characters, marks));
@@ -896,14 +976,15 @@ class Families {
     return found;
   }
 
-  #insert(glob) {
+  // Where the patterns of a family stand: behind those of all that come before it.
+  #behind(place) {
     let [low, high] = [0, this.globs.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.before(glob, this.globs[middle])) high = middle;
+      if (this.before(place, this.globs[middle].place)) high = middle;
       else low = middle + 1;
     }
-    this.globs.splice(low, 0, glob);
+    return low;
   }
 
   // The families of a table document, or the sentence that says what is wrong with them.
@@ -919,17 +1000,24 @@ class Families {
   find(model) {
     let match = this.found.get(model);
     if (match === undefined) {
-      match = this.search(model.toLowerCase());
+      const characters = Array.from(model.toLowerCase());
+      match = this.#isBorne(characters) ? this.#search(characters) : null;
       this.found.set(model, match);
     }
     return match;
   }
 
-  search(name) {
-    const named = this.#named(name);
-    for (const glob of this.globs) {
-      if (named !== null && this.before(named, glob)) break;
-      if (matches(name, glob.pattern)) return { family: glob.family, assumed: false };
+  #isBorne(characters) {
+    const kinds = this.names.get(characters.length);
+    const places = kinds === undefined ? 0 : kinds.size - (kinds.has("") ? 1 : 0);
+    return this.effort.take(weight(characters) * (PLACES_STEPS * places + this.globsWeight));
+  }
+
+  #search(characters) {
+    const named = this.#named(characters);
+    for (const { place, fits } of this.globs) {
+      if (named !== null && this.before(named, place)) break;
+      if (fits(characters)) return { family: place.family, assumed: false };
     }
     if (named !== null) return { family: named.family, assumed: false };
     return this.fallback === null ? null : { family: this.fallback.family, assumed: true };
@@ -976,14 +1064,15 @@ const alternatives = (pattern) =>
 const count = (text, character) => text.split(character).length;
 
 // The order of a table that docket embeds: a literal pattern before all that could also match its text.
-function moreSpecificFirst({ pattern: one }, { pattern: other }) {
-  return (
-    (one === FALLBACK) - (other === FALLBACK) ||
-    count(one, "*") - count(other, "*") ||
-    count(one, "?") - count(other, "?") ||
-    compareTexts(one, other)
-  );
-}
+const rankOf = ({ pattern }) => ({
+  isFallback: pattern === FALLBACK, stars: count(pattern, "*"), marks: count(pattern, "?"), pattern,
+});
+
+const moreSpecificFirst = (one, other) =>
+  one.isFallback - other.isFallback ||
+  one.stars - other.stars ||
+  one.marks - other.marks ||
+  compareTexts(one.pattern, other.pattern);
 
 // The families of a receipt's table, or a sentence; read once for all checks of a receipt.
 const read = new WeakMap();
@@ -992,7 +1081,7 @@ function familiesOf(receipt) {
   if (!read.has(receipt)) read.set(receipt, Families.of(receipt.part("price_table", "document")));
   return read.get(receipt);
 }
-return { priceOf, Families, moreSpecificFirst, familiesOf };
+return { priceOf, Families, rankOf, moreSpecificFirst, familiesOf };
 })();
 
 // sha256.mjs
@@ -1535,8 +1624,9 @@ return { Replay };
 const $course_cache = (() => {
 // cache-savings, cache-hit-origins and cache-hit-proofs: what a receipt says its response cache saved.
 
+const { isText } = $canonical;
 const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
-const { Families } = $families;
+const { familiesOf } = $families;
 const { rootFromPath } = $merkle;
 const { amount, array, count, digest, oneOf, record, text } = $shapes;
 const { Replay } = $course_replay;
@@ -1597,8 +1687,8 @@ class CacheSavings {
       const told = ["model.cache_hit", "x-docket.cache-hit"].find((type) => counts[type]);
       return told === undefined ? skip(NO_CACHE) : fail(`event_counts has ${told}, the receipt has no member cache`);
     }
-    const families = Families.of(receipt.part("price_table", "document"));
-    if (!(families instanceof Families)) return fail(families);
+    const families = familiesOf(receipt);
+    if (isText(families)) return fail(families);
     const found = lists(receipt);
     if (!Array.isArray(found)) return fail(found);
     const fault = savings(receipt, found, families) ?? (ledger === null ? null : this.replay.savingFault);
@@ -1704,7 +1794,7 @@ const $course_components = (() => {
 // components: the arithmetic of priced calls (spec/course.md, Components).
 
 const { watched } = $case;
-const { Families, moreSpecificFirst } = $families;
+const { Families, moreSpecificFirst, rankOf } = $families;
 const { dollars, micros, shown } = $course_values;
 
 const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"];
@@ -1728,7 +1818,7 @@ class Components {
   constructor() {
     this.fault = null;
     this.known = new Set();
-    this.families = new Families([], moreSpecificFirst);
+    this.families = new Families([], moreSpecificFirst, rankOf);
   }
 
   observe(event) {
@@ -1817,7 +1907,8 @@ const $course_faults = (() => {
 // The rules of a drill as they are recorded, and which call gets which fault (spec/course.md, Plans of faults).
 
 const { sha256 } = $sha256;
-const { matches } = $course_values;
+const { Effort, weightOf } = $effort;
+const { compiled } = $globs;
 
 const MAX_WHOLE = Number.MAX_SAFE_INTEGER;
 const MILLION = 1_000_000n;
@@ -1844,23 +1935,28 @@ function planned(spec, seed) {
   const rules = spec.map(read);
   const wrong = rules.findIndex((rule) => rule === null);
   if (wrong >= 0) return { plan: null, fault: `rule ${wrong + 1} is not written as a plan is` };
-  return { plan: new Plan(rules, seed), fault: null };
+  return { plan: new Plan(rules, seed, weightOf(spec)), fault: null };
 }
 
 class Plan {
-  constructor(rules, seed) {
+  constructor(rules, seed, rulesWeight) {
     this.rules = rules;
     this.seed = seed;
+    this.rulesWeight = rulesWeight;
+    this.effort = new Effort();
   }
 
+  // The fault of a call or null; undefined where finding it would take too much.
   faultFor(request) {
-    const path = request.path.split("?", 1)[0];
+    const asked = [request.provider, request.model, request.path.split("?", 1)[0]];
+    if (!this.effort.take(this.rulesWeight * weightOf(asked))) return undefined;
+    const [provider, model, path] = asked.map((text) => Array.from(text));
     const place = this.rules.findIndex(
       (rule, index) =>
         rule.calls.some((fits) => fits(request.call)) &&
-        matches(request.provider, rule.provider) &&
-        matches(request.model, rule.model) &&
-        matches(path, rule.path) &&
+        rule.provider(provider) &&
+        rule.model(model) &&
+        rule.path(path) &&
         draw(this.seed, index, request.call) * MILLION < rule.share << 64n,
     );
     return place < 0 ? null : this.rules[place].fault;
@@ -1885,7 +1981,7 @@ function read(text) {
   const calls = callsOf(options.calls ?? "1-");
   const share = options.share === undefined ? MILLION : partsPerMillion(options.share);
   if (calls === null || share === null) return null;
-  const { provider = "*", model = "*", path = "*" } = options;
+  const [provider, model, path] = ["provider", "model", "path"].map((name) => compiled(options[name] ?? "*"));
   const { words, unasked = false } = KINDS[kind];
   return { fault: { kind, detail: words(value), asked: !unasked }, calls, share, provider, model, path };
 }
@@ -2011,6 +2107,7 @@ class Drill {
     if (this.plan === null) return "a fault stands without a plan of faults";
     if (request === null || request.call !== data.call) return "a fault stands right behind the request of its call";
     const wanted = this.plan.faultFor(request);
+    if (wanted === undefined) return "its plan has more rules than can be compared with its calls";
     if (wanted !== null && ["kind", "detail", "asked"].every((name) => wanted[name] === data[name])) return null;
     return `the plan gives call ${data.call} ${wanted === null ? "no fault" : wanted.detail}`;
   }
@@ -5439,7 +5536,7 @@ const $rebuild_prices = (() => {
 // The fold over `x-docket.price`: the table that a receipt embeds (spec/receipt.md, Price table).
 
 const { encode, utf8 } = $canonical;
-const { moreSpecificFirst } = $families;
+const { moreSpecificFirst, rankOf } = $families;
 const { sha256Hex } = $sha256;
 const { orNull } = $rebuild_course;
 const { SENTENCES } = $rebuild_lists;
@@ -5453,9 +5550,15 @@ function priceTable(families, source) {
   const fixed = { schema: SCHEMA, currency: "USD", unit: "per_million_tokens", fallback_marker: "assumed" };
   const document = {
     _meta: { as_of: asOf, from: source, note: SENTENCES.price_table, ...fixed },
-    families: families.length === 0 ? [PLACEHOLDER] : [...families].sort(moreSpecificFirst),
+    families: families.length === 0 ? [PLACEHOLDER] : ordered(families),
   };
   return { schema: SCHEMA, as_of: asOf, digest: sha256Hex(utf8(encode(document))), document };
+}
+
+// By rank, which is made once of each: a pattern may be long.
+function ordered(families) {
+  const ranked = families.map((family) => ({ family, rank: rankOf(family) }));
+  return ranked.sort((one, other) => moreSpecificFirst(one.rank, other.rank)).map(({ family }) => family);
 }
 return { priceTable };
 })();
@@ -6463,6 +6566,7 @@ class AssumedPrices {
     if (isText(families)) return fail(families);
     const models = new Set(receipt.rows.map((row) => row.model));
     const fallback = [...models].filter((model) => families.isAssumed(model)).sort(compareTexts);
+    if (families.isSpent) return fail("the table has more patterns than can be compared with the models of the rows");
     const stated = receipt.part("totals", "assumed_price_models");
     const named = new Set(stated);
     const allowed = ours ? models : new Set(fallback);

@@ -16,6 +16,7 @@ def scenarios() -> Iterator[Scenario]:
     yield from _payloads()
     yield from _courses()
     yield from _rare()
+    yield from _many()
     yield from _old_receipts()
 
 
@@ -131,6 +132,14 @@ def _rare() -> Iterator[Scenario]:
          at("x-docket.tool-delta", members=2)),
     ):  # fmt: skip
         yield retold(name, says, fails, (story, change))
+
+
+def _many() -> Iterator[Scenario]:
+    story = ledgers.plain()
+    first(story.bodies, "x-docket.price").update(pattern="gpt-5" + "/[" * 4000)
+    more = at("x-docket.price", pattern="gpt-5" + "/[" * 8193)
+    yield retold("patterns-too-many", "of patterns there are no more than can be compared", "cost-recomputation",
+                 (story, more))  # fmt: skip
 
 
 def _old_receipts() -> Iterator[Scenario]:

@@ -2,12 +2,14 @@
 // Cost and rounding).
 
 import { compareTexts, isObject, isText } from "./canonical.mjs";
-import { matches } from "./globs.mjs";
+import { Effort, GLOB_STEPS, weight } from "./effort.mjs";
+import { compiled } from "./globs.mjs";
 
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
 const GLOB = /[*[]/;
+const PLACES_STEPS = 32;
 // Blanks at the ends of a text (spec/receipt.md, Price table).
 const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
@@ -27,28 +29,40 @@ function entry(map, key, make) {
 // The families of a table in order: as they come, or by `order`. What has no glob in it but `?` is looked up by the rest of
 // its text, so that a table of many names prices many models without a walk for each; a family may be added at any time.
 export class Families {
-  // Their prices are well formed.
-  constructor(families = [], order = null) {
-    this.before = order === null ? (one, other) => one.at < other.at : (one, other) => order(one.family, other.family) < 0;
+  // Their prices are well formed. `order` gives what comes first of two ranks, which `rankOf` gives of each family.
+  constructor(families = [], order = null, rankOf = () => null) {
+    this.before = order === null ? (one, other) => one.at < other.at : (one, other) => order(one.rank, other.rank) < 0;
+    this.rankOf = rankOf;
     this.count = 0;
     // By how long a pattern is and where it has a `?`: the places, and what prices each rest.
     this.names = new Map();
     this.globs = [];
+    this.globsWeight = 0;
     this.fallback = null;
     this.found = new Map();
+    this.effort = new Effort();
     for (const family of families) this.add(family);
+  }
+
+  // Whether finding ended for what it would have taken.
+  get isSpent() {
+    return this.effort.isSpent;
   }
 
   // One more, in its place.
   add(family) {
-    const place = { family, at: this.count };
+    const place = { family, at: this.count, rank: this.rankOf(family) };
     this.count += 1;
     this.found.clear();
+    const globs = [];
     for (const pattern of alternatives(family.pattern)) {
       if (pattern === FALLBACK) this.fallback = this.#first(place, this.fallback);
-      else if (GLOB.test(pattern)) this.#insert({ ...place, pattern });
-      else this.#name(pattern, place);
+      else if (GLOB.test(pattern)) {
+        this.globsWeight += weight(pattern);
+        if (this.effort.take(GLOB_STEPS)) globs.push({ place, fits: compiled(pattern) });
+      } else this.#name(pattern, place);
     }
+    if (globs.length > 0) this.globs.splice(this.#behind(place), 0, ...globs);
   }
 
   #first(one, other) {
@@ -64,8 +78,7 @@ export class Families {
     texts.set(rest, this.#first(place, texts.get(rest) ?? null));
   }
 
-  #named(name) {
-    const characters = Array.from(name);
+  #named(characters) {
     let found = null;
     for (const { marks, texts } of this.names.get(characters.length)?.values() ?? []) {
       const place = texts.get(without(characters, marks));
@@ -74,14 +87,15 @@ export class Families {
     return found;
   }
 
-  #insert(glob) {
+  // Where the patterns of a family stand: behind those of all that come before it.
+  #behind(place) {
     let [low, high] = [0, this.globs.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.before(glob, this.globs[middle])) high = middle;
+      if (this.before(place, this.globs[middle].place)) high = middle;
       else low = middle + 1;
     }
-    this.globs.splice(low, 0, glob);
+    return low;
   }
 
   // The families of a table document, or the sentence that says what is wrong with them.
@@ -97,17 +111,24 @@ export class Families {
   find(model) {
     let match = this.found.get(model);
     if (match === undefined) {
-      match = this.search(model.toLowerCase());
+      const characters = Array.from(model.toLowerCase());
+      match = this.#isBorne(characters) ? this.#search(characters) : null;
       this.found.set(model, match);
     }
     return match;
   }
 
-  search(name) {
-    const named = this.#named(name);
-    for (const glob of this.globs) {
-      if (named !== null && this.before(named, glob)) break;
-      if (matches(name, glob.pattern)) return { family: glob.family, assumed: false };
+  #isBorne(characters) {
+    const kinds = this.names.get(characters.length);
+    const places = kinds === undefined ? 0 : kinds.size - (kinds.has("") ? 1 : 0);
+    return this.effort.take(weight(characters) * (PLACES_STEPS * places + this.globsWeight));
+  }
+
+  #search(characters) {
+    const named = this.#named(characters);
+    for (const { place, fits } of this.globs) {
+      if (named !== null && this.before(named, place)) break;
+      if (fits(characters)) return { family: place.family, assumed: false };
     }
     if (named !== null) return { family: named.family, assumed: false };
     return this.fallback === null ? null : { family: this.fallback.family, assumed: true };
@@ -154,14 +175,15 @@ const alternatives = (pattern) =>
 const count = (text, character) => text.split(character).length;
 
 // The order of a table that docket embeds: a literal pattern before all that could also match its text.
-export function moreSpecificFirst({ pattern: one }, { pattern: other }) {
-  return (
-    (one === FALLBACK) - (other === FALLBACK) ||
-    count(one, "*") - count(other, "*") ||
-    count(one, "?") - count(other, "?") ||
-    compareTexts(one, other)
-  );
-}
+export const rankOf = ({ pattern }) => ({
+  isFallback: pattern === FALLBACK, stars: count(pattern, "*"), marks: count(pattern, "?"), pattern,
+});
+
+export const moreSpecificFirst = (one, other) =>
+  one.isFallback - other.isFallback ||
+  one.stars - other.stars ||
+  one.marks - other.marks ||
+  compareTexts(one.pattern, other.pattern);
 
 // The families of a receipt's table, or a sentence; read once for all checks of a receipt.
 const read = new WeakMap();

@@ -7,7 +7,8 @@ export function matches(text, pattern) {
 
 const known = new Map();
 
-function compiled(pattern) {
+// The test of a pattern: a function of the characters of a text.
+export function compiled(pattern) {
   let found = known.get(pattern);
   if (found === undefined) {
     found = matcher(parts(Array.from(pattern)));
@@ -27,12 +28,12 @@ function parts(characters) {
     else if (character === "?") found.push(() => true);
     else if (character === "[") {
       const end = closing(characters, at + 1);
-      if (end < 0) found.push((other) => other === "[");
+      if (end < 0) found.push("[");
       else {
         found.push(bracket(characters.slice(at + 1, end)));
         at = end;
       }
-    } else found.push((other) => other === character);
+    } else found.push(character);
   }
   return found;
 }
@@ -70,10 +71,11 @@ function matcher(pieces) {
     let star = -1;
     let mark = 0;
     while (at < text.length) {
-      if (piece < pieces.length && pieces[piece] !== ANY && pieces[piece](text[at])) {
+      const wanted = pieces[piece];
+      if (wanted === text[at] || (typeof wanted === "function" && wanted(text[at]))) {
         at += 1;
         piece += 1;
-      } else if (piece < pieces.length && pieces[piece] === ANY) {
+      } else if (wanted === ANY) {
         star = piece;
         mark = at;
         piece += 1;

@@ -44,6 +44,7 @@ export class AssumedPrices {
     if (isText(families)) return fail(families);
     const models = new Set(receipt.rows.map((row) => row.model));
     const fallback = [...models].filter((model) => families.isAssumed(model)).sort(compareTexts);
+    if (families.isSpent) return fail("the table has more patterns than can be compared with the models of the rows");
     const stated = receipt.part("totals", "assumed_price_models");
     const named = new Set(stated);
     const allowed = ours ? models : new Set(fallback);

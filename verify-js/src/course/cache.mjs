@@ -1,7 +1,8 @@
 // cache-savings, cache-hit-origins and cache-hit-proofs: what a receipt says its response cache saved.
 
+import { isText } from "../canonical.mjs";
 import { DAMAGED, NO_LEDGER, fail, pass, skip } from "../case.mjs";
-import { Families } from "../families.mjs";
+import { familiesOf } from "../families.mjs";
 import { rootFromPath } from "../merkle.mjs";
 import { amount, array, count, digest, oneOf, record, text } from "../shapes.mjs";
 import { Replay } from "./replay.mjs";
@@ -62,8 +63,8 @@ export class CacheSavings {
       const told = ["model.cache_hit", "x-docket.cache-hit"].find((type) => counts[type]);
       return told === undefined ? skip(NO_CACHE) : fail(`event_counts has ${told}, the receipt has no member cache`);
     }
-    const families = Families.of(receipt.part("price_table", "document"));
-    if (!(families instanceof Families)) return fail(families);
+    const families = familiesOf(receipt);
+    if (isText(families)) return fail(families);
     const found = lists(receipt);
     if (!Array.isArray(found)) return fail(found);
     const fault = savings(receipt, found, families) ?? (ledger === null ? null : this.replay.savingFault);

@@ -1,11 +1,14 @@
 // cap-limits: what a ledger says of caps, sub-budgets and pools, against its policy and its calls (spec/course.md, Caps).
 
 import { watched } from "../case.mjs";
-import { dollars, matches, micros, objectAt, shown } from "./values.mjs";
+import { Effort, GLOB_STEPS, weight, weightOf } from "../effort.mjs";
+import { compiled } from "../globs.mjs";
+import { dollars, micros, objectAt, shown } from "./values.mjs";
 
 const CAP_OF_USE = { max_usd: "cap_usd", max_tokens: "cap_tokens", max_model_calls: "cap_calls" };
 const POOL_CAPS = { pool_daily_usd: "daily_usd", pool_weekly_usd: "weekly_usd", pool_total_usd: "total_usd" };
 const NO_POLICY = Object.freeze(Object.create(null));
+const TOO_MANY = "the policy has more patterns than can be compared with the names of the ledger";
 const NOTHING = { cost: 0n, tokens: 0n, calls: 0n };
 
 const added = (left, right) => ({
@@ -29,6 +32,10 @@ export class CapLimits {
     this.gap = false;
     this.open = new Map();
     this.sums = new Map();
+    this.agents = [];
+    this.agentsWeight = 0;
+    this.matching = new Map();
+    this.effort = new Effort();
   }
 
   observe(event) {
@@ -74,6 +81,11 @@ export class CapLimits {
 
   #policy(document) {
     this.caps = objectAt(document, "caps");
+    const agents = Object.keys(objectAt(this.caps, "per_agent"));
+    this.agentsWeight = weightOf(agents);
+    this.matching.clear();
+    const isBorne = this.effort.take(GLOB_STEPS * agents.length);
+    this.agents = isBorne ? agents.map((pattern) => ({ pattern, fits: compiled(pattern.toLowerCase()) })) : [];
     const { admission, pools } = objectAt(document, "budget");
     this.admission = admission;
     this.poolNames = Array.isArray(pools) ? pools : [];
@@ -92,7 +104,9 @@ export class CapLimits {
     const name = data.scope_name ?? "";
     if (type === "cap.exceeded") this.exceeded.add(data.cap);
     if (data.scope === "model" || data.scope === "agent") this.named.add(keyOf(data.scope, name));
-    if (this.#limit(data.scope, name, data.cap) === data.limit) return null;
+    const limit = this.#limit(data.scope, name, data.cap);
+    if (this.effort.isSpent && (data.scope === "model" || data.scope === "agent")) return TOO_MANY;
+    if (limit === data.limit) return null;
     const of = data.scope === undefined ? "" : ` of ${data.scope} ${shown(name)}`;
     return `the policy has no cap ${shown(data.cap)}${of} of ${shown(data.limit)}`;
   }
@@ -122,12 +136,20 @@ export class CapLimits {
     const table = scope === "model" ? "per_model" : scope === "agent" ? "per_agent" : null;
     const known = table === null ? {} : objectAt(this.caps, table);
     const own = Object.hasOwn(known, name) && (scope === "model" || this.#isShared(name));
-    const chosen = own
-      ? [name]
-      : scope === "agent"
-        ? Object.keys(known).filter((pattern) => matches(name.toLowerCase(), pattern.toLowerCase()))
-        : [];
+    const chosen = own ? [name] : scope === "agent" ? this.#matching(name) : [];
     return chosen.map((pattern) => objectAt(known, pattern));
+  }
+
+  // The patterns of agents that match one; none once that took too much.
+  #matching(agent) {
+    let found = this.matching.get(agent);
+    if (found === undefined) {
+      const name = Array.from(agent.toLowerCase());
+      const known = this.effort.take(weight(agent) * this.agentsWeight) ? this.agents : [];
+      found = known.filter(({ fits }) => fits(name)).map(({ pattern }) => pattern);
+      this.matching.set(agent, found);
+    }
+    return found;
   }
 
   // Whether a budget of an agent's is one that a pattern's agents share, and no agent's own.
@@ -163,22 +185,26 @@ export class CapLimits {
     for (const [cap, member] of Object.entries(CAP_OF_USE)) {
       const limit = this.#limit(use.scope, use.name, cap);
       const stated = use[member] === undefined ? null : String(use[member]);
+      if (this.effort.isSpent) return TOO_MANY;
       if (stated !== limit) return `the policy has another ${cap} of ${use.scope} ${shown(use.name)}`;
     }
     const said = { cost: micros(use.spent_usd), tokens: BigInt(use.tokens), calls: BigInt(use.calls) };
-    if (this.gap || same(said, this.#sum(use, told))) return null;
-    return `what ${use.scope} ${shown(use.name)} used is not what its calls add up to`;
+    if (this.gap) return null;
+    const sum = this.#sum(use, told);
+    if (this.effort.isSpent) return TOO_MANY;
+    return same(said, sum) ? null : `what ${use.scope} ${shown(use.name)} used is not what its calls add up to`;
   }
 
   #sum({ scope, name }, told) {
-    const pattern = name.toLowerCase();
+    const ofModel = scope === "model";
     const shared = this.#isShared(name);
+    const names = new Set(ofModel || shared ? [...this.sums.values()].map(({ model, agent }) => (ofModel ? model : agent)) : []);
     let total = NOTHING;
+    if (!this.effort.take(weight(name) * weightOf(names))) return total;
+    const pattern = compiled(name.toLowerCase());
+    const fits = (text) => pattern(Array.from(text.toLowerCase()));
     for (const { model, agent, part } of this.sums.values()) {
-      const counts =
-        scope === "model"
-          ? matches(model.toLowerCase(), pattern)
-          : agent === name || (shared && !told.has(agent) && matches(agent.toLowerCase(), pattern));
+      const counts = ofModel ? fits(model) : agent === name || (shared && !told.has(agent) && fits(agent));
       if (counts) total = added(total, part);
     }
     return total;

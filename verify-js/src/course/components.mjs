@@ -1,7 +1,7 @@
 // components: the arithmetic of priced calls (spec/course.md, Components).
 
 import { watched } from "../case.mjs";
-import { Families, moreSpecificFirst } from "../families.mjs";
+import { Families, moreSpecificFirst, rankOf } from "../families.mjs";
 import { dollars, micros, shown } from "./values.mjs";
 
 const TOKENS = ["input_tokens", "cached_input_tokens", "output_tokens"];
@@ -25,7 +25,7 @@ export class Components {
   constructor() {
     this.fault = null;
     this.known = new Set();
-    this.families = new Families([], moreSpecificFirst);
+    this.families = new Families([], moreSpecificFirst, rankOf);
   }
 
   observe(event) {

@@ -52,6 +52,7 @@ export class Drill {
     if (this.plan === null) return "a fault stands without a plan of faults";
     if (request === null || request.call !== data.call) return "a fault stands right behind the request of its call";
     const wanted = this.plan.faultFor(request);
+    if (wanted === undefined) return "its plan has more rules than can be compared with its calls";
     if (wanted !== null && ["kind", "detail", "asked"].every((name) => wanted[name] === data[name])) return null;
     return `the plan gives call ${data.call} ${wanted === null ? "no fault" : wanted.detail}`;
   }

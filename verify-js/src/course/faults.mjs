@@ -1,7 +1,8 @@
 // The rules of a drill as they are recorded, and which call gets which fault (spec/course.md, Plans of faults).
 
 import { sha256 } from "../sha256.mjs";
-import { matches } from "./values.mjs";
+import { Effort, weightOf } from "../effort.mjs";
+import { compiled } from "../globs.mjs";
 
 const MAX_WHOLE = Number.MAX_SAFE_INTEGER;
 const MILLION = 1_000_000n;
@@ -28,23 +29,28 @@ export function planned(spec, seed) {
   const rules = spec.map(read);
   const wrong = rules.findIndex((rule) => rule === null);
   if (wrong >= 0) return { plan: null, fault: `rule ${wrong + 1} is not written as a plan is` };
-  return { plan: new Plan(rules, seed), fault: null };
+  return { plan: new Plan(rules, seed, weightOf(spec)), fault: null };
 }
 
 class Plan {
-  constructor(rules, seed) {
+  constructor(rules, seed, rulesWeight) {
     this.rules = rules;
     this.seed = seed;
+    this.rulesWeight = rulesWeight;
+    this.effort = new Effort();
   }
 
+  // The fault of a call or null; undefined where finding it would take too much.
   faultFor(request) {
-    const path = request.path.split("?", 1)[0];
+    const asked = [request.provider, request.model, request.path.split("?", 1)[0]];
+    if (!this.effort.take(this.rulesWeight * weightOf(asked))) return undefined;
+    const [provider, model, path] = asked.map((text) => Array.from(text));
     const place = this.rules.findIndex(
       (rule, index) =>
         rule.calls.some((fits) => fits(request.call)) &&
-        matches(request.provider, rule.provider) &&
-        matches(request.model, rule.model) &&
-        matches(path, rule.path) &&
+        rule.provider(provider) &&
+        rule.model(model) &&
+        rule.path(path) &&
         draw(this.seed, index, request.call) * MILLION < rule.share << 64n,
     );
     return place < 0 ? null : this.rules[place].fault;
@@ -69,7 +75,7 @@ function read(text) {
   const calls = callsOf(options.calls ?? "1-");
   const share = options.share === undefined ? MILLION : partsPerMillion(options.share);
   if (calls === null || share === null) return null;
-  const { provider = "*", model = "*", path = "*" } = options;
+  const [provider, model, path] = ["provider", "model", "path"].map((name) => compiled(options[name] ?? "*"));
   const { words, unasked = false } = KINDS[kind];
   return { fault: { kind, detail: words(value), asked: !unasked }, calls, share, provider, model, path };
 }

@@ -4,7 +4,6 @@ import { microsOf, spelledUsd } from "../money.mjs";
 
 export { isObject } from "../canonical.mjs";
 export { shown } from "../refused.mjs";
-export { matches } from "../globs.mjs";
 export { spelledUsd as dollars } from "../money.mjs";
 
 const NOTHING = Object.freeze(Object.create(null));

@@ -52,7 +52,7 @@ def cache_savings(case: Case) -> Answer:
             if counts.get(type_):
                 return broken(f"event_counts has {type_}, the receipt has no member cache")
         return skipped(NO_CACHE)
-    families, fault = table(case.receipt)
+    families, fault = table(case)
     if families is None:
         return broken(fault)
     try:

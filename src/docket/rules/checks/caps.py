@@ -15,13 +15,14 @@ Rules (spec/receipt.md, Checks):
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import ZERO, Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.effort import GLOB_STEPS, Effort, weight, weight_of
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload
@@ -42,6 +43,7 @@ _LIMIT_OF_USE = {"max_usd": "cap_usd", "max_tokens": "cap_tokens", "max_model_ca
 _LIMIT_OF_POOL = {f"pool_{name}": name for name in ("daily_usd", "weekly_usd", "total_usd")}
 _SUB_BUDGETS = ("model", "agent")
 _WILD = frozenset("*?[")
+_TOO_MANY = "the policy has more patterns than can be compared with the names of the ledger"
 
 
 class _Sum(NamedTuple):
@@ -67,6 +69,10 @@ class CapLimits:
     gap: bool = False
     open: dict[int, tuple[str, str]] = field(default_factory=dict)
     sums: dict[tuple[str, str], _Sum] = field(default_factory=dict)
+    budgets: dict[str, dict[str, SubBudget]] = field(default_factory=lambda: {scope: {} for scope in _SUB_BUDGETS})
+    matching: dict[str, list[SubBudget]] = field(default_factory=dict)
+    agents_weight: int = 0
+    effort: Effort = field(default_factory=Effort)
 
     def take(self, _event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
@@ -94,6 +100,10 @@ class CapLimits:
 
     def _policy(self, payload: PolicyApplied) -> None:
         self.caps, budget = object_at(payload.document, "caps"), object_at(payload.document, "budget")
+        self.budgets = {scope: _budgets(object_at(self.caps, f"per_{scope}")) for scope in _SUB_BUDGETS}
+        self.matching.clear()
+        self.agents_weight = weight_of(self.budgets["agent"])
+        self.effort.take(GLOB_STEPS * len(self.budgets["agent"]))
         self.admission, pools = budget.get("admission"), budget.get("pools")
         self.pool_names = tuple(pools) if isinstance(pools, (list, tuple)) else ()
 
@@ -108,6 +118,8 @@ class CapLimits:
         if payload.scope in _SUB_BUDGETS:
             self.named.add((payload.scope, payload.scope_name or ""))
         limit = self._limit_of(payload.scope, payload.scope_name or "", payload.cap)
+        if self.effort.is_spent and payload.scope in _SUB_BUDGETS:
+            return _TOO_MANY
         if isinstance(limit, (str, int, Usd)) and not isinstance(limit, bool) and str(limit) == payload.limit:
             return None
         of = "" if payload.scope is None else f" of {payload.scope} {shown(payload.scope_name)}"
@@ -121,31 +133,22 @@ class CapLimits:
             return getattr(entered, _LIMIT_OF_POOL[cap]) if entered is not None and cap in _LIMIT_OF_POOL else None
         if cap not in _LIMIT_OF_USE:
             return None
-        budgets = list[SubBudget]()
-        if scope == "model":
-            budgets = [one for one in self._budgets("per_model") if one.pattern == name]
-        elif scope == "agent":
-            known = self._budgets("per_agent")
-            budgets = [one for one in known if one.pattern == name and self._is_shared(name)]
-            budgets = budgets or [one for one in known if one.matches(name)]
+        budgets = self._budgets_of(scope, name)
         limits = [limit for one in budgets if (limit := getattr(one, cap, None)) is not None]
         return min(limits, default=None)
 
-    def _budgets(self, name: str) -> list[SubBudget]:
-        table = object_at(self.caps, name)
-        found = []
-        for pattern in table:
-            given = object_at(table, pattern)
-            usd, tokens, calls = (given.get(limit) for limit in _LIMIT_OF_USE)
-            found.append(
-                SubBudget(
-                    pattern=pattern,
-                    max_usd=_usd(usd),
-                    max_tokens=tokens if type(tokens) is int else None,
-                    max_model_calls=calls if type(calls) is int else None,
-                )
-            )
-        return found
+    def _budgets_of(self, scope: str, name: str) -> Iterable[SubBudget]:
+        own = self.budgets.get(scope, {}).get(name)
+        if own is not None and (scope == "model" or self._is_shared(name)):
+            return (own,)
+        return self._matching(name) if scope == "agent" else ()
+
+    def _matching(self, agent: str) -> list[SubBudget]:
+        """Return the budgets of all patterns that match an agent; none once that took too much."""
+        if agent not in self.matching:
+            known = self.budgets["agent"].values() if self.effort.take(weight(agent) * self.agents_weight) else ()
+            self.matching[agent] = [one for one in known if one.matches(agent)]
+        return self.matching[agent]
 
     def _entered(self, payload: PoolEntered) -> str | None:
         self.pools[payload.pool] = payload
@@ -177,17 +180,25 @@ class CapLimits:
     def _use(self, use: ScopeUse, told: set[str]) -> str | None:
         named = f"{use.scope} {shown(use.name)}"
         for cap, member in _LIMIT_OF_USE.items():
-            if self._limit_of(use.scope, use.name, cap) != getattr(use, member):
+            limit = self._limit_of(use.scope, use.name, cap)
+            if self.effort.is_spent:
+                return _TOO_MANY
+            if limit != getattr(use, member):
                 return f"the policy has another {cap} of {named}"
         if self.gap:
             return None
         total = self._sum(use, told)
+        if self.effort.is_spent:
+            return _TOO_MANY
         said = _Sum(use.spent_usd, use.tokens, use.calls)
         return None if said == total else f"{named} says {said.cost}, its calls add up to {total.cost}"
 
     def _sum(self, use: ScopeUse, told: set[str]) -> _Sum:
         pattern, shared = SubBudget(pattern=use.name), self._is_shared(use.name)
+        names = {pair[use.scope != "model"] for pair in self.sums} if shared or use.scope == "model" else ()
         total = _Sum()
+        if not self.effort.take(weight(use.name) * weight_of(names)):
+            return total
         for (model, agent), part in self.sums.items():
             if use.scope == "model":
                 counts = pattern.matches(model)
@@ -213,6 +224,21 @@ class CapLimits:
         if self.gap or use.spent_usd == spent:
             return None
         return f"pool {shown(use.pool)} says {use.spent_usd}, the calls add up to {spent}"
+
+
+def _budgets(table: JsonObject) -> dict[str, SubBudget]:
+    """Return the sub-budgets of a policy's table, each under its pattern."""
+    found = {}
+    for pattern in table:
+        given = object_at(table, pattern)
+        usd, tokens, calls = (given.get(limit) for limit in _LIMIT_OF_USE)
+        found[pattern] = SubBudget(
+            pattern=pattern,
+            max_usd=_usd(usd),
+            max_tokens=tokens if type(tokens) is int else None,
+            max_model_calls=calls if type(calls) is int else None,
+        )
+    return found
 
 
 def _usd(value: JsonValue) -> Usd | None:

@@ -6,7 +6,7 @@ for what a document holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from docket.formats.proof.pins import NO_PINS, Pins
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from docket.rules.checks.ledger_pass import LedgerReading
     from docket.rules.checks.retained import FoundBodies
     from docket.rules.checks.windows import FoundDeltas
+    from docket.rules.receipt.families import Families
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,8 @@ class Case:
 
     `bodies` are the kept responses beside that, `deltas` those of its tool windows; `pins` are the keys that the caller
     named. `checkpoints` are the bytes of the file beside the ledger, None where there is none; `heads` those that the
-    caller had written down; `remembered` what the caller's state knows of runs that were verified before.
+    caller had written down; `remembered` what the caller's state knows of runs that were verified before. `tables` is
+    for `rows.table`: what it read of the price table, once it did.
     """
 
     receipt: ReceiptView
@@ -38,6 +40,7 @@ class Case:
     checkpoints: bytes | None = None
     heads: tuple[TreeHead, ...] = ()
     remembered: VerifierState | None = None
+    tables: list[tuple[Families | None, str]] = field(default_factory=list)
 
     @property
     def gives_rows(self) -> bool:

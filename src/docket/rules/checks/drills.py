@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from docket.errors import UsageError
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.effort import Effort, weight_of
 from docket.formats.ledger.model_events import ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload
 from docket.formats.ledger.resilience_events import BreakerChange, BreakerState, FaultInjected, FaultPlanned, Paced
@@ -44,6 +45,8 @@ class DrillOrder:
     plan: FaultPlan | None = None
     last: ModelRequest | None = None
     begun: bool = False
+    rules_weight: int = 0
+    effort: Effort = field(default_factory=Effort)
     states: dict[tuple[str, str], BreakerState] = field(default_factory=dict)
 
     def take(self, payload: Payload | None) -> str | None:
@@ -73,6 +76,7 @@ class DrillOrder:
             return "a plan of faults stands once, before any call"
         try:
             self.plan = parse_faults(";".join(payload.spec), payload.seed)
+            self.rules_weight = weight_of(payload.spec)
         except UsageError as error:
             return error.detail.removeprefix("--faults: ")
         return None if self.plan.spec == payload.spec else "its rules are not written as they are read"
@@ -85,6 +89,8 @@ class DrillOrder:
         from docket.rules.drills.faults import FaultyCall  # noqa: PLC0415 - as above
 
         path = last.path.partition("?")[0]
+        if not self.effort.take(self.rules_weight * weight_of((last.provider, last.model, path))):
+            return "its plan has more rules than can be compared with its calls"
         asked = FaultyCall(number=last.call, provider=last.provider, model=last.model, path=path)
         fault = self.plan.fault_for(asked)
         if fault is None or (payload.kind, payload.detail, payload.asked) != (fault.kind, fault.detail, fault.asked):

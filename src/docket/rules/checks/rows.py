@@ -11,6 +11,8 @@ from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, h
 from docket.rules.receipt.families import Families
 from docket.rules.receipt.public_fold import PublicRow
 
+TOO_MANY = "the table has more patterns than can be compared with the models of the rows"
+
 
 def usage_inclusion_proofs(case: Case) -> Answer:
     """Each row's event leads to the stated root by its path."""
@@ -58,7 +60,7 @@ def _rebound(rows: int) -> Answer:
 
 def cost_recomputation(case: Case) -> Answer:
     """Each row costs what the embedded table says of its tokens."""
-    families, fault = table(case.receipt)
+    families, fault = table(case)
     if families is None:
         return broken(fault)
     for index, item in enumerate(case.receipt.rows):
@@ -71,8 +73,14 @@ def cost_recomputation(case: Case) -> Answer:
     return held(f"{len(case.receipt.rows)} rows priced from the embedded table")
 
 
-def table(receipt: ReceiptView) -> tuple[Families | None, str]:
-    """Return the embedded families, or None and what is wrong with them."""
+def table(case: Case) -> tuple[Families | None, str]:
+    """Return the embedded families, or None and what is wrong with them; read once for all checks."""
+    if not case.tables:
+        case.tables.append(_table(case.receipt))
+    return case.tables[0]
+
+
+def _table(receipt: ReceiptView) -> tuple[Families | None, str]:
     try:
         return Families.of(receipt.mapping("price_table", "document")), ""
     except InvalidDocumentError as error:

@@ -10,7 +10,7 @@ from docket.formats.run.receipt_view import ReceiptView, RowView
 from docket.formats.run.usage import UsageSource
 from docket.formats.shown import shown
 from docket.rules.checks.case import Answer, Case, broken, held, skipped
-from docket.rules.checks.rows import table
+from docket.rules.checks.rows import TOO_MANY, table
 from docket.rules.receipt.latency import summary
 
 
@@ -36,11 +36,13 @@ def cached_totals(case: Case) -> Answer:
 
 def assumed_prices(case: Case) -> Answer:
     """The models named as assumed are those the table prices by its fallback; ours may name more of its rows'."""
-    families, fault = table(case.receipt)
+    families, fault = table(case)
     if families is None:
         return broken(fault)
     models = {item.row.model for item in case.receipt.rows}
     fallback, stated = families.assumed(models), case.receipt.part("totals", "assumed_price_models")
+    if families.is_spent:
+        return broken(TOO_MANY)
     named = _texts(stated)
     allowed = models if case.receipt.ours else set(fallback)
     if len(set(named)) != len(named) or not set(fallback) <= set(named) <= allowed:

@@ -1,6 +1,7 @@
 """The embedded price table as a receipt's checks use it: a model's family, and what a row costs by it.
 
 What a table means is `formats.run.price_table`; here a table of any writer is read, and finding is remembered.
+Finding ends where it would take more than `formats.effort` allows: then nothing prices what is asked for.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from operator import itemgetter
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.effort import GLOB_STEPS, Effort, weight
 from docket.formats.reason import Reason
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, Match, alternatives, cost_row, specificity
 
 _Rank = tuple[bool, int, int, str]
 _Place = tuple[_Rank, Family]
 _GLOB = re.compile(r"[*\[]")
+_PLACES_STEPS = 32
 
 
 class Families:
@@ -37,6 +40,8 @@ class Families:
         self._globs: list[tuple[_Rank, re.Pattern[str], Family]] = []
         self._fallback: _Place | None = None
         self._found: dict[str, Match | None] = {}
+        self._effort = Effort()
+        self._globs_weight = 0
         for family in families:
             self.add(family)
 
@@ -49,9 +54,15 @@ class Families:
             if pattern == FALLBACK_PATTERN:
                 self._fallback = min(self._fallback or (rank, family), (rank, family), key=itemgetter(0))
             elif _GLOB.search(pattern):
-                insort(self._globs, (rank, re.compile(fnmatch.translate(pattern)), family), key=itemgetter(0))
+                self._glob(pattern, (rank, family))
             else:
                 self._name(pattern, (rank, family))
+
+    def _glob(self, pattern: str, place: _Place) -> None:
+        rank, family = place
+        self._globs_weight += weight(pattern)
+        if self._effort.take(GLOB_STEPS):
+            insort(self._globs, (rank, re.compile(fnmatch.translate(pattern)), family), key=itemgetter(0))
 
     def _name(self, pattern: str, place: _Place) -> None:
         marks = tuple(at for at, character in enumerate(pattern) if character == "?")
@@ -70,8 +81,18 @@ class Families:
     def find(self, model: str) -> Match | None:
         """Return the family that prices `model`."""
         if model not in self._found:
-            self._found[model] = self._match(model.lower())
+            name = model.lower()
+            self._found[model] = self._match(name) if self._effort.take(self._steps(name)) else None
         return self._found[model]
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether finding ended for what it would have taken."""
+        return self._effort.is_spent
+
+    def _steps(self, name: str) -> int:
+        known = self._names.get(len(name), {})
+        return weight(name) * (_PLACES_STEPS * (len(known) - (() in known)) + self._globs_weight)
 
     def _match(self, name: str) -> Match | None:
         known = self._names.get(len(name), {})
@@ -102,7 +123,10 @@ class Families:
 
 
 def _without(text: str, places: tuple[int, ...]) -> str:
-    return "".join(character for at, character in enumerate(text) if at not in places) if places else text
+    if not places:
+        return text
+    begins, ends = (0, *(place + 1 for place in places)), (*places, len(text))
+    return "".join(text[begin:end] for begin, end in zip(begins, ends, strict=True))
 
 
 def _family(item: JsonValue, where: str) -> Family:

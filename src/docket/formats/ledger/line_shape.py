@@ -15,23 +15,23 @@ Rules:
 
 from __future__ import annotations
 
-import hashlib
 import re
 import typing
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import lru_cache
+from hashlib import sha256
 from typing import Any, TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, quoted
 from docket.formats.dataclass import is_dataclass
-from docket.formats.digest import Digest
-from docket.formats.ledger.event import HASH_KEY, HASH_MEMBER_BYTES, Event
+from docket.formats.digest import Digest, is_digest
+from docket.formats.ledger.event import HASH_MEMBER_BYTES, Event
 from docket.formats.ledger.payload_codec import Payload, from_members, members_of_class
 from docket.formats.reading import INSTANT
-from docket.formats.relpath import RelPath
+from docket.formats.relpath import MAX_PATH_BYTES, RelPath
 from docket.formats.run.usage import Usage
 
 _LEARN_EVERY = 16
@@ -40,10 +40,15 @@ _MOST_GAPS = 80
 _TYPE, _END = b',"type":"', b'"}'
 _TEXT = r'"([^"\\\x00-\x1f]*)"'
 _DIGEST = '"([0-9a-f]{64})"'
+# What is compared as a whole need not be looked at digit by digit before.
+_COMPARED = '"(.{64})"'
 _COUNT = "(0|[1-9][0-9]{0,14})"
-_TAIL = rf',"hash":{_DIGEST},"prev":{_DIGEST},"seq":{_COUNT},"ts":"({INSTANT})","type":'
+_TAIL = rf',"hash":{_COMPARED},"prev":{_COMPARED},"seq":{_COUNT},"ts":"({INSTANT})","type":'
+_TAIL_BYTES = HASH_MEMBER_BYTES + len(',"prev":""') + 64 + len(',"seq":,"ts":""')
+_MOST_PATH_CHARACTERS = MAX_PATH_BYTES // 4
 
 _Make: TypeAlias = Callable[..., Payload]
+_new = tuple.__new__  # as the class itself would, without a call of its own in between
 
 
 class _Unlike(Exception):  # noqa: N818 - no fault: there is no shape of it
@@ -53,10 +58,11 @@ class _Unlike(Exception):  # noqa: N818 - no fault: there is no shape of it
 class LineShapes:
     """The shapes that were learned of one ledger, by the type of event; `classes` are the payloads by type."""
 
-    __slots__ = ("_classes", "_seen", "_shapes")
+    __slots__ = ("_classes", "_last", "_seen", "_shapes")
 
     def __init__(self, classes: Mapping[str, type[Payload]]) -> None:
         self._classes = classes
+        self._last = ""  # the hash of the event that was read last: as a rule the next one's `prev`
         self._seen: dict[str, int] = {}
         self._shapes: dict[bytes, list[tuple[re.Pattern[str], _Make]]] = {}
 
@@ -78,15 +84,20 @@ class LineShapes:
             return None
         if place:
             shapes.insert(0, shapes.pop(place))
-        *values, stated, prev, seq, ts = found.groups()
-        cut = line.rfind(HASH_KEY)
-        if hashlib.sha256(line[:cut] + line[cut + HASH_MEMBER_BYTES :]).hexdigest() != stated:
+        values = found.groups()
+        stated, prev, seq, ts = values[-4:]
+        if prev != self._last and not is_digest(prev):
+            return None
+        # Of the tail all is ASCII now, or its hash is not that of the line.
+        cut = at - _TAIL_BYTES - len(seq) - len(ts)
+        if sha256(line[:cut] + line[cut + HASH_MEMBER_BYTES :]).hexdigest() != stated:
             return None
         try:
             payload = make(*values)
         except InvalidDocumentError:
             return None
-        return Event(int(seq), ts, payload.TYPE, Digest(prev), Digest(stated), line, None, payload)
+        self._last = stated
+        return _new(Event, (int(seq), ts, payload.TYPE, prev, stated, line, None, payload))
 
     def learn(self, event: Event) -> None:
         """Learn the shape of an event that was read strictly, if its like is often met and may have one."""
@@ -113,7 +124,7 @@ def _shape(cls: type[Payload], data: JsonObject, type_: str) -> tuple[re.Pattern
     pattern, source = gaps.of_object(cls, data)
     whole = rf'\{{"data":{pattern}{_TAIL}{re.escape(quoted(type_))}\}}'
     # Nothing in it is from outside: the names are those of our own classes.
-    exec(f"def make({', '.join(gaps.names)}):\n    return {source}", gaps.given)  # noqa: S102
+    exec(f"def make({', '.join(gaps.names)}, *_tail):\n    return {source}", gaps.given)  # noqa: S102
     return re.compile(whole, re.ASCII), gaps.given["make"]
 
 
@@ -180,7 +191,11 @@ def _usd(text: str) -> Usd:
 
 
 def _path(text: str) -> RelPath:
-    return RelPath.parse(text.encode())
+    # Names that begin with a dot are fit for a path, too: those and all that are none are looked at part by part.
+    parted = f"/{text}/"
+    if "//" in parted or "/." in parted or len(text) > _MOST_PATH_CHARACTERS:
+        return RelPath.parse(text.encode())
+    return RelPath(text.encode())
 
 
 _ALWAYS = frozenset(Usage().to_json())

@@ -96,9 +96,10 @@ def test_what_a_long_ledger_says_most_is_read_by_its_shape():
 def test_a_shape_takes_other_values_of_the_same_kinds():
     (event,) = of_type("fs.change")
     shapes = taught(event)
-    for path in ("b", "ä/ö.py", "a b", "\x7f", "a/.../b", "𝄞", "'"):
+    for path in ("b", "ä/ö.py", "a b", "\x7f", "a/.../b", "𝄞", "'", ".env", "a/.b/c.", "...", "x" * 16384, "ä" * 8192):
         assert same(shapes, sealed("fs.change", {**event.data, "path": path}))
-    for path in ("", "/a", "a/", "a/../b", "./a", "a\0b", "a\\b", 'a"b', "a\tb", "x" * 20000):
+    for path in ("", "/a", "a/", "a/../b", "./a", "a\0b", "a\\b", 'a"b', "a\tb", "x" * 20000, ".", "..", "a/..", "a/.",
+                 "../a", "a/./b", "/", "//", "x" * 16385, "ä" * 8193):  # fmt: skip
         assert not same(shapes, sealed("fs.change", {**event.data, "path": path}))
 
 
@@ -141,6 +142,9 @@ def test_members_beside_the_data_have_their_forms():
     encoded = encode(event.data, depth=DATA_DEPTH)
     for prev, seq, ts in (
         ("AB" * 32, "7", TS),
+        ("g" * 64, "7", TS),
+        ("é" * 64, "7", TS),
+        ("é" * 32, "7", TS),
         (GENESIS, "-1", TS),
         (GENESIS, "07", TS),
         (GENESIS, "7", "yesterday"),
@@ -151,7 +155,8 @@ def test_members_beside_the_data_have_their_forms():
         head = b'{"data":' + encoded
         digest = hashlib.sha256(head + rest).hexdigest().encode()
         assert not same(shapes, head + b',"hash":"' + digest + b'"' + rest)
-        assert not same(shapes, head + b',"hash":"' + digest.upper() + b'"' + rest)
+        for other in (digest.upper(), b"g" * 64, "é".encode() * 64, "é".encode() * 32):
+            assert not same(shapes, head + b',"hash":"' + other + b'"' + rest)
 
 
 def test_what_the_payload_itself_refuses_is_left_to_the_strict_reading():

@@ -29,7 +29,8 @@ from docket.engines.windows.world import BeginRequest, CompleteRequest, Said, Wi
 from docket.formats.windows.key import WindowKey
 from docket.stores.windows.git_store import open_git_store
 from docket.stores.windows.git_upkeep import GitUpkeep
-from docket.surfaces.hooks.wiring import WindowsPlace, windows_place, windows_world
+from docket.surfaces.hooks.place import WindowsPlace, windows_place
+from docket.surfaces.hooks.wiring import windows_world
 
 NUMBERS = (13,)
 FILES = "1000 10000 50000"

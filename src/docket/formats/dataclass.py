@@ -9,7 +9,7 @@ Rules:
    library's own functions (`fields`, `replace`, `asdict`, `is_dataclass`) work on it: what they look at is made by the
    library when they ask.
 2. It takes classes with `slots`, all of whose fields are their own or all inherited: none adds to what it inherits,
-   none has an InitVar, none leaves a field out of `__init__`.
+   none has an InitVar, and a field that is left out of `__init__` has no default.
 3. `__init__` is written and compiled with the first instance; the rest needs no code of its own.
 """
 
@@ -44,8 +44,9 @@ else:
             from dataclasses import replace as replaced  # noqa: PLC0415 - the class is the library's own
 
             return replaced(instance, **changes)
+        told = getattr(cls, _TOLD)
         for name in names:
-            if name not in changes:
+            if name not in changes and told.get(name, _PLAIN).init:
                 changes[name] = getattr(instance, name)
         return cls(**changes)
 
@@ -83,25 +84,26 @@ def is_dataclass(value: object) -> bool:
 class _Told:
     """What is said of a field: its default, or what makes one for each instance, and what it takes part in."""
 
-    __slots__ = ("compare", "default", "make", "metadata", "repr")
+    __slots__ = ("compare", "default", "init", "make", "metadata", "repr")
 
     def __init__(
         self,
         *,
         default: object = _NAMES,
         default_factory: Callable[[], object] | None = None,
-        repr: bool = True,  # noqa: A002 - the library's word
-        compare: bool = True,
-        metadata: Mapping[str, Any] | None = None,
+        **told: Any,  # noqa: ANN401 - as the library
     ) -> None:
-        self.default, self.make, self.metadata = default, default_factory, metadata or {}
-        self.repr, self.compare = repr, compare
+        self.default, self.make = default, default_factory
+        self.init, self.repr, self.compare = (told.pop(name, True) for name in ("init", "repr", "compare"))
+        self.metadata: Mapping[str, Any] = told.pop("metadata", {})
+        if told:
+            raise TypeError(f"a field that is told {', '.join(told)} is not made here")
 
     def by_library(self) -> object:
         """Return the same, for the library."""
         from dataclasses import field as field_of_library  # noqa: PLC0415 - hardly any program asks for it
 
-        given: dict[str, Any] = {"repr": self.repr, "compare": self.compare, "metadata": self.metadata}
+        given: dict[str, Any] = {name: getattr(self, name) for name in ("init", "repr", "compare", "metadata")}
         if self.make is not None:
             given["default_factory"] = self.make
         elif self.default is not _NAMES:
@@ -139,6 +141,8 @@ def _made(cls: type, arguments: dict[str, bool]) -> type:
     told = {name: value if isinstance(value, _Told) else _Told(default=value) for name, value in given.items()}
     space |= {"__slots__": names, "__qualname__": cls.__qualname__, _NAMES: names, _TOLD: told}
     space["__match_args__"] = () if arguments["kw_only"] else names
+    if any(not one.init and (one.make is not None or one.default is not _NAMES) for one in told.values()):
+        raise TypeError(f"{cls.__qualname__} has a default that is not for __init__")
     made = type(cls)(cls.__name__, cls.__bases__, space)
     compared = tuple(name for name in names if told.get(name, _PLAIN).compare)
     values = attrgetter(*compared) if compared else _nothing
@@ -169,6 +173,8 @@ def _init(cls: type, arguments: dict[str, bool]) -> object:
     parts, lines = [], []
     for name in names:
         told, value = cls.__dict__[_TOLD].get(name, _PLAIN), name
+        if not told.init:
+            continue
         if told.make is not None:
             given[f"_make_{name}"] = told.make
             value = f"_make_{name}() if {name} is _unset else {name}"

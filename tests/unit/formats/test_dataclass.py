@@ -116,6 +116,24 @@ def test_equal_ones_have_one_hash(maker):
         assert hash(Fixed(text="a")) == 7
 
 
+@pytest.mark.parametrize("maker", [light, dataclasses])
+def test_a_field_may_be_left_to_what_comes_after(maker):
+    @maker.dataclass(frozen=True, slots=True, kw_only=True)
+    class Names:
+        words: tuple[str, ...]
+        known: frozenset[str] = maker.field(init=False, repr=False, compare=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "known", frozenset(self.words))
+
+    one = Names(words=("a", "b"))
+    assert (one.known, light.replace(one, words=("c",)).known) == ({"a", "b"}, {"c"})
+    assert (one == Names(words=("a", "b")), repr(one)[-18:]) == (True, "(words=('a', 'b'))")
+    assert [item.init for item in dataclasses.fields(Names)] == [True, False]
+    with pytest.raises(TypeError):
+        Names(words=(), known=frozenset())
+
+
 def test_what_is_said_of_fields_is_told():
     @light.dataclass(frozen=True, slots=True)
     class Section:
@@ -202,6 +220,14 @@ def test_what_it_does_not_take_it_refuses():
         @light.dataclass(frozen=True, slots=True)
         class Lower(Pickled):
             z: int = 0
+
+    with pytest.raises(TypeError, match="told kw_only"):
+        light.field(kw_only=True)
+    with pytest.raises(TypeError, match="not for __init__"):
+
+        @light.dataclass(frozen=True, slots=True)
+        class Filled:
+            z: int = light.field(default=0, init=False)
 
 
 def test_the_library_is_not_loaded_for_it():

@@ -13,9 +13,9 @@ An object store is known by its place (`.git/objects`, `.hg/store/data`, ...), n
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Protocol
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 

@@ -8,11 +8,11 @@ The first thing wrong of each kind is kept as a sentence that names its event, a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias, overload
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest
 from docket.formats.ledger.checkpoint_events import CheckpointMade
 from docket.formats.ledger.event import Event

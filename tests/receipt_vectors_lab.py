@@ -10,6 +10,7 @@ from typing import Any
 from docket.engines.verify import VerifyRequest
 from docket.formats.proof.checkpoint import read_head_words
 from docket.formats.proof.pins import PinnedKey, PinnedSeal, Pins
+from docket.formats.proof.verifier_state import read_state
 
 FOLDER = Path(__file__).parents[1] / "spec" / "vectors"
 Vector = dict[str, Any]
@@ -50,4 +51,5 @@ def request_of(vector: Vector, folder: Path) -> VerifyRequest:
             seals=tuple(PinnedSeal(key=bytes.fromhex(key)) for key in vector.get("seal_keys", ())),
         ),
         heads=tuple(read_head_words(head) for head in vector.get("heads", ())),
+        remembered=None if vector.get("state") is None else read_state(vector["state"]),
     )

@@ -20,6 +20,7 @@ class Told:
     keys: dict[str, list[str]]
     checkpoints: bytes | None
     heads: list[str]
+    state: dict[str, Any] | None
     verdict: str
     first_failure: str | None
 
@@ -47,7 +48,7 @@ def _side(name: str, receipt: bytes, ledger: bytes | None, told: dict[str, Any])
     return Told(
         name=name, receipt=receipt, ledger=ledger, keys=keys,
         checkpoints=None if kept is None else kept.encode("utf-8"), heads=told.get("heads", []),
-        verdict=told["verdict"], first_failure=told["first_failure"],
+        state=told.get("state"), verdict=told["verdict"], first_failure=told["first_failure"],
     )  # fmt: skip
 
 

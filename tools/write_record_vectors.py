@@ -18,12 +18,16 @@ from record_vectors import (
     kept_ledgers,
     plain_receipts,
     readings,
+    remembered_records,
     told_ledgers,
     vouched_records,
 )
 from record_vectors.scenario import file_of
 
-SUBJECTS = (plain_receipts, kept_ledgers, told_ledgers, readings, vouched_records, headed_records, foreign_records)
+SUBJECTS = (
+    plain_receipts, kept_ledgers, told_ledgers, readings, vouched_records, headed_records, remembered_records,
+    foreign_records,
+)  # fmt: skip
 
 
 def main(folder: Path) -> None:

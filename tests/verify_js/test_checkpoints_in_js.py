@@ -11,8 +11,8 @@ from docket.formats.run.verdict import Status
 from docket.rules.checks.registry import Beside
 from golden_ledgers.headed import ORIGIN, SIGNED_ORIGIN, checkpointed, file_of, root_of, signed_run
 from golden_ledgers.judging import judged, named, receipt_of
-from golden_ledgers.proven import SECRET_KEY, signed
-from golden_ledgers.remembered import CASES, KNOWN, of_run
+from golden_ledgers.proven import PUBLIC_KEY, SEAL_KEY, SECRET_KEY, signed
+from golden_ledgers.remembered import CASES, KNOWN, NAMED_CASES, of_run, pins_for
 from sweeps import some
 from verify_js.in_node import NODE, Pair, disagreements, needs_node
 
@@ -25,6 +25,12 @@ def test_each_case_of_a_state_is_judged_alike() -> None:
     for name, (state, receipt, raw, _) in CASES.items():
         verdict = judged(receipt, raw, Beside(remembered=state))
         pairs.append(Pair(name, encode(receipt), raw, verdict, state=encode_document(state.to_json())))
+    for name, (state, receipt, raw, _) in NAMED_CASES.items():
+        verdict = judged(receipt, raw, Beside(remembered=state, pins=pins_for(receipt)))
+        given = encode_document(state.to_json())
+        is_signed = receipt["signature"] is not None
+        keys = {"public_keys": (PUBLIC_KEY,)} if is_signed else {"seal_keys": (SEAL_KEY.hex(),)}
+        pairs.append(Pair(name, encode(receipt), raw, verdict, state=given, **keys))
     assert disagreements(pairs) == []
 
 

@@ -29,6 +29,7 @@ class Side:
     seal_keys: tuple[str, ...] = ()
     checkpoints: bytes | None = None
     heads: tuple[str, ...] = ()
+    state: Json | None = None
     verdict: str = "consistent"
     fails: str | None = None
 
@@ -130,6 +131,8 @@ def _asked(of: Side) -> Json:
     told = {name: value for name, value in named.items() if value}
     if of.checkpoints is not None:
         told["checkpoints"] = of.checkpoints.decode("utf-8")
+    if of.state is not None:
+        told["state"] = of.state
     return {**told, "verdict": of.verdict, "first_failure": of.fails}
 
 

@@ -2,11 +2,13 @@
 
 import { fail, pass, skip } from "./case.mjs";
 import { decodeDocument, encode, utf8 } from "./canonical.mjs";
+import { fingerprint } from "./ed25519.mjs";
 import { Refused } from "./refused.mjs";
-import { sha256Hex } from "./sha256.mjs";
+import { sha256Hex, toHex } from "./sha256.mjs";
 import { array, constant, count, digest, record, text } from "./shapes.mjs";
 
 const FORMAT = "docket/verifier-state/v1";
+const UNSIGNED = "unsigned";
 
 const positive = (value, where) => count(value, where) ?? (value > 0 ? null : `${where} is 0`);
 
@@ -30,21 +32,40 @@ export function readState(bytes) {
 }
 
 export class Rollback {
-  finish({ receipt, ledger, ours, remembered }) {
+  finish({ receipt, ledger, ours, remembered, keys }) {
     if (remembered === null) return skip("no state of earlier verifications was named");
     const proof = receipt.part("proof");
     if (!ours || !(proof?.run > 0) || receipt.part("ledger", "events") === 0) {
       return fail("the record does not say which run of its project it is: it cannot be told from an older one");
     }
-    const key = proof.signature?.public_key ?? "unsigned";
-    const known = remembered.projects
-      .filter((one) => one.project === proof.project && (one.key === key || key === "unsigned"))
+    const key = proof.signature?.public_key ?? UNSIGNED;
+    const named = isNamed(receipt, keys);
+    const ofProject = remembered.projects.filter((one) => one.project === proof.project);
+    // A key that the caller named is held against its own runs; what no named key vouches for against all.
+    const known = ofProject
+      .filter((one) => !named || key === UNSIGNED || one.key === key)
       .reduce((highest, one) => (highest && highest.run >= one.run ? highest : one), undefined);
-    const fault = (known && olderRun(receipt, proof, known)) ?? smallerHead(receipt, ledger, remembered, proof.origin);
+    const older = (known && olderRun(receipt, proof, known)) ?? (named ? null : otherKey(key, ofProject));
+    const fault = older ?? smallerHead(receipt, ledger, remembered, proof.origin);
     if (fault !== null) return fail(fault);
     const before = known === undefined ? "the first of its project that this state knows" : `the highest before was ${known.run}`;
     return pass(`run ${proof.run}, ${before}`);
   }
+}
+
+// Whether the caller named the key that is to vouch for the receipt; whether it does is told by other checks.
+function isNamed(receipt, { publicKeys, sealKeys }) {
+  const signer = receipt.part("signature", "public_key");
+  const seal = receipt.part("seal", "key_id");
+  return publicKeys.some((key) => toHex(key) === signer) || sealKeys.some((key) => fingerprint(key) === seal);
+}
+
+// Once runs of a project were signed, another key, or none, has to be named.
+function otherKey(key, ofProject) {
+  const signers = ofProject.map((one) => one.key).filter((one) => one !== UNSIGNED);
+  if (signers.length === 0 || signers.includes(key)) return null;
+  const by = key === UNSIGNED ? "no key" : `the key ${key}`;
+  return `the key of its project changed: ${signers.at(-1)} signed what was verified before, ${by} this; name the one that you expect`;
 }
 
 function olderRun(receipt, { run, previous }, known) {

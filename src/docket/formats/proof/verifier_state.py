@@ -10,11 +10,12 @@ Rules (spec/checkpoint.md, State):
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from typing import TypeVar
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
+from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import Digest, is_digest
 from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.reading import Reader
@@ -47,10 +48,9 @@ class VerifierState:
     runs: tuple[KnownRun, ...] = ()
     heads: tuple[TreeHead, ...] = ()
 
-    def run_of(self, key: str, project: str) -> KnownRun | None:
-        """Return the highest run that is known of a project by a key; for one without a key, by any or none."""
-        known = (one for one in self.runs if one.project == project and key in (one.key, UNSIGNED))
-        return max(known, key=lambda one: one.run, default=None)
+    def runs_of(self, project: str) -> tuple[KnownRun, ...]:
+        """Return what is known of a project, by each key and by none, what was learned last at the end."""
+        return tuple(one for one in self.runs if one.project == project)
 
     def head_of(self, origin: str) -> TreeHead | None:
         """Return the largest head that is known of an origin."""
@@ -82,6 +82,11 @@ class VerifierState:
             ],
             "origins": [{"origin": one.origin, "size": one.size, "root": one.root} for one in self.heads],
         }
+
+
+def highest(runs: Iterable[KnownRun]) -> KnownRun | None:
+    """Return the run with the highest number, None of none."""
+    return max(runs, key=lambda one: one.run, default=None)
 
 
 def read_state(document: JsonValue) -> VerifierState:

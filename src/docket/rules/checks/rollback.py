@@ -2,21 +2,25 @@
 
 Rules:
 1. Without a state nothing is known of earlier runs, and the check is skipped.
-2. Of a project and a key no lower run is accepted, no other receipt of the same run, and none that names the run
-   which is known as the one before by another digest. What no key signed is held against the project's runs by any
-   key: leaving a signature out must not make an old receipt new.
-3. Of an origin no smaller ledger is accepted, none with another root at the same size, and no larger one that does
+2. Of a project no lower run is accepted, no other receipt of the same run, and none that names the run which is known
+   as the one before by another digest. Only a receipt by a key that the caller named is held against that key's runs
+   alone: neither a signature that is left out nor a fresh key makes an old receipt new.
+3. Once runs of a project were signed, one by another key or by none is accepted by a key that the caller named alone.
+4. Of an origin no smaller ledger is accepted, none with another root at the same size, and no larger one that does
    not begin with what is known.
-4. A record that does not say which run it is cannot be told from an older one: it fails where a state was named.
+5. A record that does not say which run it is cannot be told from an older one: it fails where a state was named.
 """
 
 from __future__ import annotations
 
 from docket.formats.digest import Digest, digest_of
 from docket.formats.proof.checkpoint import TreeHead
-from docket.formats.proof.verifier_state import UNSIGNED, KnownRun, VerifierState
+from docket.formats.proof.verifier_state import UNSIGNED, KnownRun, VerifierState, highest
 from docket.formats.run.receipt_view import ReceiptView
 from docket.rules.checks.case import Answer, Case, broken, held, skipped
+from docket.rules.proof.vouching import seal_key_id
+
+_UNNAMED = ", and no key that was named vouches for it"
 
 
 def rollback(case: Case) -> Answer:
@@ -28,14 +32,37 @@ def rollback(case: Case) -> Answer:
     if found is None:
         return broken("the record does not say which run of its project it is: it cannot be told from an older one")
     run, head = found
-    known = state.run_of(run.key, run.project)
+    of_project = state.runs_of(run.project)
+    is_named = _is_named(case)
+    known = highest(one for one in of_project if not (is_named and run.key not in (UNSIGNED, one.key)))
     fault = None if known is None else _older_run(case, run, known)
-    fault = fault or _smaller_head(case, head, state.head_of(head.origin))
+    fault = (
+        fault
+        or (None if is_named else _other_key(run, of_project))
+        or _smaller_head(case, head, state.head_of(head.origin))
+    )
     if fault is not None:
         return broken(fault)
     if known is None:
-        return held(f"run {run.run}, the first of its project that this state knows")
+        return held(f"run {run.run}, the first of its project that this state knows{'' if is_named else _UNNAMED}")
     return held(f"run {run.run} of its project, the highest before was {known.run}")
+
+
+def _is_named(case: Case) -> bool:
+    """Whether the caller named the key that is to vouch for the receipt; whether it does is told by other checks."""
+    named = {("signature", "public_key", pin.public_key.hex()) for pin in case.pins.signers}
+    named |= {("seal", "key_id", seal_key_id(pin.key)) for pin in case.pins.seals}
+    return any(case.receipt.part(kind, member) == key for kind, member, key in named)
+
+
+def _other_key(run: KnownRun, of_project: tuple[KnownRun, ...]) -> str | None:
+    keys = [one.key for one in of_project if one.key != UNSIGNED]
+    if not keys or run.key in keys:
+        return None
+    changed = (
+        f"{keys[-1]} signed what was verified before, {'no key' if run.key == UNSIGNED else f'the key {run.key}'} this"
+    )
+    return f"the key of its project changed: {changed}; name the one that you expect"
 
 
 def known_of(receipt: ReceiptView) -> tuple[KnownRun, TreeHead] | None:

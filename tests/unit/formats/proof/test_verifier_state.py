@@ -11,7 +11,7 @@ from docket.formats.canonical import decode_document, encode_document
 from docket.formats.digest import Digest
 from docket.formats.proof import verifier_state
 from docket.formats.proof.checkpoint import TreeHead
-from docket.formats.proof.verifier_state import UNSIGNED, KnownRun, VerifierState, read_state
+from docket.formats.proof.verifier_state import UNSIGNED, KnownRun, VerifierState, highest, read_state
 
 DIGEST, KEY, PROJECT = Digest("ab" * 32), "cd" * 32, "0f" * 16
 
@@ -33,12 +33,11 @@ def test_it_is_read_as_it_is_written() -> None:
     assert read_state({"format": "docket/verifier-state/v1", "projects": [], "origins": []}) == VerifierState()
 
 
-def test_a_key_is_held_against_its_own_runs_and_no_key_against_all() -> None:
-    assert STATE.run_of(KEY, PROJECT) == run(3)
-    assert STATE.run_of(UNSIGNED, PROJECT) == run(9, UNSIGNED)
-    assert VerifierState(runs=(run(12), run(9, UNSIGNED))).run_of(UNSIGNED, PROJECT) == run(12)
-    assert STATE.run_of("ef" * 32, PROJECT) is None
-    assert STATE.run_of(KEY, "00" * 16) is None
+def test_what_is_known_of_a_project_is_by_each_key_and_by_none() -> None:
+    assert highest(STATE.runs_of(PROJECT)) == run(9, UNSIGNED)
+    assert highest(VerifierState(runs=(run(12), run(9, UNSIGNED))).runs_of(PROJECT)) == run(12)
+    assert STATE.runs_of("00" * 16) == ()
+    assert highest(()) is None
     assert (STATE.head_of("b"), STATE.head_of("c")) == (head("b", 5), None)
 
 

@@ -12,7 +12,7 @@ from docket.formats.ledger.proof_facts import PreviousRun
 from docket.formats.proof.checkpoint import TreeHead
 from docket.formats.proof.verifier_state import VerifierState
 from docket.formats.run.receipt_view import ReceiptView
-from docket.formats.run.verdict import Check, Status
+from docket.formats.run.verdict import Check, Status, Word
 from docket.rules.checks.registry import Beside
 from docket.rules.checks.rollback import learned
 from golden_ledgers import elsewhere, samples
@@ -20,7 +20,7 @@ from golden_ledgers.build import closed, opened
 from golden_ledgers.headed import ORIGIN, root_of
 from golden_ledgers.judging import judged, named, receipt_of
 from golden_ledgers.proven import NUMBERED
-from golden_ledgers.remembered import CASES, HASHES, KNOWN, OTHER, RAW, RECEIPT
+from golden_ledgers.remembered import CASES, HASHES, KNOWN, NAMED_CASES, OTHER, RAW, RECEIPT, SIGNED_RUN, pins_for
 
 
 def checked(state: VerifierState, receipt: dict[str, Any], raw: bytes | None) -> Check:
@@ -33,6 +33,22 @@ def test_what_is_older_fails(name: str) -> None:
     check = checked(state, receipt, raw)
     assert check.status is (Status.FAIL if said else Status.PASS), check.detail
     assert said in check.detail
+
+
+@pytest.mark.parametrize("name", NAMED_CASES)
+def test_a_key_that_the_caller_named_is_held_against_its_own_runs(name: str) -> None:
+    state, receipt, raw, said = NAMED_CASES[name]
+    verdict = judged(receipt, raw, Beside(remembered=state, pins=pins_for(receipt)))
+    check = named(verdict, "rollback")
+    assert check.status is (Status.FAIL if said else Status.PASS), check.detail
+    assert said in check.detail
+    assert verdict.word is (Word.FAILED if said else Word.VERIFIED)
+
+
+def test_the_first_of_a_project_that_no_named_key_vouches_for_says_so() -> None:
+    assert checked(VerifierState(), *SIGNED_RUN).detail.endswith(", and no key that was named vouches for it")
+    check = named(judged(*SIGNED_RUN, Beside(remembered=VerifierState(), pins=pins_for(SIGNED_RUN[0]))), "rollback")
+    assert check.detail == "run 4, the first of its project that this state knows"
 
 
 def test_another_writers_record_has_no_number() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from docket.formats.canonical import encode_document
@@ -109,6 +111,46 @@ def test_a_run_beside_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     told = capsys.readouterr().out
     assert "Differs" not in told
     assert "+" not in told
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("command", ["explain", "verify", "report", "diff"])
+def test_a_line_is_no_longer_than_the_terminal_and_says_the_same(
+    command: str, width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receipts = [
+        str(left_behind(tmp_path / "left", samples.busy())),
+        str(left_behind(tmp_path / "right", samples.uses())),
+    ]
+    asked = [command, *receipts[: 1 + (command == "diff")]]
+    assert run(asked) == 0
+    plain = capsys.readouterr().out
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert run(asked) == 0
+    told = click.unstyle(capsys.readouterr().out)
+    # Only what is one word may be longer.
+    assert [line for line in told.splitlines() if len(line) > width and " " in line.strip()] == []
+    words = told.split()
+    if command == "report":
+        assert {"$0.975000", "gpt-5"} < set(words)
+    elif command == "diff":
+        assert {"gpt-image-1.5+code-interpreter", "700,000"} < set(words)
+        assert ("-100.0" in words) == (width > 60)
+    else:
+        assert words == plain.split()
+
+
+def test_a_digest_is_told_by_its_beginning_and_whole_in_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left, right = left_behind(tmp_path / "left", samples.busy()), left_behind(tmp_path / "right", samples.uses())
+    digests = [json.loads(path.read_bytes())["price_table"]["digest"] for path in (left, right)]
+    assert run(["diff", str(left), str(right)]) == 0
+    assert f"  prices digest: {digests[0][:16]}… -> {digests[1][:16]}…\n" in capsys.readouterr().out
+    assert run(["diff", str(left), str(right), "--json"]) == 0
+    (differs,) = (one for one in json.loads(capsys.readouterr().out)["differs"] if one["name"] == "prices digest")
+    assert [differs["left"], differs["right"]] == digests
 
 
 def test_the_page_is_generated_from_the_thresholds() -> None:

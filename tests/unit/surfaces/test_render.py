@@ -92,7 +92,7 @@ def test_markdown_escapes_names_and_keeps_code_whole():
     assert "| a\\|b\\`c | 3 | 1 | 2 | 3 | \\$0.049500 |" in shown
     assert "- `` a`b ``" in shown
     assert "- `\\x1b[31mx`" in shown
-    assert shown.startswith("## DKT\\-20260131\\-0A1B2C: stopped by the cap max\\_usd, exit 42\n")
+    assert shown.startswith("## DKT-20260131-0A1B2C: stopped by the cap max\\_usd, exit 42\n")
 
 
 def test_a_path_of_another_kind_is_counted_in_words():

@@ -52,8 +52,8 @@ def _found(record: RunRecord, model: str, calls: list[tuple[Call, int]]) -> Find
         confidence=Confidence.LOW,
         evidence=cited(call.reply_seq or call.seq for call, _ in calls),
         usd_impact=Usd(saved),
-        detail=f"{len(calls)} calls to {model} read nothing from a cache, though the call before each had sent as "
-        f"much: about {tokens} tokens, if they were the same ones (a heuristic: the record holds counts, not texts)",
+        detail=f"{len(calls):,} calls to {model} read nothing from a cache, though the call before each had sent as "
+        f"much: about {tokens:,} tokens, if they were the same ones (a heuristic: the record holds counts, not texts)",
         remedy="See whether the agent marks its beginning as cacheable, keeps it unchanged from call to call, and "
         "calls again before the cache forgets it.",
     )

@@ -28,7 +28,7 @@ def find(record: RunRecord) -> list[Finding]:
             severity=Severity.INFO,
             confidence=Confidence.HIGH,
             evidence=cited(call.reply_seq or call.seq for call in top),
-            detail=f"the {len(top)} dearest of {len(calls)} calls took ${Usd(taken)} of ${Usd(whole)}, "
+            detail=f"the {len(top)} dearest of {len(calls):,} calls took ${Usd(taken)} of ${Usd(whole)}, "
             f"{taken * 100 // whole} %",
             remedy="Look at these calls first: what made them dear is where a change pays.",
         )

@@ -32,8 +32,8 @@ def _found(record: RunRecord, model: str, calls: list[Call]) -> Finding:
         confidence=Confidence.HIGH,
         evidence=cited(call.reply_seq or call.seq for call in calls),
         usd_impact=_beyond(record, model, calls),
-        detail=f"{count_of(len(calls), 'call')} to {model} with at least {FAT_TOKENS.value} input tokens, {most} at "
-        "most; the impact is of the tokens beyond, at the lowest price that they can have had",
+        detail=f"{count_of(len(calls), 'call')} to {model} with at least {FAT_TOKENS.value:,} input tokens, {most:,} "
+        "at most; the impact is of the tokens beyond, at the lowest price that they can have had",
         remedy="Let the agent compact its conversation, read parts of files instead of whole ones, or begin a new "
         "session for a new task.",
     )

@@ -37,8 +37,8 @@ def _found(small: list[Call], saved: Usd, dear: str, cheap: str) -> Finding:
         confidence=Confidence.LOW,
         evidence=cited(call.reply_seq or call.seq for call in small),
         usd_impact=saved,
-        detail=f"{len(small)} calls to {dear} had at most {SMALL_INPUT_TOKENS.value} input and "
-        f"{SMALL_OUTPUT_TOKENS.value} output tokens; the impact is what they cost beyond the price of {cheap}, which "
+        detail=f"{len(small):,} calls to {dear} had at most {SMALL_INPUT_TOKENS.value:,} input and "
+        f"{SMALL_OUTPUT_TOKENS.value:,} output tokens; the impact is what they cost beyond the price of {cheap}, which "
         "the run called as well. Whether it would have done nobody can tell from counts",
         remedy=f"See whether the agent can be told to use {cheap} for its small tasks, such as titles and summaries; "
         f"caps.per_model bounds {dear}.",

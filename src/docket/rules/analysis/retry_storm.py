@@ -33,7 +33,7 @@ def _found(provider: str, model: str, row: list[int]) -> Finding:
         severity=Severity.HIGH if len(row) >= STORM_HIGH_FAILURES.value else Severity.MEDIUM,
         confidence=Confidence.HIGH,
         evidence=cited(row),
-        detail=f"{len(row)} calls to {model or 'a model'} at {provider or 'its provider'} failed, with no reply "
+        detail=f"{len(row):,} calls to {model or 'a model'} at {provider or 'its provider'} failed, with no reply "
         "between them; whether a failed call is billed is the provider's to say",
         remedy="Look at the errors of these events; resilience.breaker_threshold stops calls to a provider that is "
         "down, resilience.max_calls_per_minute paces them.",

@@ -30,7 +30,7 @@ def _found(calls: list[Call]) -> Finding:
         confidence=Confidence.HIGH,
         evidence=cited(call.seq for call in calls),
         usd_impact=Usd(sum(call.micros for call in repeats)),
-        detail=f"{len(calls)} requests to {calls[0].provider or 'one provider'} have the fingerprint "
+        detail=f"{len(calls):,} requests to {calls[0].provider or 'one provider'} have the fingerprint "
         f"{calls[0].fingerprint}; all but the first are repeats",
         remedy="Bound it with caps.max_repeats; where the repeats are wanted, "
         "--cache answers them without paying again.",

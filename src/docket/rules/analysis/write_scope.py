@@ -10,7 +10,7 @@ from docket.formats.workspace.scope import Settled
 from docket.rules.analysis.finding import Confidence, Finding, Severity, cited
 from docket.rules.analysis.record import Cited, RunRecord
 from docket.rules.analysis.thresholds import SCOPE_PATHS
-from docket.rules.wording import times
+from docket.rules.wording import times, were
 
 RULE = SCOPE_PATHS.rule
 _SHOWN = 3
@@ -61,7 +61,7 @@ def _outside(items: list[Cited]) -> Finding:
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,
         evidence=cited(item.seq for item in items),
-        detail=f"{len(items)} of the recorded changes are not below files.watch: {_names(items)}",
+        detail=f"{len(items):,} of the recorded changes are not below files.watch: {_names(items)}",
         remedy="Name every folder that the agent works in under files.watch.",
     )
 
@@ -75,7 +75,7 @@ def _excluded(item: Cited) -> Finding:
         severity=Severity.MEDIUM,
         confidence=Confidence.HIGH,
         evidence=(item.seq,),
-        detail=f"{writes} paths were written that the stage leaves out; they never land",
+        detail=f"{were(writes, 'path')} written that the stage leaves out; nothing of that lands",
         remedy="Take what is wanted out of workspace.exclude, or put it under workspace.share.",
     )
 

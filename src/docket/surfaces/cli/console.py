@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import sys
 from contextlib import suppress
 from typing import TextIO
@@ -25,6 +26,7 @@ from docket.formats.reason import Reason
 # How long a remark waits for a reader that has fallen behind; and what a pipe that polls as writable takes at once.
 _PATIENCE_MS = 1000
 _CHUNK_BYTES = 4096
+_FEWEST_COLUMNS = 20
 
 
 def colour_for(stream: TextIO) -> bool:
@@ -73,6 +75,13 @@ def result(text: str) -> None:
         raise
     except OSError as error:
         raise unwritten(error) from error
+
+
+def columns() -> int | None:
+    """Return how many characters a line of standard output's terminal has, None where it is none."""
+    if not sys.stdout.isatty():
+        return None
+    return max(shutil.get_terminal_size().columns, _FEWEST_COLUMNS)
 
 
 def document(data: bytes) -> None:

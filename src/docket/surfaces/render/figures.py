@@ -98,7 +98,7 @@ def files(document: JsonObject) -> str:
     if not changed:
         return "files changed, which ones is not on the record" if before != after and has_gap else "no file changed"
     kinds = [
-        f"{count_at(document, 'files', kind)} {kind}"
+        f"{count_at(document, 'files', kind):,} {kind}"
         for kind in ("added", "modified", "removed", "retyped")
         if count_at(document, "files", kind)
     ]

@@ -10,7 +10,8 @@ from docket.surfaces.cli.console import plain
 from docket.surfaces.render import figures
 from docket.surfaces.render.text import PATHS_SHOWN, facts
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~$@&-])")
+# What means something within a line. Nothing is shown at the beginning of one, where more would.
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$@&])")
 
 
 def escaped(text: str) -> str:

@@ -42,20 +42,21 @@ def summary(document: JsonObject) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def rendered(document: JsonObject, *, colour: bool) -> str:
-    """Return the whole report as text, without a final newline."""
+def rendered(document: JsonObject, *, colour: bool, width: int | None = None) -> str:
+    """Return the whole report as text, without a final newline; `width` is the terminal's."""
     import io  # noqa: PLC0415
 
     from rich.console import Console  # noqa: PLC0415 - rich is heavy, and few runs print a whole report
 
     out = io.StringIO()
-    report(document, Console(file=out, force_terminal=colour, no_color=not colour, highlight=False))
+    console = Console(file=out, force_terminal=colour, no_color=not colour, highlight=False, width=width)
+    report(document, console, wraps=width is not None)
     # A table fills its columns up with spaces, which a file or a pipe has no use for.
     return "\n".join(line.rstrip(" ") for line in out.getvalue().removesuffix("\n").split("\n"))
 
 
-def report(document: JsonObject, console: Console) -> None:
-    """Print the whole report."""
+def report(document: JsonObject, console: Console, *, wraps: bool = False) -> None:
+    """Print the whole report; `wraps`: its sentences go on in the next line where the console ends."""
     number, ending = figures.text(document, "docket_number"), figures.ending(document)
     console.print(_styled(number, "bold").append(f"  {plain(ending)}", "not bold"))
     console.print(_styled(figures.command_line(document), "dim"), soft_wrap=True)
@@ -75,7 +76,7 @@ def report(document: JsonObject, console: Console) -> None:
         if more:
             console.print(_styled(f"  and {more:,} more: {figures.ALL_PATHS}", "dim"), soft_wrap=True)
     console.print()
-    console.print(_styled(_closing(document), "dim"), soft_wrap=True)
+    console.print(_styled(_closing(document), "dim"), soft_wrap=not wraps)
 
 
 def _facts(document: JsonObject) -> Table:
@@ -133,9 +134,9 @@ def _record(document: JsonObject) -> str:
 def _by_model(by_model: Sequence[JsonObject]) -> Table:
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     model, *others = figures.MODEL_HEADINGS
-    table.add_column(model)
+    table.add_column(model, overflow="fold")
     for name in others:
         table.add_column(name, justify="right")
     for row in by_model:

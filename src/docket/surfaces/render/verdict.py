@@ -5,21 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import click
+
 from docket.formats.run.verdict import Status, Verdict, Word
 from docket.surfaces.cli.console import plain
+from docket.surfaces.render.wrapping import wrapped
 
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "yellow"}
 
 
-def lines(verdict: Verdict) -> Iterator[tuple[str, str, str]]:
-    """Yield (status, colour, rest of the line) for each check; the rest is aligned and free of control characters."""
+def lines(verdict: Verdict, columns: int | None = None) -> Iterator[str]:
+    """Yield the lines of each check, styled: its status, its name, what was found; `columns` is the terminal's."""
     width = max((len(check.name) for check in verdict.checks), default=0)
     for check in verdict.checks:
-        yield (
-            str(check.status).upper(),
-            _COLOURS[check.status],
-            f"{check.name.ljust(width)}  {plain(check.detail)}",
-        )
+        status = str(check.status).upper()
+        lead = f"{status}  {check.name.ljust(width)}  "
+        first, *more = wrapped(plain(check.detail), columns, lead=lead, margin=" " * (len(status) + 2))
+        yield f"{click.style(status, fg=_COLOURS[check.status])}{first[len(status) :]}"
+        yield from more
 
 
 def established(verdict: Verdict, ledger: Path | None) -> str:

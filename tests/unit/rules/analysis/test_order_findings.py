@@ -99,7 +99,10 @@ def test_writes_that_a_stage_leaves_out() -> None:
     story.add("x-docket.workspace-intent", excluded_write_count=0)
     seq = story.add("x-docket.workspace-intent", excluded_write_count=3)
     found = the(story.findings("write-scope"))
-    assert (found.evidence, found.detail) == ((seq,), "3 paths were written that the stage leaves out; they never land")
+    assert (found.evidence, found.detail) == (
+        (seq,),
+        "3 paths were written that the stage leaves out; nothing of that lands",
+    )
 
 
 def test_a_reply_given_again_after_a_tool_changed_files() -> None:
@@ -181,7 +184,7 @@ def test_without_a_ledger_the_usage_rows_are_the_calls() -> None:
     receipt = {**Story().receipt, "appendix": {"usage": rows}}
     found = the(findings_of(receipt))
     assert (found.rule, found.evidence, str(found.usd_impact)) == ("fat-context", (3,), "0.15")
-    assert "110000 at most" in found.detail
+    assert "110,000 at most" in found.detail
     assert findings_of({"appendix": {"usage": "none"}, "price_table": {"document": {"families": 7}}}) == ()
 
 
@@ -190,7 +193,7 @@ def test_without_a_ledger_every_token_of_a_call_counts_whatever_it_is_of(models:
     rows = [{"seq": 3, "model": model, "input_tokens": 60_000, "cost_usd": "0.90"} for model in models]
     found = the(findings_of({**Story().receipt, "appendix": {"usage": rows}}))
     assert found.rule == "fat-context"
-    assert "120000 at most" in found.detail
+    assert "120,000 at most" in found.detail
 
 
 @pytest.mark.parametrize("sample", [samples.anthropic, samples.busy, samples.no_end, samples.gap, samples.asserted])

@@ -38,7 +38,7 @@ def diff(left: str, right: str, *, as_json: bool, docket_dir: Path | None) -> in
         names = {"left": _number(records[0]), "right": _number(records[1])}
         console.result(console.as_json({**names, **comparison.to_json()}))
     else:
-        for line in rendering.lines(records[0].document, records[1].document, comparison):
+        for line in rendering.lines(records[0].document, records[1].document, comparison, console.columns()):
             console.result(line)
     for record, analysis in zip(records, analyses, strict=True):
         warn_of_ledger(record.path, is_its_ledger=analysis.is_its_ledger)

@@ -38,7 +38,7 @@ def explain(receipt: str | None, *, ledger: Path | None, as_json: bool, docket_d
     if as_json:
         console.result(console.as_json(rendering.as_document(record.document, analysis.findings)))
     else:
-        for line in rendering.lines(record.document, analysis.findings):
+        for line in rendering.lines(record.document, analysis.findings, console.columns()):
             console.result(line)
     warn_of_ledger(record.path, is_its_ledger=analysis.is_its_ledger)
     return exits.OK

@@ -20,6 +20,7 @@ from docket.surfaces.cli.key_choice import pin_options, pins_asked
 from docket.surfaces.cli.progress import ReadingProgress
 from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.render.verdict import established, lines
+from docket.surfaces.render.wrapping import wrapped
 
 _NO_PATH = Path()
 _NO_STATE = (Reason.NOT_A_FILE, Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason.TOO_LARGE)
@@ -92,13 +93,14 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
 
 
 def _tell(verdict: Verdict, ledger: Path | None) -> None:
-    for status, colour, rest in lines(verdict):
-        console.result(f"{click.style(status, fg=colour)}  {rest}")
+    width = console.columns()
+    for line in lines(verdict, width):
+        console.result(line)
     used = "no ledger" if ledger is None else f"the ledger {ledger}"
-    console.result(
-        f"\n{console.plain(verdict.docket_number or '?')}  {verdict.word}, checked with {console.plain(used)}"
-    )
-    console.result(established(verdict, ledger))
+    said = f"{console.plain(verdict.docket_number or '?')}  {verdict.word}, checked with {console.plain(used)}"
+    console.result("")
+    for line in (*wrapped(said, width), *wrapped(established(verdict, ledger), width)):
+        console.result(line)
 
 
 def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:

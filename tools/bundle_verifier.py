@@ -19,7 +19,7 @@ SOURCES, BUNDLE, ENTRY = VERIFIER / "src", VERIFIER / "docket-verify.mjs", "inde
 
 _IMPORT = re.compile(r"^import\s+(?P<what>\{[^}]*\}|\*\s+as\s+\w+)\s+from\s+\"(?P<path>\.[^\"]+)\";\n", re.MULTILINE)
 _EXPORT_FROM = re.compile(r"^export\s+\{(?P<what>[^}]*)\}\s+from\s+\"(?P<path>\.[^\"]+)\";\n", re.MULTILINE)
-_EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?(?:const|let|class|function)\s+(?P<name>\w+))", re.MULTILINE)
+_EXPORT = re.compile(r"^export\s+(?=(?:async\s+)?(?:const|let|class|function\*?)\s+(?P<name>\w+))", re.MULTILINE)
 _OTHER = re.compile(r"^(?:import|export)\b|\bimport\(", re.MULTILINE)
 _ENDS_A_SCRIPT = ("</script", "<!--")
 

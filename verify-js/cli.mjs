@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Verifies a receipt on the command line. What it prints with `--json` is what `docket verify --json` prints.
 
-import { lstatSync, readFileSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -12,6 +12,7 @@ import {
 const USAGE = `Usage: node cli.mjs RECEIPT [--ledger FILE] [--public-key KEY|FILE]... [--seal-key FILE]... [--trust FILE]
                    [--checkpoints FILE] [--head HEAD]... [--state FILE] [--require consistent|verified] [--json]`;
 const USAGE_ERROR = 2;
+const PIECE_BYTES = 1 << 17;
 const MAX_FILE_BYTES = 2 ** 31 - 1;
 const MAX_KEY_FILE_BYTES = 16 * 1024;
 const MAX_TRUST_BYTES = 1024 * 1024;
@@ -68,6 +69,37 @@ function evidence(path, what, most) {
   }
   if (bytes === null) throw new UsageError(`${what}: ${path} is not there`);
   return bytes;
+}
+
+// The pieces of a file as they are asked for, each in the place of the one before.
+function* pieces(path, what) {
+  const file = opened(path, what);
+  const room = new Uint8Array(PIECE_BYTES);
+  try {
+    for (;;) {
+      const length = readSync(file, room);
+      if (length === 0) return;
+      yield room.subarray(0, length);
+    }
+  } catch (error) {
+    throw error.code === undefined ? error : new Unreadable(`${what}: ${path} cannot be read: ${error.code}`);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function opened(path, what) {
+  let file;
+  try {
+    // What is no file must not be waited for.
+    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  } catch (error) {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") throw new UsageError(`${what}: ${path} is not there`);
+    throw new Unreadable(`${what}: ${path} cannot be read: ${error.code}`);
+  }
+  if (fstatSync(file).isFile()) return file;
+  closeSync(file);
+  throw new Unreadable(`${what}: ${path} is not a regular file`);
 }
 
 // Refuses what it refuses with the name of what it is about in front.
@@ -214,13 +246,13 @@ async function main() {
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
   const keys = keysOf(values);
-  const receipt = evidence(path, "the receipt");
+  const receipt = pieces(path, "the receipt");
   let ledger = null;
   const verdict = await verify({
     receipt,
     ledger: (document) => {
       ledger = values.ledger ?? ledgerBeside(path, document);
-      return ledger === null ? null : evidence(ledger, "the ledger");
+      return ledger === null ? null : pieces(ledger, "the ledger");
     },
     responses: (paths) => responsesBeside(ledger, paths),
     deltas: (document) => (ledger === null ? null : deltasBeside(ledger, document)),

@@ -4,6 +4,7 @@
 import { createInterface } from "node:readline";
 
 import { decodeCanonical, decodeDocument, encode, utf8 } from "../../verify-js/src/canonical.mjs";
+import { slices } from "../../verify-js/src/chunks.mjs";
 import { signatureOfFault } from "../../verify-js/src/ed25519.mjs";
 import { Families } from "../../verify-js/src/families.mjs";
 import { hmacSha256 } from "../../verify-js/src/keys.mjs";
@@ -11,7 +12,7 @@ import { readPublicKey, readTrust } from "../../verify-js/src/key_texts.mjs";
 import { LedgerReader } from "../../verify-js/src/ledger.mjs";
 import { Hashes, MerkleTree, rootFromPath } from "../../verify-js/src/merkle.mjs";
 import { Refused } from "../../verify-js/src/refused.mjs";
-import { Sha256, toHex } from "../../verify-js/src/sha256.mjs";
+import { Sha256, fileSha256, toHex } from "../../verify-js/src/sha256.mjs";
 
 const bytes = (text) => new Uint8Array(Buffer.from(text, "hex"));
 
@@ -57,9 +58,14 @@ const parts = {
   },
   ledger: (text) => {
     const shown = [];
-    const reader = new LedgerReader((event) => shown.push(event.type)).read(bytes(text));
-    const { damage, events, fileSha256, head, torn } = reader;
-    return { damage, events, fileSha256, head, root: reader.tree.root(), shown, torn };
+    const reader = new LedgerReader((event) => shown.push(event.type));
+    const digest = fileSha256();
+    for (const piece of slices(bytes(text))) {
+      digest.update(piece);
+      reader.push(piece);
+    }
+    const { damage, events, head, torn, tree } = reader.end();
+    return { damage, events, fileSha256: digest.hex(), head, root: tree.root(), shown, torn };
   },
   publicKey: (text) => toHex(readPublicKey(text)),
   trust: (text) => readTrust(bytes(text)).signers.length,

@@ -13,6 +13,7 @@ import { FOLD, LedgerReader } from "../../verify-js/src/ledger.mjs";
 import { ReceiptRebuild } from "../../verify-js/src/rebuild/checks.mjs";
 import { checkReceipt } from "../../verify-js/src/receipt_shape.mjs";
 import { UsageRowsRebound } from "../../verify-js/src/rows.mjs";
+import { sha256Hex } from "../../verify-js/src/sha256.mjs";
 
 const bytes = (text) => new Uint8Array(Buffer.from(text, "base64"));
 
@@ -25,9 +26,10 @@ function readingOf(raw) {
     const fault = found.ours ? readPayload(event) : null;
     if (fault === null) course.show(event, found.ours);
     else found.payloadFault ??= fault;
-  }).read(raw);
-  const { damage, events, fileSha256, hashes, head, sound, tree } = reader;
-  return { checks, ledger: { damage, events, fileSha256, hashes, head, sound, tree, ...found } };
+  });
+  reader.push(raw);
+  const { damage, events, hashes, head, sound, tree } = reader.end();
+  return { checks, ledger: { damage, events, fileSha256: sha256Hex(raw), hashes, head, sound, tree, ...found } };
 }
 
 // The document with `other` at the path, as a reader gives it; what is beside the path is shared.

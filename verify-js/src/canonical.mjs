@@ -41,11 +41,12 @@ function spelled(text) {
   return `"${text.replace(ESCAPED, (one) => SHORT[one] ?? `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`)}"`;
 }
 
-// The canonical form of a value that a reader gave, as a text.
+// The canonical form of a value that a reader gave, as a text. What a reader holds in a form of its own spells itself.
 export function encode(value) {
   if (typeof value === "string") return spelled(value);
   if (value === null || typeof value !== "object") return String(value === 0 ? 0 : value);
   if (Array.isArray(value)) return `[${value.map(encode).join(",")}]`;
+  if (typeof value.spelled === "function") return value.spelled();
   const names = Object.keys(value).sort(compareTexts);
   return `{${names.map((name) => `${spelled(name)}:${encode(value[name])}`).join(",")}}`;
 }
@@ -55,9 +56,9 @@ const TO_UTF8 = new TextEncoder();
 
 export const utf8 = (text) => TO_UTF8.encode(text);
 
-// The text of bytes that are UTF-8; refused are others, and a byte order mark.
-export function textOf(bytes) {
-  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+// The text of bytes that are UTF-8; refused are others, and a byte order mark where a document begins.
+export function textOf(bytes, isBeginning = true) {
+  if (isBeginning && bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
     throw new Refused("byte-order-mark", "a byte order mark stands in front");
   }
   try {
@@ -66,12 +67,6 @@ export function textOf(bytes) {
     throw new Refused("not-utf8", "the bytes are not UTF-8");
   }
 }
-
-const at = (index) => `at character ${index}`;
-const notJson = (index) => new Refused("not-json", `not JSON ${at(index)}`);
-const notCanonical = (index) => new Refused("not-canonical", `not in canonical form ${at(index)}`);
-const tooDeep = (index) => new Refused("too-deep", `nested deeper than ${MAX_DEPTH} ${at(index)}`);
-const loneSurrogate = (index) => new Refused("lone-surrogate", `half of a surrogate pair ${at(index)}`);
 
 const SURROGATE = /\p{Surrogate}/u;
 const UNESCAPED = { '"': '"', "\\": "\\", "/": "/", b: "\b", f: "\f", n: "\n", r: "\r", t: "\t" };
@@ -91,12 +86,37 @@ function oneOf(text, start, end, slot) {
   return name;
 }
 
-// Reads values out of a text, from `index` on. `canonical` says which of the two readers it is.
+// Reads values out of a text, from `index` on. `canonical` says which of the two readers it is; `base` is how many
+// characters of the whole stand in front of the text.
 export class Scanner {
   constructor(text, canonical, index = 0) {
     this.text = text;
     this.canonical = canonical;
     this.index = index;
+    this.base = 0;
+    // How far it had looked when it refused.
+    this.reach = 0;
+  }
+
+  refused(reason, what, index) {
+    this.reach = Math.max(this.index, index);
+    return new Refused(reason, `${what} at character ${this.base + index}`);
+  }
+
+  notJson(index) {
+    return this.refused("not-json", "not JSON", index);
+  }
+
+  notCanonical(index) {
+    return this.refused("not-canonical", "not in canonical form", index);
+  }
+
+  tooLarge(index) {
+    return this.refused("integer-too-large", "an integer beyond 2^53 - 1", index);
+  }
+
+  tooDeep(index) {
+    return this.refused("too-deep", `nested deeper than ${MAX_DEPTH}`, index);
   }
 
   // Whether `literal` stands here; if so it is behind us.
@@ -125,11 +145,11 @@ export class Scanner {
     if (code === 116 && this.take("true")) return true;
     if (code === 102 && this.take("false")) return false;
     if (code === 110 && this.take("null")) return null;
-    throw notJson(this.index);
+    throw this.notJson(this.index);
   }
 
   object(depth) {
-    if (depth > MAX_DEPTH) throw tooDeep(this.index);
+    if (depth > MAX_DEPTH) throw this.tooDeep(this.index);
     const { text, canonical } = this;
     const made = new Plain();
     let last = null;
@@ -141,25 +161,38 @@ export class Scanner {
     }
     for (;;) {
       const start = this.index;
-      if (text.charCodeAt(start) !== 34) throw notJson(start);
-      const name = this.key();
       if (canonical) {
-        if (last !== null && compareTexts(last, name) >= 0) throw notCanonical(start);
+        if (text.charCodeAt(start) !== 34) throw this.notJson(start);
+        const name = this.key();
+        if (last !== null && compareTexts(last, name) >= 0) throw this.notCanonical(start);
         last = name;
-      } else if (Object.hasOwn(made, name)) {
-        throw new Refused("duplicate-key", `a key stands twice in one object ${at(start)}`);
+        if (text.charCodeAt(this.index) !== 58) throw this.notJson(this.index);
+        this.index += 1;
+        made[name] = this.value(depth);
+      } else {
+        const name = this.name(made);
+        made[name] = this.value(depth);
       }
-      this.blanks();
-      if (text.charCodeAt(this.index) !== 58) throw notJson(this.index);
-      this.index += 1;
-      this.blanks();
-      made[name] = this.value(depth);
       if (this.over(125)) return made;
     }
   }
 
+  // The name of a member of a document, and past what stands between it and its value; `made` has those before.
+  name(made) {
+    const { text } = this;
+    const start = this.index;
+    if (text.charCodeAt(start) !== 34) throw this.notJson(start);
+    const name = this.key();
+    if (Object.hasOwn(made, name)) throw this.refused("duplicate-key", "a key stands twice in one object", start);
+    this.blanks();
+    if (text.charCodeAt(this.index) !== 58) throw this.notJson(this.index);
+    this.index += 1;
+    this.blanks();
+    return name;
+  }
+
   array(depth) {
-    if (depth > MAX_DEPTH) throw tooDeep(this.index);
+    if (depth > MAX_DEPTH) throw this.tooDeep(this.index);
     const made = [];
     this.index += 1;
     this.blanks();
@@ -177,7 +210,7 @@ export class Scanner {
   over(closing) {
     this.blanks();
     const code = this.text.charCodeAt(this.index);
-    if (code !== closing && code !== 44) throw notJson(this.index);
+    if (code !== closing && code !== 44) throw this.notJson(this.index);
     this.index += 1;
     if (code === closing) return true;
     this.blanks();
@@ -195,7 +228,7 @@ export class Scanner {
       }
       if (code === 92) return this.escaped(start, index);
       // NaN, the end of the text, is not >= 32 either.
-      if (!(code >= 32)) throw notJson(index);
+      if (!(code >= 32)) throw this.notJson(index);
     }
   }
 
@@ -211,7 +244,7 @@ export class Scanner {
         return oneOf(text, start, index, hash & (SLOTS - 1));
       }
       if (code === 92) return this.escaped(start, index);
-      if (!(code >= 32)) throw notJson(index);
+      if (!(code >= 32)) throw this.notJson(index);
       hash = (Math.imul(hash, 31) + code) | 0;
     }
   }
@@ -224,7 +257,7 @@ export class Scanner {
     for (;;) {
       const code = text.charCodeAt(index);
       if (code === 34) break;
-      if (!(code >= 32)) throw notJson(index);
+      if (!(code >= 32)) throw this.notJson(index);
       if (code !== 92) {
         index += 1;
         continue;
@@ -237,7 +270,7 @@ export class Scanner {
     }
     made += text.slice(plain, index);
     this.index = index + 1;
-    if (SURROGATE.test(made)) throw loneSurrogate(start);
+    if (SURROGATE.test(made)) throw this.refused("lone-surrogate", "half of a surrogate pair", start);
     return made;
   }
 
@@ -245,20 +278,20 @@ export class Scanner {
     const letter = this.text[index + 1];
     if (letter === "u") {
       const digits = this.text.slice(index + 2, index + 6);
-      if (!HEX4.test(digits)) throw notJson(index);
+      if (!HEX4.test(digits)) throw this.notJson(index);
       const unit = String.fromCharCode(Number.parseInt(digits, 16));
-      if (this.canonical && spelled(unit) !== `"\\u${digits}"`) throw notCanonical(index);
+      if (this.canonical && spelled(unit) !== `"\\u${digits}"`) throw this.notCanonical(index);
       return { unit, length: 6 };
     }
-    if (letter === undefined || !Object.hasOwn(UNESCAPED, letter)) throw notJson(index);
-    if (this.canonical && letter === "/") throw notCanonical(index);
+    if (letter === undefined || !Object.hasOwn(UNESCAPED, letter)) throw this.notJson(index);
+    if (this.canonical && letter === "/") throw this.notCanonical(index);
     return { unit: UNESCAPED[letter], length: 2 };
   }
 
   // Past the digits from `index` on; at least one is needed.
   digits(index) {
     const { text } = this;
-    if (!isDigit(text.charCodeAt(index))) throw notJson(index);
+    if (!isDigit(text.charCodeAt(index))) throw this.notJson(index);
     let end = index + 1;
     while (isDigit(text.charCodeAt(end))) end += 1;
     return end;
@@ -271,10 +304,10 @@ export class Scanner {
     const end = this.digits(first);
     const zero = text.charCodeAt(first) === 48;
     const next = text.charCodeAt(end);
-    if (zero && end > first + 1) throw notJson(start);
-    if ((zero && first > start) || next === 46 || next === 69 || next === 101) throw notCanonical(start);
+    if (zero && end > first + 1) throw this.notJson(start);
+    if ((zero && first > start) || next === 46 || next === 69 || next === 101) throw this.notCanonical(start);
     const value = end - start > 17 ? Number.NaN : Number(text.slice(start, end));
-    if (!Number.isSafeInteger(value)) throw tooLarge(start);
+    if (!Number.isSafeInteger(value)) throw this.tooLarge(start);
     this.index = end;
     return value;
   }
@@ -284,7 +317,7 @@ export class Scanner {
     const start = this.index;
     const first = text.charCodeAt(start) === 45 ? start + 1 : start;
     const whole = this.digits(first);
-    if (text.charCodeAt(first) === 48 && whole > first + 1) throw notJson(start);
+    if (text.charCodeAt(first) === 48 && whole > first + 1) throw this.notJson(start);
     let end = whole;
     if (text.charCodeAt(end) === 46) end = this.digits(end + 1);
     const fraction = end > whole ? text.slice(whole + 1, end) : "";
@@ -296,23 +329,21 @@ export class Scanner {
       end = last;
     }
     this.index = end;
-    return wholeNumber(first > start, text.slice(first, whole), fraction, Number(exponent), start);
+    return this.whole(first > start, text.slice(first, whole), fraction, Number(exponent), start);
   }
-}
 
-const tooLarge = (index) => new Refused("integer-too-large", `an integer beyond 2^53 - 1 ${at(index)}`);
-
-// The integer that the digits say, never by way of a rounded float.
-function wholeNumber(negative, whole, fraction, exponent, index) {
-  const digits = (whole + fraction).replace(/^0+/, "");
-  if (digits === "") return 0;
-  const kept = trimmed(digits);
-  const zeros = exponent - fraction.length + (digits.length - kept.length);
-  if (zeros < 0) throw new Refused("fraction", `a number that is not whole ${at(index)}`);
-  if (kept.length + zeros > 16) throw tooLarge(index);
-  const value = Number(kept + "0".repeat(zeros));
-  if (!Number.isSafeInteger(value)) throw tooLarge(index);
-  return negative ? -value : value;
+  // The integer that the digits say, never by way of a rounded float.
+  whole(negative, whole, fraction, exponent, index) {
+    const digits = (whole + fraction).replace(/^0+/, "");
+    if (digits === "") return 0;
+    const kept = trimmed(digits);
+    const zeros = exponent - fraction.length + (digits.length - kept.length);
+    if (zeros < 0) throw this.refused("fraction", "a number that is not whole", index);
+    if (kept.length + zeros > 16) throw this.tooLarge(index);
+    const value = Number(kept + "0".repeat(zeros));
+    if (!Number.isSafeInteger(value)) throw this.tooLarge(index);
+    return negative ? -value : value;
+  }
 }
 
 function trimmed(digits) {
@@ -327,7 +358,7 @@ function decode(bytes, canonical) {
   scanner.blanks();
   const value = scanner.value(0);
   scanner.blanks();
-  if (scanner.index !== text.length) throw notJson(scanner.index);
+  if (scanner.index !== text.length) throw scanner.notJson(scanner.index);
   return value;
 }
 

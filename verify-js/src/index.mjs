@@ -1,6 +1,7 @@
 // What the module offers.
 
-export { decodeReceipt, verify } from "./verify.mjs";
+export { decodeReceipt } from "./receipt_reader.mjs";
+export { verify } from "./verify.mjs";
 export { fingerprint } from "./ed25519.mjs";
 export { readPublicKey, readSealKey, readTrust } from "./key_texts.mjs";
 export { readHeadWords } from "./notes.mjs";

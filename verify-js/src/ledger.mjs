@@ -1,19 +1,20 @@
-// Reads a ledger (spec/ledger.md, Lines and Events) in one pass: each event is parsed, its hash and link are checked,
-// and it is shown once. Nothing is kept of it but its hash.
+// Reads a ledger (spec/ledger.md, Lines and Events) in one pass, as its bytes come: each event is parsed, its hash and
+// link are checked, and it is shown once. Nothing is kept of it but its hash.
 //
-// Reading stops at the first line that breaks a rule; the digest of the file is over all bytes all the same.
+// Reading stops at the first line that breaks a rule; whoever makes the digest of the file makes it of all bytes.
 
 import { Plain, Scanner, textOf } from "./canonical.mjs";
 import { Hashes, MerkleTree } from "./merkle.mjs";
 import { Refused } from "./refused.mjs";
-import { Sha256, isHexOf, sha256, sha256Hex, toHex } from "./sha256.mjs";
+import { isHexOf, quickSha256, sha256, toHex } from "./sha256.mjs";
 
 export const FOLD = "docket/fold/v1";
 export const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
 export const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
+const TOO_LONG = `a line of more than ${MAX_LINE_BYTES} bytes`;
+
 const LF = 10;
-const CHUNK_BYTES = 1 << 18;
 const HASH_MEMBER = ',"hash":"'.length + 64 + 1;
 
 const refuse = () => {
@@ -30,6 +31,7 @@ function text(scanner) {
 // the six members can only stand in this order.
 function readEvent(line, start, end) {
   const scanner = new Scanner(line, true, start);
+  scanner.base = -start;
   if (!scanner.take('{"data":')) refuse();
   const data = scanner.value(1);
   if (!(data instanceof Plain)) refuse();
@@ -56,14 +58,45 @@ export class LedgerReader {
     this.head = null;
     this.damage = null;
     this.torn = false;
-    this.hasher = new Sha256();
+    this.hasher = quickSha256();
     this.computed = new Uint8Array(32);
+    // The pieces of a line that has not ended yet, and how long they are together.
+    this.parts = [];
+    this.partsBytes = 0;
   }
 
-  // Reads the whole file; with `isHashed` false somebody else makes its digest.
-  read(bytes, isHashed = true) {
-    for (let at = 0; at < bytes.length && this.sound; ) at = this.chunk(bytes, at);
-    this.fileSha256 = isHashed ? sha256Hex(bytes) : null;
+  // Takes the next bytes of the file.
+  push(bytes) {
+    if (!this.sound) return;
+    const stop = bytes.lastIndexOf(LF) + 1;
+    let from = 0;
+    if (this.parts.length > 0 && stop > 0) {
+      from = bytes.indexOf(LF) + 1;
+      this.keep(bytes.subarray(0, from));
+      const line = joined(this.parts, this.partsBytes);
+      this.forget();
+      this.lines(line, 0, line.length);
+    }
+    if (from < stop && this.sound) this.lines(bytes, from, stop);
+    if (stop < bytes.length) this.keep(bytes.slice(stop));
+    if (this.sound && this.partsBytes > MAX_LINE_BYTES) this.broken(TOO_LONG);
+    if (!this.sound) this.forget();
+  }
+
+  keep(part) {
+    this.parts.push(part);
+    this.partsBytes += part.length;
+  }
+
+  forget() {
+    this.parts = [];
+    this.partsBytes = 0;
+  }
+
+  // There are no more bytes.
+  end() {
+    this.torn = this.damage === null && this.partsBytes > 0;
+    this.forget();
     this.events = this.hashes.count;
     this.tree = new MerkleTree(this.hashes);
     return this;
@@ -73,27 +106,14 @@ export class LedgerReader {
     return this.damage === null && !this.torn;
   }
 
-  // Reads the lines of about one chunk from `at` on; returns where the next begins.
-  chunk(bytes, at) {
-    let end = at + CHUNK_BYTES;
-    if (end >= bytes.length) end = bytes.lastIndexOf(LF) + 1;
-    else end = bytes.lastIndexOf(LF, end) + 1;
-    if (end <= at) end = bytes.indexOf(LF, at) + 1;
-    if (end <= at) return this.tail(bytes, at);
-    const text = asciiText(bytes, at, end);
-    for (let start = at; start < end && this.damage === null; ) {
+  // Reads the lines of which the last one ends at `end`.
+  lines(bytes, from, end) {
+    const text = asciiText(bytes, from, end);
+    for (let start = from; start < end && this.damage === null; ) {
       const stop = bytes.indexOf(LF, start);
-      this.line(bytes, start, stop, text, at);
+      this.line(bytes, start, stop, text, from);
       start = stop + 1;
     }
-    return end;
-  }
-
-  // What stands after the last LF.
-  tail(bytes, at) {
-    if (bytes.length - at > MAX_LINE_BYTES) this.broken(`a line of more than ${MAX_LINE_BYTES} bytes`);
-    else this.torn = true;
-    return bytes.length;
   }
 
   broken(detail) {
@@ -102,7 +122,7 @@ export class LedgerReader {
 
   line(bytes, start, stop, text, base) {
     try {
-      if (stop - start > MAX_LINE_BYTES) throw new Refused("too-large", `a line of more than ${MAX_LINE_BYTES} bytes`);
+      if (stop - start > MAX_LINE_BYTES) throw new Refused("too-large", TOO_LONG);
       if (text !== null) {
         const { event, hashAt } = readEvent(text, start - base, stop - base);
         this.hasher.update(bytes, start, base + hashAt).update(bytes, base + hashAt + HASH_MEMBER, stop);
@@ -138,6 +158,20 @@ export class LedgerReader {
 
 // The bytes as a text if all of them are ASCII, so that places in both are the same; else null.
 function asciiText(bytes, from, to) {
-  for (let index = from; index < to; index += 1) if (bytes[index] > 127) return null;
-  return new TextDecoder("latin1").decode(bytes.subarray(from, to));
+  try {
+    const text = textOf(bytes.subarray(from, to));
+    return text.length === to - from ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+function joined(parts, length) {
+  const made = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    made.set(part, at);
+    at += part.length;
+  }
+  return made;
 }

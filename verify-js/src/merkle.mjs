@@ -1,11 +1,12 @@
 // The tree of spec/ledger.md, Merkle tree: RFC 6962 over the event hashes, an odd node passed up as it is.
 
 import { plain } from "./canonical.mjs";
-import { Sha256, fromHex, isHexOf, sha256, toHex } from "./sha256.mjs";
+import { packed } from "./proof_path.mjs";
+import { fromHex, quickSha256, sha256, toHex } from "./sha256.mjs";
 
 const LEAF = Uint8Array.of(0);
 const NODE = Uint8Array.of(1);
-const hasher = new Sha256();
+const hasher = quickSha256();
 
 // The hashes of events, 32 bytes each, in order.
 export class Hashes {
@@ -83,20 +84,28 @@ export class MerkleTree {
 
   // Whether `steps` is exactly the path of a leaf.
   isPath(index, steps) {
+    const path = packed(steps);
+    if (path === null) return false;
+    const { page } = path;
     let place = index;
     let count = 0;
     for (const level of this.levels) {
       const sibling = place ^ 1;
       if (32 * sibling < level.length) {
-        const step = steps[count];
-        if (step === undefined || step.side !== (sibling < place ? "left" : "right")) return false;
-        if (!isHexOf(step.hash, level, 32 * sibling)) return false;
+        if (count === path.length) return false;
+        const at = path.offset(count);
+        if (page[at] !== (sibling < place ? 0 : 1) || !isSame(page, at + 1, level, 32 * sibling)) return false;
         count += 1;
       }
       place >>= 1;
     }
-    return count === steps.length;
+    return count === path.length;
   }
+}
+
+function isSame(one, from, other, at) {
+  for (let byte = 0; byte < 32; byte += 1) if (one[from + byte] !== other[at + byte]) return false;
+  return true;
 }
 
 function leaves(hashes) {
@@ -118,13 +127,15 @@ function above(level) {
 // The root to which a path leads from an event's hash, in hexadecimal; null where a step is none.
 export function rootFromPath(eventHash, steps) {
   const hash = fromHex(eventHash, 32);
-  if (hash === null) return null;
+  const path = packed(steps);
+  if (hash === null || path === null) return null;
+  const { page } = path;
   const node = hasher.update(LEAF).update(hash).digest();
-  for (const step of steps) {
-    const sibling = fromHex(step.hash, 32);
-    if (sibling === null || (step.side !== "left" && step.side !== "right")) return null;
-    const [left, right] = step.side === "left" ? [sibling, node] : [node, sibling];
-    hasher.update(NODE).update(left).update(right).into(node);
+  for (let step = 0; step < path.length; step += 1) {
+    const at = path.offset(step);
+    hasher.update(NODE);
+    if (page[at] === 0) hasher.update(page, at + 1, at + 33).update(node).into(node);
+    else hasher.update(node).update(page, at + 1, at + 33).into(node);
   }
   return toHex(node);
 }

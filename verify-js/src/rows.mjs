@@ -4,6 +4,7 @@ import { DAMAGED, NO_LEDGER, fail, pass, skip } from "./case.mjs";
 import { isInteger, isObject, isText } from "./canonical.mjs";
 import { rootFromPath } from "./merkle.mjs";
 import { microsOf, spelledUsd } from "./money.mjs";
+import { ProofPath } from "./proof_path.mjs";
 import { familiesOf } from "./families.mjs";
 import { shown } from "./refused.mjs";
 
@@ -123,14 +124,12 @@ export class UsageRowsRebound {
   }
 }
 
-// The trees in which rows were found on their own path: two checks ask.
-const found = new WeakMap();
-
-// Whether a row's path is exactly that of its event in the tree.
+// Whether a row's path is exactly that of its event in the tree; two checks ask.
 export function isOnItsPath(tree, row) {
-  if (found.get(row) === tree) return true;
-  const held = tree.isPath(row.seq, row.merkle_path ?? []);
-  if (held) found.set(row, tree);
+  const path = row.merkle_path ?? [];
+  if (path.tree === tree && path.leaf === row.seq) return true;
+  const held = tree.isPath(row.seq, path);
+  if (held && path instanceof ProofPath) [path.tree, path.leaf] = [tree, row.seq];
   return held;
 }
 

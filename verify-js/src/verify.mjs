@@ -2,50 +2,35 @@
 // bytes hold.
 
 import { Case, Course, Receipt } from "./case.mjs";
-import { decodeDocument, isObject, isText } from "./canonical.mjs";
+import { isText } from "./canonical.mjs";
+import { eachChunk } from "./chunks.mjs";
 import { readPayload } from "./course/checks.mjs";
 import { FOLD, LedgerReader } from "./ledger.mjs";
 import { Refused, shown } from "./refused.mjs";
 import { CHECKS } from "./registry.mjs";
 import { FORMAT, checkReceipt } from "./receipt_shape.mjs";
-import { sha256Hex, toHex } from "./sha256.mjs";
+import { ReceiptReader } from "./receipt_reader.mjs";
+import { fileSha256, hasQuickDigests, sha256Hex, toHex } from "./sha256.mjs";
 import { Verdict, wordOf } from "./verdict.mjs";
-
-export const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;
-export const MAX_RECEIPT_VALUES = 6_000_000;
 
 const NO_RECEIPT = "the document has not the form of a receipt";
 
 // The receipt as an object, its form unchecked; Refused where it is none.
-export function decodeReceipt(bytes) {
-  if (bytes.length > MAX_RECEIPT_BYTES) throw new Refused("too-large", `the receipt has more than ${MAX_RECEIPT_BYTES} bytes`);
-  if (bytes.length > MAX_RECEIPT_VALUES && marksIn(bytes) > MAX_RECEIPT_VALUES) {
-    throw new Refused("too-large", `the receipt holds more than ${MAX_RECEIPT_VALUES} values`);
-  }
-  const document = decodeDocument(bytes);
-  if (!isObject(document)) throw new Refused("wrong-type", "the receipt is not a JSON object");
-  return document;
+async function readReceipt(source) {
+  const reader = new ReceiptReader();
+  await eachChunk(source, (chunk) => reader.push(chunk));
+  return reader.end();
 }
 
-const MARKS = new Uint8Array(256);
-for (const mark of ",[{") MARKS[mark.charCodeAt(0)] = 1;
-
-// How many commas and opening brackets there are: no fewer than values, but for one.
-function marksIn(bytes) {
-  let marks = 0;
-  for (let at = 0; at < bytes.length; at += 1) marks += MARKS[bytes[at]];
-  return marks;
-}
-
-// The digest of a whole file by the platform, which makes it beside the reading; null where it has none.
-function platformDigest(bytes) {
+// The digest of a file that is at hand by the platform, which makes it beside the reading; null where it has none.
+function platformDigest(source) {
   const subtle = globalThis.crypto?.subtle;
-  if (subtle === undefined) return null;
-  return subtle.digest("SHA-256", bytes).then((digest) => toHex(new Uint8Array(digest)), () => sha256Hex(bytes));
+  if (subtle === undefined || !(source instanceof Uint8Array) || hasQuickDigests) return null;
+  return subtle.digest("SHA-256", source).then((digest) => toHex(new Uint8Array(digest)), () => sha256Hex(source));
 }
 
 // Reads the ledger and shows its events to the course.
-async function readLedger(bytes, course) {
+async function readLedger(source, course) {
   const found = { ours: false, fold: undefined, payloadFault: null, last: "", keptPaths: new Set() };
   const reader = new LedgerReader((event) => {
     if (event.seq === 0 && event.type === "session.start") found.fold = event.data.fold;
@@ -58,12 +43,16 @@ async function readLedger(bytes, course) {
     if (type === "model.response" && data.response_retained === true) found.keptPaths.add(data.response_path);
     course.show(event, found.ours);
   });
-  const digest = platformDigest(bytes);
-  reader.read(bytes, digest === null);
-  const { events, hashes, head, tree, damage, torn, sound } = reader;
-  const fileSha256 = digest === null ? reader.fileSha256 : await digest;
+  const aside = platformDigest(source);
+  const digest = aside === null ? fileSha256() : null;
+  await eachChunk(source, (chunk) => {
+    digest?.update(chunk);
+    reader.push(chunk);
+  });
+  const { events, hashes, head, tree, damage, torn, sound } = reader.end();
+  const whole = digest === null ? await aside : digest.hex();
   const ended = found.last === "session.end";
-  return { events, hashes, head, tree, fileSha256, damage, torn, sound, ended, ...found };
+  return { events, hashes, head, tree, fileSha256: whole, damage, torn, sound, ended, ...found };
 }
 
 // `options` is {receipt, ledger, responses, deltas, checkpoints, heads, remembered, publicKeys, sealKeys, either,
@@ -75,7 +64,7 @@ export async function verify(options) {
   const required = options.required ?? "consistent";
   let document;
   try {
-    document = decodeReceipt(options.receipt);
+    document = await readReceipt(options.receipt);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     return new Verdict({ word: "unreadable", required, detail: error.message });
@@ -93,8 +82,8 @@ async function judge(document, options, required) {
   const first = named("receipt-format", "pass", FORMAT);
   const course = new Course();
   course.checks = CHECKS.map(([, Type]) => new Type(course));
-  const bytes = given(options.ledger, document);
-  const ledger = bytes ? await readLedger(bytes, course) : null;
+  const source = given(options.ledger, document) ?? null;
+  const ledger = source === null ? null : await readLedger(source, course);
   const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);

@@ -1,0 +1,50 @@
+"""Files that come in pieces, read as those that are at hand whole: receipts, ledgers, and what is said of them."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from docket.formats.canonical import encode, encode_document
+from golden_ledgers import samples
+from golden_ledgers.judging import receipt_of
+from sweeps import some
+from verify_js.in_node import NODE, needs_node
+
+PIECES = Path(__file__).with_name("pieces.mjs")
+pytestmark = needs_node
+
+
+def read_in_pieces(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is found of each, from one process."""
+    assert NODE is not None
+    lines = "".join(f"{json.dumps(one)}\n" for one in asked)
+    done = subprocess.run([NODE, str(PIECES)], input=lines, capture_output=True, text=True, timeout=900, check=False)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@some(100)
+def test_receipts_and_ledgers_whole_and_damaged_are_read_alike(stride: int) -> None:
+    asked = []
+    for number, make in enumerate(samples.ALL.values()):
+        raw = make().data()
+        document = receipt_of(raw)
+        rows = document["appendix"]["usage"]
+        if rows:
+            # Text beyond ASCII before, among and behind the rows; a path in the other order of its members.
+            document = {"é": "\U0001f600", **document, "ü": ["ﬁ\u2028"]}
+            rows[0]["model"] = "ñ" * 40
+            rows[-1]["merkle_path"] = [dict(reversed(step.items())) for step in rows[-1]["merkle_path"]]
+        for write in (encode_document, encode):
+            text, ledger = (base64.b64encode(data).decode() for data in (write(document), raw))
+            asked.append({"receipt": text, "ledger": ledger, "damages": 5000 // stride, "seed": number})
+
+    found = read_in_pieces(asked)
+    assert [one["wrong"] for one in found if one["wrong"]] == []
+    cases, refused = (sum(one[name] for one in found) for name in ("cases", "refused"))
+    assert cases == len(asked) * (5000 // stride + 1)
+    assert cases // 4 < refused < cases - len(asked)

@@ -6,6 +6,7 @@ from docket.formats.canonical import JsonValue
 from docket.formats.ledger.event import GENESIS
 from docket.formats.shown import shown
 from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, held, skipped
+from docket.rules.wording import count_of
 
 
 def ledger_chain(case: Case) -> Answer:
@@ -21,7 +22,7 @@ def ledger_chain(case: Case) -> Answer:
         return broken("the ledger is empty")
     if case.receipt.part("ledger", "genesis") != GENESIS:
         return broken("ledger.genesis is not the genesis of docket/ledger/v1")
-    return held(f"{ledger.events} events, every hash and link recomputed")
+    return held(f"{count_of(ledger.events, 'event')}, every hash and link recomputed")
 
 
 def head(case: Case) -> Answer:

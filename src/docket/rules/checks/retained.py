@@ -17,6 +17,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelResponse
 from docket.formats.shown import shown
 from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, held, skipped
+from docket.rules.wording import count_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,4 +104,4 @@ def _compared(kept: tuple[KeptBody, ...], found: FoundBodies) -> Answer:
         return broken(f"{shown(found.others[0])} is named by no event of the ledger")
     prefixes = sum(body.truncated for body in kept)
     beginnings = f", {prefixes} of them a beginning" if prefixes else ""
-    return held(f"{len(kept)} responses hashed and as they were kept{beginnings}")
+    return held(f"{count_of(len(kept), 'response')} hashed, as kept{beginnings}")

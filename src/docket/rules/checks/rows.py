@@ -10,6 +10,7 @@ from docket.formats.shown import shown
 from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, held, skipped
 from docket.rules.receipt.families import Families
 from docket.rules.receipt.public_fold import PublicRow
+from docket.rules.wording import count_of
 
 TOO_MANY = "the table has more patterns than can be compared with the models of the rows"
 
@@ -29,7 +30,7 @@ def usage_inclusion_proofs(case: Case) -> Answer:
             continue
         if root_from_path(item.row.event_hash, item.path) != root:
             return broken(f"{_name(index, item)}: its path does not lead to ledger.merkle_root")
-    return held(f"{len(rows)} rows lead to the root")
+    return held(f"{count_of(len(rows), 'row')} with a path to the root")
 
 
 def usage_rows_rebound(case: Case) -> Answer:
@@ -55,7 +56,7 @@ def usage_rows_rebound(case: Case) -> Answer:
 
 
 def _rebound(rows: int) -> Answer:
-    return held(f"{rows} rows equal what the ledger's events say")
+    return held(f"{count_of(rows, 'row')} as the ledger's events say")
 
 
 def cost_recomputation(case: Case) -> Answer:
@@ -70,7 +71,7 @@ def cost_recomputation(case: Case) -> Answer:
             return broken(f"{_name(index, item)}: no family of the table prices {shown(row.model)}")
         if cost != row.cost_usd:
             return broken(f"{_name(index, item)}: cost_usd is {row.cost_usd}, its tokens cost {cost}")
-    return held(f"{len(case.receipt.rows)} rows priced from the embedded table")
+    return held(f"{count_of(len(case.receipt.rows), 'row')} priced from the embedded table")
 
 
 def table(case: Case) -> tuple[Families | None, str]:

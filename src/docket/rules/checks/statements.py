@@ -9,6 +9,7 @@ from docket.formats.run.receipt_view import ReceiptView
 from docket.formats.shown import shown
 from docket.rules.checks.case import Answer, Case, broken, held
 from docket.rules.receipt.compare import difference
+from docket.rules.wording import count_of
 
 
 def limits_disclosure(case: Case) -> Answer:
@@ -26,7 +27,7 @@ def limits_disclosure(case: Case) -> Answer:
             return broken(f"limits_disclosure.codes has {shown(code)}, which is no known code")
         chosen.append(limit)
     found = difference(stated, disclosure(chosen), "limits_disclosure")
-    return held(f"{len(chosen)} known codes with their sentences") if found is None else broken(found)
+    return held(f"{count_of(len(chosen), 'known code')}, each with its sentence") if found is None else broken(found)
 
 
 def evidence_completeness(case: Case) -> Answer:

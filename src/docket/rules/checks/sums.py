@@ -12,6 +12,7 @@ from docket.formats.shown import shown
 from docket.rules.checks.case import Answer, Case, broken, held, skipped
 from docket.rules.checks.rows import TOO_MANY, table
 from docket.rules.receipt.latency import summary
+from docket.rules.wording import count_of
 
 
 def totals(case: Case) -> Answer:
@@ -47,7 +48,7 @@ def assumed_prices(case: Case) -> Answer:
     allowed = models if case.receipt.ours else set(fallback)
     if len(set(named)) != len(named) or not set(fallback) <= set(named) <= allowed:
         return broken(f"totals.assumed_price_models is {shown(stated)}, the table's fallback prices {shown(fallback)}")
-    return held(f"{len(named)} models have an assumed price")
+    return held(f"{count_of(len(named), 'model')} with an assumed price")
 
 
 def by_model_totals(case: Case) -> Answer:
@@ -110,7 +111,7 @@ def latency_summary(case: Case) -> Answer:
         return skipped("no latency was measured")
     if stated != found:
         return broken(f"latency is {shown(stated)}, the rows give {shown(found)}")
-    return held(f"{len(measured)} rows measured")
+    return held(f"{count_of(len(measured), 'row')} measured")
 
 
 def _compare(receipt: ReceiptView, wanted: Mapping[str, JsonValue]) -> Answer:

@@ -21,6 +21,7 @@ from docket.formats.reading import Reader
 from docket.formats.run.receipt_view import read_path
 from docket.formats.shown import shown
 from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, held, skipped
+from docket.rules.wording import count_of
 
 NO_WINDOWS = "this run had no tool windows"
 
@@ -83,7 +84,7 @@ def tool_deltas(case: Case) -> Answer:
             return broken(f"{where}: {fault}")
     if not read:
         return skipped("the deltas are not beside the ledger")
-    return held(f"{read} deltas read, each the one that was named")
+    return held(f"{count_of(read, 'delta')} read, each the one that was named")
 
 
 def _sums(case: Case) -> str | None:

@@ -173,7 +173,7 @@ def found(of: ToolDelta, **changes: Any) -> dict[Digest, FoundDelta]:
 @pytest.mark.parametrize(
     ("changes", "status", "said"),
     [
-        ({}, CheckStatus.PASS, "1 deltas read"),
+        ({}, CheckStatus.PASS, "1 delta read"),
         ({"fault": "it is gone"}, CheckStatus.FAIL, "it is gone"),
         ({"tool_use_ids": ("toolu_99",)}, CheckStatus.FAIL, "not about this tool use"),
         ({"tool_use_ids": ("toolu_01", "x")}, CheckStatus.FAIL, "says otherwise"),

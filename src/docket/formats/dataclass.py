@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ else:
         return cls(**changes)
 
 
-__all__ = ["dataclass", "described_fields", "field", "field_names", "is_dataclass", "replace"]
+__all__ = ["Blank", "blank_of", "dataclass", "described_fields", "field", "field_names", "is_dataclass", "replace"]
 
 _NAMES = "__docket_fields__"
 _TOLD = "__docket_told__"
@@ -79,6 +79,27 @@ def is_dataclass(value: object) -> bool:
     """Whether a value is a dataclass or an instance of one, whoever made it."""
     cls = value if isinstance(value, type) else type(value)
     return _NAMES in cls.__dict__ or hasattr(cls, "__dataclass_fields__")
+
+
+class Blank(NamedTuple):
+    """How instances of a class are made without a call for each value.
+
+    `cls` has the slots of the class, and they may be set. An instance of it whose slots are all filled becomes one of
+    the class by its `__class__`, and is then checked by `__post_init__`, if there is one. `defaults` are the values of
+    those fields that need not be given.
+    """
+
+    cls: type
+    defaults: Mapping[str, object]
+
+
+def blank_of(cls: type) -> Blank | None:
+    """Return the blank of a class that was made here and of whose fields only defaults are told; None of others."""
+    told: Mapping[str, _Told] | None = cls.__dict__.get(_TOLD)
+    if told is None or any(one.make is not None or not one.init for one in told.values()):
+        return None
+    blank = type(cls)(f"{cls.__name__}Blank", cls.__bases__, {"__slots__": cls.__dict__[_NAMES]})
+    return Blank(blank, {name: one.default for name, one in told.items() if one.default is not _NAMES})
 
 
 class _Told:

@@ -240,3 +240,40 @@ def test_the_library_is_not_loaded_for_it():
     done = subprocess.run([sys.executable, "-S", "-c", f"import sys; sys.path[:0] = {sys.path!r}\n{script}"],
                           capture_output=True, text=True, check=True)  # fmt: skip
     assert done.stdout == "False\n"
+
+
+def filled(cls: Any, **values: object) -> Any:
+    """An instance that was made by the blank of its class."""
+    blank = light.blank_of(cls)
+    made = blank.cls()
+    for name, value in (blank.defaults | values).items():
+        setattr(made, name, value)
+    made.__class__ = cls
+    return made
+
+
+def test_an_instance_of_a_blank_is_as_one_that_the_class_makes():
+    @light.dataclass(frozen=True, slots=True, kw_only=True)
+    class Named:
+        KIND: ClassVar[str] = "named"
+        x: int
+        y: str | None = None
+
+    made = filled(Named, x=1)
+    assert (made, repr(made), hash(made), type(made)) == (Named(x=1), repr(Named(x=1)), hash(Named(x=1)), Named)
+    assert filled(Named, x=1, y="z") == Named(x=1, y="z") != made
+    with pytest.raises(AttributeError):
+        made.x = 2
+
+
+def test_a_class_of_which_more_is_said_or_that_another_made_has_no_blank():
+    @light.dataclass(frozen=True, slots=True)
+    class Below(Pickled):
+        """The same fields."""
+
+    @light.dataclass(frozen=True, slots=True)
+    class Left:
+        z: int = light.field(init=False)
+
+    others = made_by(light, SHAPES[0]), made_by(dataclasses, SHAPES[0]), Left, Below, int
+    assert [light.blank_of(cls) for cls in others] == [None] * 5

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, quoted
-from docket.formats.dataclass import is_dataclass
+from docket.formats.dataclass import blank_of, is_dataclass
 from docket.formats.digest import Digest, is_digest
 from docket.formats.ledger.event import HASH_MEMBER_BYTES, Event
 from docket.formats.ledger.payload_codec import Payload, from_members, members_of_class
@@ -124,22 +124,27 @@ def _shape(cls: type[Payload], data: JsonObject, type_: str) -> tuple[re.Pattern
     pattern, source = gaps.of_object(cls, data)
     whole = rf'\{{"data":{pattern}{_TAIL}{re.escape(quoted(type_))}\}}'
     # Nothing in it is from outside: the names are those of our own classes.
-    exec(f"def make({', '.join(gaps.names)}, *_tail):\n    return {source}", gaps.given)  # noqa: S102
+    body = "".join(f"    {line}\n" for line in (*gaps.lines, f"return {source}"))
+    exec(f"def make({', '.join(gaps.names)}, *_tail):\n{body}", gaps.given)  # noqa: S102
     return re.compile(whole, re.ASCII), gaps.given["make"]
 
 
 class _Gaps:
-    """Writes, for the value of a kind, its pattern and the expression that makes it of what fills its gaps."""
+    """Writes, for the value of a kind, its pattern and the expression that makes it of what fills its gaps.
+
+    `lines` are what is to be done before.
+    """
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.given: dict[str, Any] = {"usd": _usd, "path": _path, "Usage": Usage}
+        self.lines: list[str] = []
+        self.given: dict[str, Any] = {"usd": _usd, "path": _path}
 
     def of_object(self, cls: type, value: Any) -> tuple[str, str]:  # noqa: ANN401 - it was read strictly as its kind
         known = {item.name: item.kind for item in members_of_class(cls)}
         parts = [(name, self._of(known.get(name), member)) for name, member in value.items()]
-        made = ", ".join(f"{name}={source}" for name, (_, source) in parts)
-        return _braced([(name, pattern) for name, (pattern, _) in parts]), f"{self._called(cls)}({made})"
+        made = self._made(cls, {name: source for name, (_, source) in parts})
+        return _braced([(name, pattern) for name, (pattern, _) in parts]), made
 
     def _of(self, kind: Any, value: Any) -> tuple[str, str]:  # noqa: ANN401 - an annotation, and a value of it
         plain = _PLAIN.get(kind)
@@ -165,8 +170,20 @@ class _Gaps:
     def _of_usage(self, value: JsonObject) -> tuple[str, str]:
         # A count that is always there may be nothing, any other stands where it is something.
         patterns = [(name, _COUNT if name in _ALWAYS else "([1-9][0-9]{0,14})") for name in value]
-        made = ", ".join(f"{name}=int({self._gap()})" for name in value)
-        return _braced(patterns), f"Usage({made})"
+        return _braced(patterns), self._made(Usage, {name: f"int({self._gap()})" for name in value})
+
+    def _made(self, cls: type, sources: Mapping[str, str]) -> str:
+        blank = blank_of(cls)
+        if blank is None:
+            return f"{self._called(cls)}({', '.join(f'{name}={source}' for name, source in sources.items())})"
+        name = self._called(None)
+        self.lines.append(f"{name} = {self._called(blank.cls)}()")
+        filled = {member: self._called(value) for member, value in blank.defaults.items()} | dict(sources)
+        self.lines += [f"{name}.{member} = {source}" for member, source in filled.items()]
+        self.lines.append(f"{name}.__class__ = {self._called(cls)}")
+        if hasattr(cls, "__post_init__"):
+            self.lines.append(f"{name}.__post_init__()")
+        return name
 
     def _gap(self) -> str:
         if len(self.names) >= _MOST_GAPS:

@@ -55,7 +55,8 @@ class Usage:
         counts = _COUNTS(self)
         if set(map(type, counts)) != _INTEGERS or min(counts) < 0:
             raise self._wrong()
-        if self.cached_input_tokens + self.written_tokens > self.input_tokens:
+        # As `written_tokens` says, of what was just read: of these a long ledger has one a reply.
+        if counts[_CACHED] + sum(counts[_WRITTEN]) > counts[_INPUT]:
             raise InvalidDocumentError(Reason.WRONG_VALUE, "usage: the cached parts exceed the input")
 
     def _wrong(self) -> InvalidDocumentError:
@@ -101,6 +102,8 @@ class Usage:
 
 _NAMES = field_names(Usage)
 _COUNTS = attrgetter(*_NAMES)
+_INPUT, _CACHED = _NAMES.index("input_tokens"), _NAMES.index("cached_input_tokens")
+_WRITTEN = slice(_NAMES.index("cache_write_tokens"), _NAMES.index("cache_write_12h_tokens") + 1)
 _INTEGERS = {int}
 
 

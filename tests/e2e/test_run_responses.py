@@ -76,7 +76,7 @@ def test_bodies_stand_beside_the_ledger_and_nothing_of_a_request_does(lab: tuple
     evidence = made.tree / ".docket"
     assert kept_in(evidence) == wanted
     check = verdict(made)["retained-responses"]
-    assert (check["status"], check["detail"]) == ("pass", "3 responses hashed and as they were kept")
+    assert (check["status"], check["detail"]) == ("pass", "3 responses hashed, as kept")
     for path in (*evidence.rglob("*"), *made.state.rglob("*")):
         if path.is_file():
             data = path.read_bytes()

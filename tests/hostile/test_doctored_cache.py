@@ -270,7 +270,7 @@ def test_kept_responses_are_hashed_anew(tmp_path: Path) -> None:
     assert (verdict.word, verdict.failures) == (Word.CONSISTENT, ())
     check = named(verdict, "retained-responses")
     assert (check.status, check.detail) == (
-        Status.PASS, "2 responses hashed and as they were kept, 1 of them a beginning",
+        Status.PASS, "2 responses hashed, as kept, 1 of them a beginning",
     )  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from docket.formats.canonical import encode_document
 from docket.stores.layout import Layout
-from docket.surfaces.cli.commands.report import receipt_at
 from docket.surfaces.cli.report_page import PageRequest, page_of
 from golden_ledgers.build import LedgerBuilder
 from golden_ledgers.judging import receipt_of
@@ -40,7 +39,7 @@ def write(folder: Path, ledger: bytes | None, receipt: dict[str, Any]) -> Path:
 def page_at(path: Path, *, contents: bool = True, tree: Path | None = None) -> str:
     """The page of a receipt at that path, for somebody who stands in `tree`."""
     layout = layout_of(tree or path.parent.parent)
-    return page_of(PageRequest(receipt=receipt_at(path), path=path, layout=layout, contents=contents))
+    return "".join(page_of(PageRequest(path=path, layout=layout, contents=contents)))
 
 
 def page_of_ledger(folder: Path, ledger: LedgerBuilder, **changes: Any) -> str:

@@ -11,6 +11,7 @@ import pytest
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelDenied
 from docket.formats.ledger.session_events import Note
+from docket.rules.analysis.told import BILLED, REFUSED, Call, Reading, Recorded, from_rows
 from docket.surfaces.render.page.chart import (
     CAP_IN_SIGHT,
     Curve,
@@ -22,7 +23,6 @@ from docket.surfaces.render.page.chart import (
     ticks,
     time_ticks,
 )
-from docket.surfaces.render.page.record import BILLED, REFUSED, Call, Reading, Recorded, from_rows
 from docket.surfaces.render.page.sections import clock
 from golden_ledgers import elsewhere, samples, staged, windowed
 from golden_ledgers.build import LedgerBuilder, closed, opened, price, request

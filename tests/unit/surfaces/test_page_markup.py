@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from docket.surfaces.render.page.embedded import bytes_block, json_block, packed
+from docket.engines.run_page.packing import packed
+from docket.surfaces.render.page.embedded import bytes_block, json_block
 from docket.surfaces.render.page.html import Html, element, escaped, joined, line_escaped
 from page_lab import held, parsed
 
@@ -59,5 +60,5 @@ def test_a_block_of_json_ends_where_it_ends() -> None:
 def test_a_block_of_bytes_is_the_same_for_the_same() -> None:
     data = bytes(range(256)) * 100
     assert packed(data) == packed(data)
-    page = parsed(f"<html>{bytes_block('receipt', packed(data))}</html>")
+    page = parsed(f"<html>{bytes_block('receipt', packed(data).coded or '')}</html>")
     assert held(page, "receipt") == data

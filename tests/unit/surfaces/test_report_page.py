@@ -12,20 +12,19 @@ from typing import Any
 
 import pytest
 
+from docket.engines.run_page import beside, gather, packing
 from docket.formats.digest import Digest
 from docket.formats.ledger.model_events import ModelDenied
 from docket.formats.ledger.session_events import Note
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.relpath import RelPath
-from docket.surfaces.cli import report_page
 from docket.surfaces.cli.root import run
 from docket.surfaces.render.page import files as page_files
-from docket.surfaces.render.page import proof
 from docket.surfaces.render.page import windows as page_windows
-from golden_ledgers import headed, samples, windowed
+from golden_ledgers import headed, kept, samples, windowed
 from golden_ledgers.build import LedgerBuilder, closed, opened
 from golden_ledgers.judging import receipt_of
-from page_lab import Element, held, page_at, page_of_ledger, parsed, rows_of, write
+from page_lab import Element, data_of, held, page_at, page_of_ledger, parsed, rows_of, write
 
 HOSTILE = (
     "</script><script>alert(1)</script>", "<!--<script>", "\u2028alert(1)//", "\u202egnp.exe", "]]>",
@@ -63,7 +62,7 @@ def test_what_a_run_calls_things_is_text_in_the_page(tmp_path: Path) -> None:
     text = page_of_ledger(tmp_path, closed(ledger, "0.00", ()))
     page = parsed(text)
     kinds = [item.attributes.get("type") for item in page.every("script")]
-    assert sorted(map(str, kinds)) == ["application/json", "module", "text/plain", "text/plain"]
+    assert sorted(map(str, kinds)) == ["application/json"] * 2 + ["module", "text/plain", "text/plain"]
     assert not page.every("img")
     assert {item.attributes["class"] for item in page.every("svg")} == {"wide", "narrow"}
     names = {
@@ -113,13 +112,42 @@ def test_the_page_holds_the_evidence_byte_for_byte(tmp_path: Path) -> None:
 
 
 def test_a_ledger_too_large_for_a_page_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(proof, "MOST_PACKED_BYTES", 100)
+    monkeypatch.setattr(packing, "MOST_PACKED_BYTES", 1_500)
     page = parsed(page_of_ledger(tmp_path, samples.anthropic()))
     assert not page.every("script", id="ledger")
     assert "it is too large for a page" in page.one("section", id="proof").text
     assert [item.attributes["data-save"] for item in page.every("button") if "data-save" in item.attributes] == [
         "receipt"
     ]
+
+
+def test_kept_replies_go_with_the_page_where_they_are_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = samples.cached()
+    path = write(tmp_path, ledger.data(), receipt_of(ledger.data()))
+
+    def carried(**asked: bool) -> tuple[dict[str, bytes] | None, str, dict[str, str]]:
+        page = parsed(page_at(path, **asked))
+        held_ = (
+            {name: base64.b64decode(text) for name, text in json.loads(held(page, "responses")).items()}
+            if (page.every("script", id="responses"))
+            else None
+        )
+        return held_, page.one("section", id="proof").text, data_of(page, "why-not")
+
+    bodies, said, why = carried()
+    assert (bodies, "no kept replies (they are not beside the ledger)" in said) == (None, True)
+    assert why == {"retained-responses": "this page carries none: they are not beside the ledger"}
+    kept.write_bodies(tmp_path)
+    whole = {kept.path_of(body): body for body in (kept.WHOLE, kept.BEGINNING)}
+    bodies, said, why = carried()
+    assert (bodies, "2 kept replies" in said, why) == (whole, True, {})
+    assert carried(contents=False)[0] is None
+    (tmp_path / kept.path_of(kept.WHOLE)).write_bytes(b"the text of another file")  # its name brings nothing in
+    assert carried()[0] == {**whole, kept.path_of(kept.WHOLE): b""}
+    monkeypatch.setattr(beside, "MOST_RESPONSE_BYTES", 10)
+    bodies, _, why = carried()
+    assert bodies is None
+    assert "a page carries 10 of them at most" in why["retained-responses"]
 
 
 def test_diffs_are_of_what_has_the_recorded_digests(tmp_path: Path) -> None:
@@ -149,7 +177,8 @@ def test_diffs_are_of_what_has_the_recorded_digests(tmp_path: Path) -> None:
     assert file_named(page, "since").inside[1].text == "Not held any more: what it was after the run."  # type: ignore[union-attr]
     assert file_named(page, "gone").inside[1].text == "Not held any more: what it was before the run."  # type: ignore[union-attr]
     assert "Binary files differ: nothing and 2 bytes" in file_named(page, "bin").text
-    assert "It has no contents" in file_named(page, "folder").text
+    (flat,) = page.every("p", class_="flat")  # a folder has nothing to open
+    assert "folder" in flat.text
     assert file_named(page, "link").one("pre").text.splitlines()[-2] == "+a<b"
     assert "Contents not shown: nothing and 1,073,741,824 bytes" in file_named(page, "large").text
     assert "Contents were looked for in the tree." in page.one("section", id="files").text
@@ -196,7 +225,7 @@ def test_long_diffs_and_many_are_bounded(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_what_is_beyond_a_bound_is_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_page, "MOST_DIFFS", 1)
+    monkeypatch.setattr(gather, "MOST_COMPARED", 1)
     changes = [FsChange(path=RelPath.parse(b"%d" % at), change=Change.ADDED, after=state(b"x")) for at in range(3)]
     ledger = changed(*changes, cwd=tmp_path)
     page = parsed(page_at(write(tmp_path / ".docket", ledger.data(), receipt_of(ledger.data())), tree=tmp_path))

@@ -204,6 +204,8 @@ _TAKERS: dict[str, Callable[[_Reading, int, JsonObject], None]] = {
     "x-docket.workspace-intent": _Reading.intent,
     "x-docket.pool-use": _Reading.pool_use,
 }
+READ = frozenset(_TAKERS)
+"""The types of events that are looked at."""
 
 
 def _key(data: JsonObject) -> JsonValue | tuple[str, str]:

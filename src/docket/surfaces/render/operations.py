@@ -84,14 +84,15 @@ def stage(document: JsonObject) -> str:
 
 
 def landing(document: JsonObject) -> str:
-    """Return how a person looks at a stage that did not land, and lands it; empty where nothing changed on it.
+    """Return how a person looks at a stage that did not land, and lands it; empty where it landed or nothing changed.
 
     Where it is not known whether it landed: how that is found. Where the commit would refuse again: no promise.
     """
     if figures.is_unknown_what_landed(document):
         name = figures.text(document, "workspace", "transaction")
         return f"; docket tx show {name} tells how it stands, docket tx recover {name} ends a commit that was cut short"
-    if not lenient.count_at(document, "files", "changed"):
+    landed = lenient.part(document, "workspace", "outcome") == Settled.COMMITTED
+    if landed or not lenient.count_at(document, "files", "changed"):
         return ""
     name, reason, shown = (
         figures.text(document, "workspace", member) for member in ("transaction", "reason", "diff_sha256")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from docket.errors import InvalidDocumentError, UsageError
+from docket.errors import UsageError
 from docket.formats.canonical import JsonObject, encode_document
 from docket.formats.reason import Reason
 from docket.surfaces.cli import console
@@ -49,13 +49,14 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
     """
     _check_forms(as_json=as_json, markdown=markdown, **asked)
     path = receipt_asked_for(receipt, docket_dir)
+    if asked["html"]:
+        _page(path, layout_at(current_folder(), docket_dir), asked)
+        return
     document = receipt_at(path)
     if asked["redact"] is not None:
         from docket.surfaces.cli.redacting import write_redacted  # noqa: PLC0415 - for a copy alone
 
         write_redacted(document, path, asked["out"], named=asked["redact"], sign=asked["sign"])
-    elif asked["html"]:
-        _page(document, path, layout_at(current_folder(), docket_dir), asked)
     elif as_json:
         console.document(encode_document(document))
     elif markdown:
@@ -82,14 +83,14 @@ def _check_forms(*, as_json: bool, markdown: bool, html: bool, out: Path | None,
         raise UsageError(Reason.USAGE, "a page is nothing for a terminal", hint="name a file with --out FILE")
 
 
-def _page(document: JsonObject, path: Path, layout: Layout, asked: dict[str, Any]) -> None:
+def _page(path: Path, layout: Layout, asked: dict[str, Any]) -> None:
     from docket.surfaces.cli.report_page import PageRequest, page_of, write_page  # noqa: PLC0415 - for a page alone
 
-    request = PageRequest(receipt=document, path=path, layout=layout, contents=asked["contents"])
-    page = page_of(request)
+    page = page_of(PageRequest(path=path, layout=layout, contents=asked["contents"]))
     out = asked["out"]
     if out is None:
-        console.document(page.encode("utf-8"))
+        for piece in page:
+            console.document(piece.encode("utf-8"))
         return
     write_page(page, out)
     console.result(console.plain(f"page {out}"))
@@ -97,24 +98,12 @@ def _page(document: JsonObject, path: Path, layout: Layout, asked: dict[str, Any
 
 def receipt_at(path: Path) -> JsonObject:
     """Read a receipt as a document; InvalidDocumentError names the file."""
-    from docket.engines.verify import decode_receipt, read_receipt  # noqa: PLC0415 - not needed for --help
-    from docket.formats.run.receipt import FORMAT  # noqa: PLC0415
-    from docket.formats.run.receipt_shape import check_shape  # noqa: PLC0415
-    from docket.formats.run.receipt_view import is_ours  # noqa: PLC0415
+    from docket.engines.receipt_document import receipt_document  # noqa: PLC0415 - not needed for --help
 
-    data = read_receipt(path)
-    try:
-        value = decode_receipt(data)
-        if value.get("format") != FORMAT:
-            raise InvalidDocumentError(Reason.UNKNOWN_FORMAT, f"it is no {FORMAT} document")
-        # A figure that is missing must not be shown as nothing spent.
-        check_shape(value, ours=is_ours(value))
-    except InvalidDocumentError as error:
-        raise InvalidDocumentError(error.reason, f"{path} is not a receipt: {error.detail}") from error
-    return value
+    return receipt_document(path)
 
 
 def _on_terminal(document: JsonObject) -> None:
     from docket.surfaces.render import text  # noqa: PLC0415 - rich is heavy; --json and --markdown do without
 
-    console.result(text.rendered(document, colour=console.colour_for(sys.stdout)))
+    console.result(text.rendered(document, colour=console.colour_for(sys.stdout), width=console.columns()))

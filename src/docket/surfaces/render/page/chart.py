@@ -6,7 +6,8 @@ Rules:
 2. The cap is drawn where it is within reach of what was spent (CAP_IN_SIGHT times); beyond, the line would be flat,
    and the words below say where the cap is.
 3. Long runs are thinned to MOST_STEPS steps, each standing for the last call in its place; the last sum is the run's.
-4. Two drawings are made, for wide and for narrow pages: text in a drawing does not grow with it.
+4. Two drawings are made, for wide and for narrow pages: text in a drawing does not grow with it. Where no call was
+   billed or refused there is none, and words say so.
 
 It computes in floats: what it draws is for the eye, the figures stand in the tables.
 """
@@ -17,9 +18,9 @@ from collections.abc import Iterator, Sequence
 
 from docket.formats.amount import MICROS_PER_USD, Usd
 from docket.formats.dataclass import dataclass
+from docket.rules.analysis.told import BILLED, REFUSED, Call
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined
-from docket.surfaces.render.page.record import BILLED, REFUSED, Call
 
 MOST_STEPS = 600
 CAP_IN_SIGHT = 4
@@ -66,8 +67,8 @@ class _Frame:
     height: int
     left: int
     right: int = 16
-    top: int = 22
-    bottom: int = 34
+    top: int = 30
+    bottom: int = 48
 
     def x(self, share: float) -> float:
         return round(self.left + share * (self.width - self.left - self.right), 1)
@@ -76,7 +77,7 @@ class _Frame:
         return round(self.height - self.bottom - share * (self.height - self.top - self.bottom), 1)
 
 
-_FRAMES = (_Frame(name="wide", width=960, height=280, left=78), _Frame(name="narrow", width=380, height=240, left=66))
+_FRAMES = (_Frame(name="wide", width=960, height=300, left=84), _Frame(name="narrow", width=380, height=260, left=78))
 
 
 def curve_of(calls: Sequence[Call], *, lasted_ms: int | None, cap: int | None, in_tokens: bool) -> Curve:
@@ -108,6 +109,8 @@ def curve_of(calls: Sequence[Call], *, lasted_ms: int | None, cap: int | None, i
 
 def chart(curve: Curve) -> Html:
     """Return the figure: both drawings, what they show in words, and a line for who points into them."""
+    if not curve.points and not curve.refusals:
+        return element("p", in_words(curve), class_="muted")
     points = thinned(curve.points)
     highest = max(curve.spent, curve.cap or 0 if curve.shows_cap else 0, 1)
     drawings = joined(_drawing(curve, points, highest, frame) for frame in _FRAMES)
@@ -187,10 +190,12 @@ def _text(words: str, x: float, y: float, anchor: str, class_: str) -> Html:
 
 
 def _up(curve: Curve, highest: int, frame: _Frame) -> Iterator[Html]:
-    for value in ticks(highest):
+    yield _text("tokens, running sum" if curve.in_tokens else "dollars, running sum", 0, 14, "start", "axis")
+    marks = ticks(highest)
+    for value, words in zip(marks, _alike(marks, curve.in_tokens), strict=True):
         y = frame.y(value / (highest * 1.05))
         yield element("line", x1=str(frame.x(0)), x2=str(frame.x(1)), y1=str(y), y2=str(y), class_="grid")
-        yield _text(_amount(value, curve.in_tokens), frame.left - 8, y + 4, "end", "tick")
+        yield _text(words, frame.left - 8, y + 4, "end", "tick")
 
 
 def _across(curve: Curve, frame: _Frame) -> Iterator[Html]:
@@ -198,7 +203,9 @@ def _across(curve: Curve, frame: _Frame) -> Iterator[Html]:
     for value in time_ticks(curve.end) if curve.by_time else ticks(round(curve.end)):
         x = frame.x(value / curve.end)
         anchor = "start" if not value else "end" if x > frame.width - frame.right - 30 else "middle"
-        yield _text(_span(value) if curve.by_time else f"call {value}" if value else "", x, y, anchor, "tick")
+        yield _text(_span(value) if curve.by_time else f"{value:,}", x, y, anchor, "tick")
+    words = "time since the run began" if curve.by_time else "calls, in their order"
+    yield _text(words, frame.x(1), frame.height - 8, "end", "axis")
 
 
 def ticks(highest: int, about: int = _TICKS) -> tuple[int, ...]:
@@ -241,6 +248,16 @@ def _span(value_ms: int) -> str:
     if not hours:
         return f"{minutes} min" + (f" {left} s" if left else "")
     return f"{hours} h" + (f" {minutes} min" if minutes else "")
+
+
+def _alike(values: Sequence[int], in_tokens: bool) -> list[str]:  # noqa: FBT001 - which unit
+    """Return amounts with as many decimals each as all of them need, at least two where one has any."""
+    if in_tokens:
+        return [f"{value:,}" for value in values]
+    needed = max((len(f"{value % MICROS_PER_USD:06}".rstrip("0")) for value in values), default=0)
+    decimals = max(2, needed) if needed else 0
+    whole = [divmod(value, MICROS_PER_USD) for value in values]
+    return [f"${dollars:,}" + (f".{f'{part:06}'[:decimals]}" if decimals else "") for dollars, part in whole]
 
 
 def _amount(value: int, in_tokens: bool) -> str:  # noqa: FBT001 - which unit

@@ -15,8 +15,10 @@ import hashlib
 from collections.abc import Iterator
 from importlib.resources import files as package_files
 
+from docket.engines.run_page.gathered import Gathered
 from docket.formats import lenient
 from docket.formats.canonical import JsonObject
+from docket.rules.analysis.told import micros
 from docket.surfaces.render import figures
 from docket.surfaces.render.page import chart as charts
 from docket.surfaces.render.page import sections
@@ -24,53 +26,59 @@ from docket.surfaces.render.page.embedded import json_block
 from docket.surfaces.render.page.files import LinesLeft, files
 from docket.surfaces.render.page.findings import findings
 from docket.surfaces.render.page.html import Html, element, joined, line_escaped
-from docket.surfaces.render.page.material import Material
 from docket.surfaces.render.page.proof import blocks, proof, verify_button
-from docket.surfaces.render.page.record import micros
 from docket.surfaces.render.page.windows import windows
 
 GENERATOR = "docket report --html"
 
 
-def page(material: Material) -> str:
-    """Return the page of a run."""
-    document = material.receipt
-    held, carried = blocks(material.evidence)
-    curve = _curve(material)
+def page(run: Gathered) -> tuple[str, ...]:
+    """Return the page of a run, piece by piece: the blocks that it carries are large, and stand in it as they are."""
+    document = run.receipt
+    curve = _curve(run)
     left = LinesLeft()
     shown = [
         _section("run", "The run", sections.overview(document)),
         _section("spending", "Spending over time", charts.chart(curve)),
-        _section("findings", "Findings", findings(material.findings)),
+        _section("findings", "Findings", findings(run.findings)),
         _section("models", "Cost by model", sections.by_model(document)),
-        _section("calls", "Model calls", joined([_damage(material), sections.calls(material.told)])),
-        _section("remarks", "Stopped, warned, remarked", sections.remarks(material.told)),
-        _section("tools", "Tools", sections.tools(document, material.told)),
-        _section("files", "Files", _files(material, left), opens=bool(material.diffs)),
+        _section("calls", "Model calls", joined([_damage(run), sections.calls(run.told)])),
+        _section("remarks", "Stopped, warned, remarked", sections.remarks(run.told)),
+        _section("tools", "Tools", sections.tools(document, run.told)),
+        _section("files", "Files", _files(run, left), opens=bool(run.places)),
         _section("transaction", "Transaction", sections.transaction(document)),
-        _section("windows", "Tool windows", windows(document, material.deltas, left), opens=True),
+        _section("windows", "Tool windows", windows(document, run.deltas, left), opens=True),
         _section("limits", "Limits", sections.limits(document)),
-        _section("proof", "Proof", proof(material, carried)),
+        _section("proof", "Proof", proof(document, run.evidence)),
     ]
     kept = [item for item in shown if item is not None]
-    body = [
+    script = _script(run.verifier)
+    return (
+        "<!doctype html>\n",
+        '<html lang="en">',
+        _head(figures.text(document, "docket_number"), script),
+        "<body>",
         element("a", "Skip to the run", href="#main", class_="skip"),
         _header(document, [(name, title) for name, title, _ in kept]),
-        element("main", sections.tiles(document), [drawn for _, _, drawn in kept], id="main"),
+        '<main id="main">',
+        sections.tiles(document),
+        *(drawn for _, _, drawn in kept),
+        "</main>",
         element("footer", element("p", _made_by(document))),
-        held,
+        *blocks(run.evidence),
         json_block("chart-data", charts.chart_data(curve)),
-    ]
-    return _whole(figures.text(document, "docket_number"), joined(body), _script(material.verifier))
+        element("script", script, type="module", id="program"),
+        "</body></html>\n",
+    )
 
 
-def _whole(title: str, body: Html, script: Html) -> str:
+def _head(title: str, script: Html) -> Html:
     style = Html(_shipped("page.css"))
     policy = (
         f"default-src 'none'; script-src 'sha256-{_digest(script)}'; style-src 'sha256-{_digest(style)}'; "
         "img-src data:; worker-src blob:; base-uri 'none'; form-action 'none'"
     )
-    head = element(
+    return element(
         "head",
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=policy),
@@ -82,10 +90,6 @@ def _whole(title: str, body: Html, script: Html) -> str:
         element("title", f"{title}, docket"),
         element("style", style),
     )
-    whole = element(
-        "html", head, element("body", body, element("script", script, type="module", id="program")), lang="en"
-    )
-    return f"<!doctype html>\n{whole}\n"
 
 
 def _script(verifier: str) -> Html:
@@ -135,30 +139,30 @@ def _section(name: str, title: str, inside: Html, *, opens: bool = False) -> tup
     return name, title, element("section", head, *[button] * opens, inside, id=name, aria_labelledby=f"{name}-title")
 
 
-def _curve(material: Material) -> charts.Curve:
-    document = material.receipt
+def _curve(run: Gathered) -> charts.Curve:
+    document = run.receipt
     in_tokens = lenient.part(document, "policy", "document", "budget", "mode") == "quota"
     most = lenient.part(document, "policy", "document", "caps", "max_tokens" if in_tokens else "max_usd")
     cap = most if isinstance(most, int) else micros(most) if isinstance(most, str) else None
     lasted_ms = sections.lasted_ms(document)
-    return charts.curve_of(material.told.calls, lasted_ms=lasted_ms, cap=cap, in_tokens=in_tokens)
+    return charts.curve_of(run.told.calls, lasted_ms=lasted_ms, cap=cap, in_tokens=in_tokens)
 
 
-def _damage(material: Material) -> Html:
-    if not material.damage:
+def _damage(run: Gathered) -> Html:
+    if not run.damage:
         return Html("")
-    words = f"The ledger cannot be read to its end, and what follows is not shown: {material.damage}"
+    words = f"The ledger cannot be read to its end, and what follows is not shown: {run.damage}"
     return element("p", words, class_="verdict failed")
 
 
-def _files(material: Material, left: LinesLeft) -> Html:
-    return joined([files(material.receipt, material.told, material.diffs, left), *_looked(material)])
+def _files(run: Gathered, left: LinesLeft) -> Html:
+    return joined([files(run.receipt, run.told, run.comparisons, left), *_looked(run)])
 
 
-def _looked(material: Material) -> Iterator[Html]:
-    if material.told.changes:
-        where = " and ".join(material.places) or "nowhere: no snapshot, stage or tree of this run is at hand"
-        words = f"Contents were looked for in {where}" if material.places else f"Contents were found {where}"
+def _looked(run: Gathered) -> Iterator[Html]:
+    if run.told.changes:
+        where = " and ".join(run.places) or "nowhere: no snapshot, stage or tree of this run is at hand"
+        words = f"Contents were looked for in {where}" if run.places else f"Contents were found {where}"
         yield element("p", f"{words}. What is shown has the digests of the record.", class_="muted")
 
 

@@ -3,13 +3,11 @@
 Rules:
 1. JSON has none of `<`, `>`, `&` and nothing beyond ASCII as it is: no text of a record can end the block or begin
    another.
-2. Bytes are gzip in base64. Equal bytes give equal blocks: the time and the name in gzip's head are empty.
+2. Bytes are gzip in base64, as they were packed.
 """
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 
 from docket.surfaces.render.page.html import Html, element
@@ -27,14 +25,9 @@ def json_block(name: str, value: object) -> Html:
     return element("script", json_text(value), type="application/json", id=name)
 
 
-def packed(data: bytes) -> str:
-    """Return bytes as gzip in base64."""
-    return base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode("ascii")
-
-
 def bytes_block(name: str, coded: str) -> Html:
-    """Return a block of `packed` bytes."""
+    """Return a block of packed bytes."""
     return element("script", Html(coded), type="text/plain", id=name, data_coding="gzip base64")
 
 
-__all__ = ["bytes_block", "json_block", "json_text", "packed"]
+__all__ = ["bytes_block", "json_block", "json_text"]

@@ -2,37 +2,28 @@
 
 Rules:
 1. A diff is shown only between contents that have the digests of the record; where a side is not held, that is said.
-2. Diffs are bounded: MOST_DIFFS files, MOST_LINES lines of one, MOST_LINES_IN_ALL of all. What a bound keeps out is
-   said where it would stand.
+2. Diffs are bounded: the first changed paths, MOST_LINES lines of one, MOST_LINES_IN_ALL of all. What a bound keeps
+   out is said where it would stand.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from docket.engines.run_page.gathered import ComparedPath
 from docket.formats.canonical import JsonObject
-from docket.formats.dataclass import dataclass
+from docket.rules.analysis.told import ChangedPath, Recorded
 from docket.surfaces.render import figures
+from docket.surfaces.render.content_diff import diff_of
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined, line_escaped
-from docket.surfaces.render.page.record import ChangedPath, Recorded
 from docket.surfaces.render.page.tables import Table, table
 
-MOST_DIFFS = 300
 MOST_LINES = 2_000
 MOST_LINES_IN_ALL = 40_000
 _SIGNS = {"added": "A", "modified": "M", "removed": "D", "retyped": "T"}
 _CLASSES = {"+": "add", "-": "del", "@": "at"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PathDiff:
-    """A changed path with its diff's lines in git's form, or why there is none."""
-
-    changed: ChangedPath
-    lines: tuple[str, ...] = ()
-    why_not: str = ""
 
 
 class LinesLeft:
@@ -48,22 +39,23 @@ class LinesLeft:
         return lines[:shown], len(lines) - shown
 
 
-def files(document: JsonObject, told: Recorded, diffs: Sequence[PathDiff], left: LinesLeft) -> Html:
+def files(document: JsonObject, told: Recorded, compared: Iterable[ComparedPath], left: LinesLeft) -> Html:
     """Return the section's contents."""
     parts: list[Html] = [element("p", f"{_capital(figures.files(document))}.")]
     if not told.has_events:
         paths, more = figures.changed_paths(document, 25)
         rest = [element("p", f"and {more:,} more; the ledger, which is not at hand, names every one", class_="muted")]
         return joined([*parts, element("ul", [element("li", code(path)) for path in paths]), *rest * bool(more)])
-    parts += [_one(diff, left) for diff in diffs[:MOST_DIFFS]]
-    others = told.changes[len(diffs[:MOST_DIFFS]) :]
+    shown = [_one(one, left) for one in compared]
+    parts += shown
+    others = told.changes[len(shown) :]
     if others:
         rows = [(_sign(change), str(change.path), _size(change.before), _size(change.after)) for change in others]
         parts.append(
             table(
                 Table(
                     name="paths",
-                    caption="Further changed paths" if diffs else "Changed paths",
+                    caption="Further changed paths" if shown else "Changed paths",
                     headings=("How", "Path", "Before", "After"),
                     rows=rows,
                     numbers=frozenset((2, 3)),
@@ -74,25 +66,27 @@ def files(document: JsonObject, told: Recorded, diffs: Sequence[PathDiff], left:
     return joined(parts)
 
 
-def _one(diff: PathDiff, left: LinesLeft) -> Html:
-    changed = diff.changed
-    counts = Counter(line[:1] for line in diff.lines if not line.startswith(("+++", "---")))
-    figures_ = [
+def _one(one: ComparedPath, left: LinesLeft) -> Html:
+    changed = one.changed
+    diff = () if one.compared is None else tuple(diff_of(one.compared))
+    counts = Counter(line[:1] for line in diff if not line.startswith(("+++", "---")))
+    counted = [
         element("span", f"+{counts['+']:,}", class_="add"),
         " ",
         element("span", f"\N{MINUS SIGN}{counts['-']:,}", class_="del"),
     ]
-    summary = element(
-        "summary",
+    head = [
         element("span", _sign(changed), aria_hidden="true", class_=f"sign {_class(changed.change)}"),
         element("span", changed.change, class_="hidden"),
         " ",
         code(str(changed.path)),
         " ",
-        element("span", figures_ if counts["+"] or counts["-"] else _sizes(changed), class_="counts"),
-    )
-    inside = lines(diff.lines, left) if diff.lines else element("p", diff.why_not, class_="muted")
-    return element("details", summary, inside, class_="file")
+        element("span", counted if counts["+"] or counts["-"] else _sizes(changed), class_="counts"),
+    ]
+    if not diff and not one.why_not:  # a directory has nothing to open
+        return element("p", head, class_="file flat")
+    inside = lines(diff, left) if diff else element("p", one.why_not, class_="muted")
+    return element("details", element("summary", head), inside, class_="file")
 
 
 def lines(shown: Sequence[str], left: LinesLeft) -> Html:
@@ -137,4 +131,4 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-__all__ = ["MOST_DIFFS", "LinesLeft", "PathDiff", "code", "files", "lines"]
+__all__ = ["LinesLeft", "code", "files", "lines"]

@@ -35,12 +35,12 @@ if (typeof document === "undefined") {
 
   // ---- bytes that the page holds
 
+  const bytesOf = (coded) => Uint8Array.from(atob(coded), (unit) => unit.charCodeAt(0));
+
   const unpack = async (id) => {
     const block = by(id);
     if (block === null) return null;
-    const coded = atob(block.textContent);
-    const bytes = Uint8Array.from(coded, (unit) => unit.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const stream = new Blob([bytesOf(block.textContent)]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(stream).arrayBuffer());
   };
 
@@ -51,13 +51,23 @@ if (typeof document === "undefined") {
     return new Map(texts.map(([digest, text]) => [digest, new TextEncoder().encode(text)]));
   };
 
+  const unpackResponses = async () => {
+    const bytes = await unpack("responses");
+    if (bytes === null) return null;
+    const bodies = Object.entries(JSON.parse(new TextDecoder().decode(bytes)));
+    return new Map(bodies.map(([path, coded]) => [path, bytesOf(coded)]));
+  };
+
+  // `whyNot` is, by the name of a check, why this page does not carry what it needs.
   const own = {
     named: "the receipt and the ledger that this page holds",
+    whyNot: json("why-not") ?? {},
     load: async () => ({
       receipt: await unpack("receipt"),
       ledger: await unpack("ledger"),
       deltas: await unpackDeltas(),
       checkpoints: await unpack("checkpoints"),
+      responses: await unpackResponses(),
     }),
   };
   if (by("ledger") === null) own.named = "the receipt that this page holds, without its ledger";
@@ -98,12 +108,17 @@ if (typeof document === "undefined") {
     const body = checks.map(({ name, status, detail }) =>
       make("tr", { className: `check-${status}` },
         make("th", { scope: "row" }, name), make("td", {}, STATUS_WORDS[status] ?? status), make("td", {}, plain(detail))));
+    const failed = checks.filter(({ status }) => status === "fail").map(({ name, detail }) =>
+      make("li", {}, make("strong", {}, name), ` ${plain(detail)}`));
     const table = make("table", {},
       make("caption", {}, `${checks.length} checks, in their order`),
       make("thead", {}, make("tr", {}, ...["Check", "Outcome", "In words"].map((text) => make("th", { scope: "col" }, text)))),
       make("tbody", {}, ...body));
     const region = make("div", { className: "scroll", tabIndex: 0, role: "group", "aria-label": "Checks" }, table);
-    by("checks").replaceChildren(...(checks.length === 0 ? [] : [region]));
+    by("checks").replaceChildren(
+      ...(failed.length === 0 ? [] : [make("h4", {}, "What failed"), make("ul", { className: "failures" }, ...failed)]),
+      ...(checks.length === 0 ? [] : [region]),
+    );
   }
 
   const keysNamed = () => {
@@ -154,9 +169,12 @@ if (typeof document === "undefined") {
     await drawn();
     try {
       const publicKeys = keysNamed();
-      const { named, load } = subject;
+      const { named, load, whyNot = {} } = subject;
       const given = await load();
       const verdict = await judged({ ...given, publicKeys });
+      for (const told of verdict.checks) {
+        if (told.status === "skip" && whyNot[told.name] !== undefined) told.detail = whyNot[told.name];
+      }
       const words = inWords(verdict, given.ledger !== null, publicKeys.length > 0);
       end(mine, verdict.verdict, `${words} Checked: ${named}.`, verdict.checks);
     } catch (error) {

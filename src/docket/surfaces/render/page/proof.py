@@ -3,24 +3,21 @@
 Rules:
 1. The page says nothing of a verdict until its reader has it checked, and says what such a check is worth: a page that
    somebody else made may hold another verifier.
-2. A ledger is carried whole or not at all.
+2. A ledger is carried whole or not at all, and so are kept replies: what is not carried is said with its reason.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from docket.engines.run_page.gathered import Evidence
 from docket.formats import lenient
 from docket.formats.canonical import JsonObject
-from docket.formats.digest import sha256
 from docket.surfaces.render import figures
 from docket.surfaces.render.figures import plural
-from docket.surfaces.render.page.embedded import bytes_block, packed
+from docket.surfaces.render.page.embedded import bytes_block, json_block
 from docket.surfaces.render.page.html import Html, element, joined
-from docket.surfaces.render.page.material import Evidence, Material
 from docket.surfaces.render.page.tables import facts
-
-MOST_PACKED_BYTES = 32 * 1024 * 1024
 
 
 def verify_button() -> Html:
@@ -28,9 +25,9 @@ def verify_button() -> Html:
     return element("button", "Verify", type="button", class_="main verify")
 
 
-def proof(material: Material, carried: Evidence) -> Html:
+def proof(document: JsonObject, carried: Evidence) -> Html:
     """Return the section's contents; `carried` is what the page's blocks hold."""
-    return joined([facts(list(_facts(material.receipt, carried))), *_controls(material.receipt, carried)])
+    return joined([facts(list(_facts(document, carried))), *_controls(document, carried)])
 
 
 def _facts(document: JsonObject, carried: Evidence) -> Iterator[tuple[str, str | Html]]:
@@ -46,7 +43,7 @@ def _facts(document: JsonObject, carried: Evidence) -> Iterator[tuple[str, str |
     yield "Head", _mono(figures.text(document, "ledger", "head"))
     yield "Root", _mono(figures.text(document, "ledger", "merkle_root"))
     yield "Ledger file", _mono(f"sha256 {figures.text(document, 'ledger', 'file_sha256')}")
-    yield "Receipt file", _mono(f"sha256 {sha256(carried.receipt)}")
+    yield "Receipt file", _mono(f"sha256 {carried.receipt.sha256}")
     yield "Vouched for", figures.vouching(document)
     key = lenient.part(document, "signature", "public_key")
     if isinstance(key, str):
@@ -112,46 +109,28 @@ def _save(what: str, name: str) -> Html:
 
 
 def _carried(carried: Evidence) -> str:
-    said = [f"the receipt ({len(carried.receipt):,} bytes)"]
+    said = [f"the receipt ({carried.receipt.size_bytes:,} bytes)"]
     if carried.ledger is None:
         said.append(f"no ledger ({carried.why_no_ledger})")
     else:
-        said.append(f"its ledger ({len(carried.ledger):,} bytes)")
-    said += [plural(len(carried.deltas), "delta") + " of tool windows"] * bool(carried.deltas)
+        said.append(f"its ledger ({carried.ledger.size_bytes:,} bytes)")
+    said += [plural(carried.delta_count, "delta") + " of tool windows"] * (carried.deltas is not None)
     said += ["the checkpoints"] * (carried.checkpoints is not None)
+    if carried.responses is not None:
+        said.append(f"{carried.response_count:,} kept replies" if carried.response_count != 1 else "one kept reply")
+    elif carried.why_no_responses:
+        said.append(f"no kept replies ({carried.why_no_responses})")
     return ", ".join(said)
 
 
-def blocks(evidence: Evidence) -> tuple[Html, Evidence]:
-    """Return the blocks of what the page carries, and that: what is too large for a page is left out of it."""
-    import json  # noqa: PLC0415 - the deltas alone are kept as a document of their own here
-
-    found = [bytes_block("receipt", packed(evidence.receipt))]
-    ledger, why = evidence.ledger, evidence.why_no_ledger
-    if ledger is not None:
-        coded = packed(ledger)
-        if len(coded) <= MOST_PACKED_BYTES:
-            found.append(bytes_block("ledger", coded))
-        else:
-            why = f"it is too large for a page: {len(ledger):,} bytes; docket verify reads it where it stands"
-            ledger = None
-    deltas = evidence.deltas
-    if deltas:
-        coded = packed(json.dumps(dict(deltas)).encode("utf-8"))
-        if len(coded) <= MOST_PACKED_BYTES:
-            found.append(bytes_block("deltas", coded))
-        else:
-            deltas = {}
-    if evidence.checkpoints is not None:
-        found.append(bytes_block("checkpoints", packed(evidence.checkpoints)))
-    carried = Evidence(
-        receipt=evidence.receipt,
-        ledger=ledger,
-        why_no_ledger=why,
-        deltas=deltas,
-        checkpoints=evidence.checkpoints,
-    )
-    return joined(found), carried
+def blocks(evidence: Evidence) -> Iterator[Html]:
+    """Yield the blocks of what the page carries."""
+    for name in ("receipt", "ledger", "deltas", "checkpoints", "responses"):
+        carried = getattr(evidence, name)
+        if carried is not None and carried.coded is not None:
+            yield bytes_block(name, carried.coded)
+    why = f"this page carries none: {evidence.why_no_responses}" if evidence.why_no_responses else ""
+    yield json_block("why-not", {"retained-responses": why} if why else {})
 
 
-__all__ = ["MOST_PACKED_BYTES", "blocks", "proof", "verify_button"]
+__all__ = ["blocks", "proof", "verify_button"]

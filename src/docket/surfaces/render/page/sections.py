@@ -12,10 +12,10 @@ from docket.formats import lenient
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject
 from docket.formats.digest import is_digest
+from docket.rules.analysis.told import BILLED, Call, Recorded
 from docket.surfaces.render import figures, operations, workspace
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined
-from docket.surfaces.render.page.record import BILLED, Call, Recorded
 from docket.surfaces.render.page.tables import Table, facts, table
 
 _CALL_HEADINGS = ("Call", "At", "Provider", "Model", "Input", "Cached", "Output", "Cost", "Latency", "What came of it")
@@ -126,10 +126,23 @@ def _policy(document: JsonObject) -> str:
     return figures.text(document, "policy", "name") + (f", from {source}" if isinstance(source, str) else "")
 
 
+_CAP_WORDS = {
+    "max_usd": "${}",
+    "max_tokens": "{} tokens",
+    "max_model_calls": "{} calls",
+    "max_wall_seconds": "{} seconds",
+    "max_repeats": "{} repeats of a request",
+}
+
+
 def _caps(document: JsonObject) -> str:
     caps = lenient.part(document, "policy", "document", "caps")
     found = caps.items() if isinstance(caps, Mapping) else ()
-    said = [f"{name} {value}" for name, value in found if name.startswith("max_") and isinstance(value, int | str)]
+    said = [
+        _CAP_WORDS.get(name, f"{name} {{}}").format(f"{value:,}" if isinstance(value, int) else value)
+        for name, value in found
+        if name.startswith("max_") and isinstance(value, int | str)
+    ]
     return ", ".join(said) or "none"
 
 

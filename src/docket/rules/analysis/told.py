@@ -24,10 +24,10 @@ from docket.formats.ledger.event import Event
 from docket.formats.lenient import amount_of
 from docket.formats.relpath import RelPath
 from docket.rules.spending.components import FEES
-from docket.surfaces.render import figures
 
 MOST_CALLS = 50_000
 MOST_LISTED = 5_000
+MOST_KEPT = 4_096
 _TOKENS = ("input_tokens", "cached_input_tokens", "output_tokens")
 
 BILLED: Final = "billed"
@@ -65,7 +65,10 @@ class ChangedPath:
 
 @dataclass(slots=True, kw_only=True)
 class Recorded:
-    """What the events told, in their order; `remarks` are (what, words) pairs."""
+    """What the events told, in their order; `remarks` are (what, words) pairs.
+
+    `kept` are the paths of kept replies as the events have them, each with its size in bytes, MOST_KEPT of them.
+    """
 
     calls: list[Call] = field(default_factory=list)
     changes: list[ChangedPath] = field(default_factory=list)
@@ -73,6 +76,7 @@ class Recorded:
     tools: Counter[str] = field(default_factory=Counter)
     failed_tools: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    kept: dict[str, int] = field(default_factory=dict)
     has_events: bool = False
 
 
@@ -129,8 +133,8 @@ class Reading:
             kind=kind,
             number=number if isinstance(number, int) else None,
             elapsed_ms=self._elapsed(event),
-            provider=figures.text(data, "provider", default=""),
-            model=figures.text(data, "model", default=""),
+            provider=_text(data, "provider", ""),
+            model=_text(data, "model", ""),
             latency_ms=latency if isinstance(latency, int) else None,
             seq=event.seq,
         )
@@ -152,6 +156,16 @@ class Reading:
         notes += ["price assumed"] if data.get("assumed_price") is True else []
         call.note = ", ".join(notes)
         self._settle(call)
+        self._keep(data)
+
+    def _keep(self, data: JsonObject) -> None:
+        path = data.get("response_path")
+        if data.get("response_retained") is not True or not isinstance(path, str):
+            return
+        if len(self.told.kept) < MOST_KEPT:
+            self.told.kept[path] = lenient.count_at(data, "response_stored_bytes")
+        else:
+            self.told.left_out["kept"] += 1
 
     def _error(self, event: Event, data: JsonObject) -> None:
         call = self._call(FAILED, event, data)
@@ -160,8 +174,8 @@ class Reading:
 
     def _denied(self, event: Event, data: JsonObject) -> None:
         call = self._call(REFUSED, event, data)
-        why = figures.text(data, "detail", default="") or figures.text(data, "reason")
-        call.note = f"{figures.text(data, 'reason')}, as before" if why == self._last_refusal else why
+        why = _text(data, "detail", "") or _text(data, "reason")
+        call.note = f"{_text(data, 'reason')}, as before" if why == self._last_refusal else why
         self._last_refusal = why
         self._add(call)
 
@@ -169,7 +183,7 @@ class Reading:
         call = self._call(CACHED, event, data)
         usage = data.get("usage")
         call.tokens = _tokens(usage if isinstance(usage, Mapping) else {})
-        call.note = f"${figures.text(data, 'avoided_cost_usd')} not spent"
+        call.note = f"${_text(data, 'avoided_cost_usd')} not spent"
         self._add(call)
 
     def _change(self, event: Event, data: JsonObject) -> None:
@@ -185,17 +199,17 @@ class Reading:
         before, after = (
             part if isinstance(part, Mapping) else None for part in (data.get("before"), data.get("after"))
         )
-        change = figures.text(data, "change")
+        change = _text(data, "change")
         self.told.changes.append(ChangedPath(path=path, change=change, before=before, after=after))
 
     def _tool(self, event: Event, data: JsonObject) -> None:
         del event
-        self.told.tools[figures.text(data, "name")] += 1
+        self.told.tools[_text(data, "name")] += 1
 
     def _tool_result(self, event: Event, data: JsonObject) -> None:
         del event
         if data.get("ok") is False:
-            self.told.failed_tools[figures.text(data, "name")] += 1
+            self.told.failed_tools[_text(data, "name")] += 1
 
     def _remark(self, event: Event, data: JsonObject) -> None:
         words = _REMARKS[event.type]
@@ -230,14 +244,17 @@ _TAKERS = {
     **dict.fromkeys(_REMARKS, Reading._remark),
 }
 
+TOLD = frozenset(_TAKERS)
+"""The types of events that are looked at."""
+
 
 def from_rows(document: JsonObject) -> Recorded:
     """Return what a receipt's own rows tell, where there is no ledger."""
     calls: dict[object, Call] = {}
     for row in lenient.rows_at(document, "appendix", "usage"):
-        model = figures.text(row, "model")
+        model = _text(row, "model")
         call = calls.setdefault(row.get("seq"), Call(kind=BILLED, number=len(calls) + 1))
-        call.provider, call.model = figures.text(row, "provider"), model
+        call.provider, call.model = _text(row, "provider"), model
         if not model.endswith(tuple(FEES)):
             counted = _tokens(row)
             call.tokens = (
@@ -271,9 +288,14 @@ def _sentence(data: JsonObject, *names: str) -> str:
 
 
 def _warning(data: JsonObject) -> str:
-    cap, used, limit = (figures.text(data, name) for name in ("cap", "used", "limit"))
-    scope = figures.text(data, "scope_name", default="")
+    cap, used, limit = (_text(data, name) for name in ("cap", "used", "limit"))
+    scope = _text(data, "scope_name", "")
     return f"{cap}{f' of {scope}' if scope else ''}: {used} used of {limit}"
+
+
+def _text(data: JsonObject, name: str, default: str = "unknown") -> str:
+    value = data.get(name)
+    return default if value is None else str(value)
 
 
 def _instant(text: str) -> datetime | None:
@@ -285,6 +307,18 @@ def _instant(text: str) -> datetime | None:
 
 
 __all__ = [
-    "BILLED", "CACHED", "FAILED", "MOST_CALLS", "OPEN", "REFUSED", "Call", "ChangedPath", "Reading", "Recorded",
-    "from_rows", "micros",
+    "BILLED",
+    "CACHED",
+    "FAILED",
+    "MOST_CALLS",
+    "MOST_LISTED",
+    "OPEN",
+    "REFUSED",
+    "TOLD",
+    "Call",
+    "ChangedPath",
+    "Reading",
+    "Recorded",
+    "from_rows",
+    "micros",
 ]  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue, object_at
-from docket.formats.dataclass import dataclass
+from docket.formats.dataclass import dataclass, field
 from docket.formats.digest import Digest, is_digest
 from docket.formats.ledger.session_events import FOLD
 from docket.formats.merkle import MerkleTree, Sibling, Side
@@ -15,6 +15,7 @@ from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 from docket.formats.run.receipt import UsageRow
 from docket.formats.run.receipt_shape import check_shape
+from docket.formats.run.row_sums import RowSum, sums_by_model
 from docket.formats.run.usage import UsageSource
 from docket.formats.run.usage_array import UsageArray
 
@@ -36,13 +37,14 @@ class ReceiptView:
     """`document` is the whole receipt; `ours` says whether it names this version's fold.
 
     `tree` is that of the ledger which gives these very rows with these paths, where they were found to be so; the views
-    then name no path.
+    then name no path. `sums` are those of the rows, by model.
     """
 
     document: JsonObject
     ours: bool
     rows: tuple[RowView, ...]
     tree: MerkleTree | None = None
+    sums: Mapping[str, RowSum] = field(default_factory=dict)
 
     def part(self, *names: str) -> JsonValue:
         """Return a nested member; None where a level is missing."""
@@ -72,11 +74,11 @@ def view(document: JsonObject, *, ours: bool) -> ReceiptView:
     if isinstance(items, UsageArray):
         check_shape({**document, "appendix": {**appendix, "usage": []}}, ours=ours)
         made = tuple([RowView(row=row, path=()) for row in items.rows])
-        return ReceiptView(document=document, ours=ours, rows=made, tree=items.tree)
+        return ReceiptView(document=document, ours=ours, rows=made, tree=items.tree, sums=sums_by_model(items.rows))
     check_shape(document, ours=ours)
     known: KnownSteps = {}
     rows = tuple(_row(item, f"appendix.usage[{at}]", known, ours=ours) for at, item in enumerate(_sequence(items)))
-    return ReceiptView(document=document, ours=ours, rows=rows)
+    return ReceiptView(document=document, ours=ours, rows=rows, sums=sums_by_model(item.row for item in rows))
 
 
 def _sequence(value: JsonValue) -> Sequence[JsonValue]:

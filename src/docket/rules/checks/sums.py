@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
-from docket.formats.run.receipt_view import ReceiptView, RowView
-from docket.formats.run.usage import UsageSource
+from docket.formats.run.receipt_view import ReceiptView
+from docket.formats.run.row_sums import sum_of_all
 from docket.formats.shown import shown
 from docket.rules.checks.case import Answer, Case, broken, held, skipped
 from docket.rules.checks.rows import TOO_MANY, table
@@ -17,22 +17,20 @@ from docket.rules.wording import count_of
 
 def totals(case: Case) -> Answer:
     """The stated number of rows and their cost."""
-    rows = case.receipt.rows
-    cost = Usd(sum(item.row.cost_usd.micros for item in rows))
-    return _compare(case.receipt, {"calls": len(rows), "cost_usd": str(cost)})
+    whole = sum_of_all(case.receipt.sums)
+    return _compare(case.receipt, {"calls": whole.calls, "cost_usd": str(Usd(whole.micros))})
 
 
 def token_totals(case: Case) -> Answer:
     """The stated input, output and total tokens."""
-    rows = case.receipt.rows
-    input_, output = sum(item.row.input_tokens for item in rows), sum(item.row.output_tokens for item in rows)
+    whole = sum_of_all(case.receipt.sums)
+    input_, output = whole.input_tokens, whole.output_tokens
     return _compare(case.receipt, {"input_tokens": input_, "output_tokens": output, "total_tokens": input_ + output})
 
 
 def cached_totals(case: Case) -> Answer:
     """The stated cached input tokens."""
-    cached = sum(item.row.cached_input_tokens for item in case.receipt.rows)
-    return _compare(case.receipt, {"cached_input_tokens": cached})
+    return _compare(case.receipt, {"cached_input_tokens": sum_of_all(case.receipt.sums).cached_input_tokens})
 
 
 def assumed_prices(case: Case) -> Answer:
@@ -40,7 +38,7 @@ def assumed_prices(case: Case) -> Answer:
     families, fault = table(case)
     if families is None:
         return broken(fault)
-    models = {item.row.model for item in case.receipt.rows}
+    models = set(case.receipt.sums)
     fallback, stated = families.assumed(models), case.receipt.part("totals", "assumed_price_models")
     if families.is_spent:
         return broken(TOO_MANY)
@@ -53,16 +51,7 @@ def assumed_prices(case: Case) -> Answer:
 
 def by_model_totals(case: Case) -> Answer:
     """The sums by model."""
-    sums: dict[str, dict[str, JsonValue]] = {}
-    for model, rows in _by_model(case.receipt.rows).items():
-        sums[model] = {
-            "model": model,
-            "calls": len(rows),
-            "input_tokens": sum(item.row.input_tokens for item in rows),
-            "cached_input_tokens": sum(item.row.cached_input_tokens for item in rows),
-            "output_tokens": sum(item.row.output_tokens for item in rows),
-            "cost_usd": str(Usd(sum(item.row.cost_usd.micros for item in rows))),
-        }
+    sums = {model: {"model": model, **found.to_json()} for model, found in case.receipt.sums.items()}
     stated = case.receipt.part("totals", "by_model")
     for index, entry in enumerate(stated if isinstance(stated, Sequence) else ()):
         named = entry.get("model") if isinstance(entry, Mapping) else None
@@ -78,21 +67,21 @@ def by_model_totals(case: Case) -> Answer:
 
 def usage_source_counts(case: Case) -> Answer:
     """How many rows were reported, estimated and asserted."""
-    estimated, asserted = _sources(case.receipt.rows)
+    whole = sum_of_all(case.receipt.sums)
     return _compare(
         case.receipt,
         {
-            "usage_reported_calls": len(case.receipt.rows) - estimated,
-            "usage_estimated_calls": estimated,
-            "asserted_calls": asserted,
+            "usage_reported_calls": whole.reported,
+            "usage_estimated_calls": whole.estimated,
+            "asserted_calls": _asserted(case),
         },
     )
 
 
 def cost_basis(case: Case) -> Answer:
     """The basis begins with the word that fits the rows: reported, estimated or mixed."""
-    estimated, asserted = _sources(case.receipt.rows)
-    reported = len(case.receipt.rows) - estimated
+    whole, asserted = sum_of_all(case.receipt.sums), _asserted(case)
+    reported, estimated = whole.reported, whole.estimated
     word = "mixed" if reported and estimated else "estimated" if estimated else "reported"
     stated = str(case.receipt.part("totals", "cost_basis"))
     if stated.partition(":")[0] != word:
@@ -122,16 +111,9 @@ def _compare(receipt: ReceiptView, wanted: Mapping[str, JsonValue]) -> Answer:
     return held(", ".join(f"{name} {shown(value)}" for name, value in wanted.items()))
 
 
-def _by_model(rows: Sequence[RowView]) -> dict[str, list[RowView]]:
-    grouped: dict[str, list[RowView]] = {}
-    for item in rows:
-        grouped.setdefault(item.row.model, []).append(item)
-    return grouped
-
-
-def _sources(rows: Sequence[RowView]) -> tuple[int, int]:
-    estimated = sum(item.row.usage_source is UsageSource.ESTIMATED for item in rows)
-    return estimated, sum(item.asserted_by is not None for item in rows)
+def _asserted(case: Case) -> int:
+    # docket's own rows are never the agent's word.
+    return 0 if case.gives_rows else sum(item.asserted_by is not None for item in case.receipt.rows)
 
 
 def _texts(value: JsonValue) -> list[str]:

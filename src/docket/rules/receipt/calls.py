@@ -17,6 +17,7 @@ from docket.formats.digest import Digest
 from docket.formats.ledger.model_events import ModelDenied, ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.network_events import OtherExchange
 from docket.formats.run.receipt import UsageRow
+from docket.formats.run.row_sums import sum_of_all, sums_by_model
 from docket.formats.run.usage import LATER, Usage, UsageSource
 from docket.rules.receipt.latency import summary
 
@@ -25,22 +26,6 @@ _COUNTS = attrgetter(*_NAMES)
 BASIS_REPORTED = "reported: the providers' own counts"
 BASIS_ESTIMATED = "estimated: the providers gave no count that could be read"
 BASIS_MIXED = "mixed: some counts are the providers', some are estimates"
-
-
-@dataclass(slots=True)
-class _ModelSum:
-    calls: int = 0
-    input_tokens: int = 0
-    cached_input_tokens: int = 0
-    output_tokens: int = 0
-    micros: int = 0
-
-    def add(self, row: UsageRow) -> None:
-        self.calls += 1
-        self.input_tokens += row.input_tokens
-        self.cached_input_tokens += row.cached_input_tokens
-        self.output_tokens += row.output_tokens
-        self.micros += row.cost_usd.micros
 
 
 @dataclass(slots=True)
@@ -108,12 +93,8 @@ class CallsFold:
 
     def totals(self, fallback_models: Iterable[str]) -> dict[str, JsonValue]:
         """Return the receipt member `totals`; `fallback_models` are the rows' models that the fallback prices."""
-        by_model: dict[str, _ModelSum] = {}
-        whole = _ModelSum()
-        for row in self.rows:
-            whole.add(row)
-            by_model.setdefault(row.model, _ModelSum()).add(row)
-        estimated = sum(row.usage_source is UsageSource.ESTIMATED for row in self.rows)
+        by_model = sums_by_model(self.rows)
+        whole = sum_of_all(by_model)
         ranked = sorted(by_model.items(), key=lambda item: (-item[1].micros, item[0]))
         return {
             "calls": whole.calls,
@@ -122,12 +103,12 @@ class CallsFold:
             "output_tokens": whole.output_tokens,
             "total_tokens": whole.input_tokens + whole.output_tokens,
             "cost_usd": str(Usd(whole.micros)),
-            "cost_basis": cost_basis(whole.calls - estimated, estimated),
-            "usage_reported_calls": whole.calls - estimated,
-            "usage_estimated_calls": estimated,
+            "cost_basis": cost_basis(whole.reported, whole.estimated),
+            "usage_reported_calls": whole.reported,
+            "usage_estimated_calls": whole.estimated,
             "asserted_calls": 0,
             "assumed_price_models": sorted(self.assumed_models.union(fallback_models)),
-            "by_model": [_model_sum(model, total) for model, total in ranked],
+            "by_model": [{"model": model, **total.to_json()} for model, total in ranked],
         }
 
     def model_calls(self) -> dict[str, JsonValue]:
@@ -162,17 +143,6 @@ def cost_basis(reported: int, estimated: int) -> str:
     if reported and estimated:
         return BASIS_MIXED
     return BASIS_ESTIMATED if estimated else BASIS_REPORTED
-
-
-def _model_sum(model: str, total: _ModelSum) -> dict[str, JsonValue]:
-    return {
-        "model": model,
-        "calls": total.calls,
-        "input_tokens": total.input_tokens,
-        "cached_input_tokens": total.cached_input_tokens,
-        "output_tokens": total.output_tokens,
-        "cost_usd": str(Usd(total.micros)),
-    }
 
 
 def counted(counter: Counter[str]) -> dict[str, JsonValue]:

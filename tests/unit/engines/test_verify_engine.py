@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -43,6 +44,21 @@ def test_a_receipt_and_its_ledger_are_consistent(files: tuple[Path, Path]) -> No
     assert (verdict.word, verdict.ok) == (Word.CONSISTENT, True)
     required = VerifyRequest(receipt=read_receipt(receipt), ledger_path=ledger, required=Word.VERIFIED)
     assert verify_receipt(required).ok is False
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_garbage_is_collected_behind_it_as_before(files: tuple[Path, Path], enabled: bool) -> None:
+    seen: list[bool] = []
+    (gc.enable if enabled else gc.disable)()
+    try:
+        receipt = read_receipt(files[0])
+        verify_receipt(
+            VerifyRequest(receipt=receipt, ledger_path=files[1], progress=lambda *_: seen.append(gc.isenabled()))
+        )
+        seen.append(gc.isenabled())
+    finally:
+        gc.enable()
+    assert (set(seen[:-1]), seen[-1]) == ({False}, enabled)
 
 
 @pytest.mark.parametrize(

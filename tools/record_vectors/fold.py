@@ -1,18 +1,15 @@
-"""A receipt made of the events of a ledger, as spec/fold.md tells it, for the kinds of events that the vectors have.
-
-It is written from that page alone. Breakers, pools, drills, kept contents and rollbacks stand in no vector of these,
-and are not folded.
-"""
+"""A receipt made of the events of a ledger, as spec/fold.md tells it; written from the specification alone."""
 
 from __future__ import annotations
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from record_vectors.disclosed import disclosure
-from record_vectors.further import cache_of, windows_of, workspace_of
+from record_vectors.further import cache_of, counted, windows_of, workspace_of
 from record_vectors.money import amount, family_of, micros, rank
+from record_vectors.operations import operations_of, pools_of, responses_of
 from record_vectors.primitives import GENESIS, Json, digest, digest_of, lines_of, path, root
 from record_vectors.texts import SENTENCES
 
@@ -73,8 +70,8 @@ def receipt_of(events: Sequence[Json]) -> Json:
         "files": _files(record),
         "network": _network(record),
         "caps": {"exceeded": len(record.all("cap.exceeded")), "warnings": len(record.all("cap.warning"))},
-        "notes": _counted(data["code"] for data in record.all("note") if "reported_by" not in data),
-        "event_counts": _counted(event["type"] for event in events),
+        "notes": counted(data["code"] for data in record.all("note") if "reported_by" not in data),
+        "event_counts": counted(event["type"] for event in events),
         "ledger": {
             "format": "docket/ledger/v1", "events": len(events), "head": events[-1]["hash"], "genesis": GENESIS,
             "merkle_root": root(record.hashes), "file_sha256": digest(lines_of(events)), "chain": SENTENCES["chain"],
@@ -82,7 +79,7 @@ def receipt_of(events: Sequence[Json]) -> Json:
         "price_table": _price_table(record, start),
         "appendix": {"usage": rows, "proof_included": True, "note": SENTENCES["appendix"]},
         "evidence": _evidence(record, end),
-        "ops": {"circuit_breaker": {}, "rate_limiter": None, "snapshot": None, "rollback": None},
+        "ops": operations_of(record),
         "isolation": None,
         "findings": [],
         "limits_disclosure": disclosure(record, start, (policy or {}).get("document", {})),
@@ -100,7 +97,8 @@ def _where_there_is_some(record: Record, start: Json, rows: Sequence[Json]) -> J
         "latency": _latency(rows),
         "asserted": _asserted(record),
         "cache": cache_of(record),
-        "responses": None,
+        "pools": pools_of(record),
+        "responses": responses_of(record),
         "workspace": workspace_of(record),
         "windows": windows_of(record),
         "redaction": start.get("redaction"),
@@ -178,13 +176,13 @@ def _model_calls(record: Record) -> Json:
     usage = {name: sum(reply["usage"].get(name, 0) for reply in replies) for name in (*USAGE, *RARE)}
     return {
         "count": len(replies),
-        "by_provider": _counted(reply["provider"] for reply in replies),
-        "outcomes": _counted(reply["outcome"] for reply in replies),
+        "by_provider": counted(reply["provider"] for reply in replies),
+        "outcomes": counted(reply["outcome"] for reply in replies),
         "estimated": sum(reply["usage_source"] == "estimated" for reply in replies),
         "denied": len(denied),
-        "denied_by_reason": _counted(data["reason"] for data in denied),
+        "denied_by_reason": counted(data["reason"] for data in denied),
         "errors": len(errors),
-        "errors_by_reason": _counted(data["reason"] for data in errors),
+        "errors_by_reason": counted(data["reason"] for data in errors),
         "admitted": len(requests),
         "altered": sum(bool(data.get("altered")) for data in requests),
         "unsettled": len(requests) - len(replies) - len(errors),
@@ -207,7 +205,7 @@ def _files(record: Record) -> Json:
         "changed": len(changes),
         **{kind: kinds[kind] for kind in ("added", "modified", "removed", "retyped")},
         "violations": len(violations),
-        "violations_by_rule": _counted(data["rule"] for data in violations),
+        "violations_by_rule": counted(data["rule"] for data in violations),
         "top_paths": [shown(data) for data in changes[:25]],
         "passes": {
             phase: data and {name: value for name, value in data.items() if name != "phase"}
@@ -272,8 +270,4 @@ def _asserted(record: Record) -> Json | None:
     if not calls and not notes:
         return None
     sums = {name: sum(data[name] for data in calls) for name in COUNTS}
-    return {"calls": len(calls), **sums, "notes": _counted(data["code"] for data in notes)}
-
-
-def _counted(names: Iterable[str]) -> dict[str, int]:
-    return dict(sorted(Counter(names).items()))
+    return {"calls": len(calls), **sums, "notes": counted(data["code"] for data in notes)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from record_vectors.money import amount, micros
@@ -24,6 +25,11 @@ def without(data: Json, *names: str) -> Json:
 def chosen(data: Json, *names: str) -> Json:
     """These members, null where one is absent."""
     return {name: data.get(name) for name in names}
+
+
+def counted(names: Iterable[str]) -> dict[str, int]:
+    """How often each name stands there."""
+    return dict(sorted(Counter(names).items()))
 
 
 def cache_of(record: Record) -> Json | None:

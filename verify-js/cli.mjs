@@ -237,6 +237,9 @@ function joined([first, second, ...rest]) {
   return [first, ...(second === undefined ? [] : joined([second, ...rest]))];
 }
 
+// The verdict where a file cannot be read.
+const unreadable = (detail) => ({ ok: false, verdict: "unreadable", docket_number: null, checks: [], failures: [], detail });
+
 async function main() {
   const { values, positionals } = parseArgs({ args: joined(process.argv.slice(2)), options: OPTIONS, allowPositionals: true });
   if (values.help) {
@@ -246,10 +249,9 @@ async function main() {
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
   const keys = keysOf(values);
-  const receipt = pieces(path, "the receipt");
   let ledger = null;
-  const verdict = await verify({
-    receipt,
+  const asked = {
+    receipt: pieces(path, "the receipt"),
     ledger: (document) => {
       ledger = values.ledger ?? ledgerBeside(path, document);
       return ledger === null ? null : pieces(ledger, "the ledger");
@@ -261,9 +263,15 @@ async function main() {
     remembered: values.state === undefined ? null : stateOf(values.state),
     ...keys,
     required: values.require,
+  };
+  let fault = null;
+  const verdict = await verify(asked).catch((error) => {
+    if (!(error instanceof Unreadable)) throw error;
+    fault = error.message;
+    return unreadable(fault);
   });
-  if (verdict.verdict === "unreadable") {
-    process.stderr.write(`${ascii(`${path}: ${verdict.detail}`)}\n`);
+  if (verdict.verdict === "unreadable" && !values.json) {
+    process.stderr.write(`${ascii(fault ?? `${path}: ${verdict.detail}`)}\n`);
     return 1;
   }
   process.stdout.write(`${print(verdict, ledger, values.json)}\n`);
@@ -273,9 +281,9 @@ async function main() {
 try {
   process.exitCode = await main();
 } catch (error) {
-  const kinds = [UsageError, Unreadable, Refused];
+  const kinds = [UsageError, Refused];
   const isKnown = kinds.some((kind) => error instanceof kind) || error.code?.startsWith("ERR_PARSE_ARGS");
   if (!isKnown) throw error;
   process.stderr.write(`${ascii(error.message)}\n`);
-  process.exitCode = error instanceof Unreadable ? 1 : USAGE_ERROR;
+  process.exitCode = USAGE_ERROR;
 }

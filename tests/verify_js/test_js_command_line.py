@@ -16,6 +16,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.canonical import encode
 from docket.formats.proof.key_text import verifier_key
 from docket.formats.proof.trust import read_trust
+from docket.surfaces.cli.root import run as main
 from golden_ledgers import samples
 from golden_ledgers.judging import judged, receipt_of
 from verify_js.in_node import NODE, needs_node
@@ -78,9 +79,30 @@ def test_what_fails_has_exit_code_1_and_what_cannot_be_read_says_why_on_stderr(r
     done = run(record, "--json")
     assert (done.returncode, json.loads(done.stdout)["verdict"]) == (1, "failed")
     record.write_bytes(b"{} {}")
-    done = run(record, "--json")
+    done = run(record)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "not JSON" in done.stderr
+    assert done.stderr.startswith(f"{record}: not JSON")
+
+
+@pytest.mark.parametrize("fault", ["no receipt", "a folder", "a ledger that cannot be read"])
+def test_what_cannot_be_read_is_one_object_in_json_of_the_members_of_docket_verify(
+    record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
+) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    asked = [str(tmp_path if fault == "a folder" else record), "--json"]
+    if fault == "no receipt":
+        record.write_bytes(b"{} {}")
+    elif fault != "a folder":
+        asked += ["--ledger", str(tmp_path / "loop")]
+    assert main(["verify", *asked]) == 1
+    here, done = capsys.readouterr(), run(*asked)
+    told, found = json.loads(here.out), json.loads(done.stdout)
+
+    assert (here.err, done.returncode, done.stderr) == ("", 1, "")
+    assert list(found) == list(told)
+    assert told.pop("detail")
+    assert found.pop("detail")
+    assert found == told == {"ok": False, "verdict": "unreadable", "docket_number": None, "checks": [], "failures": []}
 
 
 @pytest.mark.parametrize(

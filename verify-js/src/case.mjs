@@ -74,6 +74,7 @@ export class Course {
   constructor() {
     this.followers = new Map();
     this.checks = [];
+    this.shown = null;
   }
 
   follow(key, Type) {
@@ -81,13 +82,12 @@ export class Course {
     return this.followers.get(key);
   }
 
+  // All events of a ledger are its own writer's, or all are another's; who follows them is known before the first.
   show(event, ours) {
-    for (const follower of this.followers.values()) tell(follower, event, ours);
-    for (const check of this.checks) tell(check, event, ours);
+    this.shown ??= [...this.followers.values(), ...this.checks].filter((one) => (ours ? one.observe : one.observePublic));
+    for (const one of this.shown) {
+      if (ours) one.observe(event);
+      else one.observePublic(event);
+    }
   }
-}
-
-function tell(one, event, ours) {
-  if (ours) one.observe?.(event);
-  else one.observePublic?.(event);
 }

@@ -3,15 +3,31 @@
 import { isText } from "./canonical.mjs";
 
 const AMOUNT = /^(0|[1-9][0-9]{0,11})(?:\.([0-9]{1,6}))?$/;
+const CANONICAL = /^(?:0|[1-9][0-9]{0,11})\.(?:[0-9]{2}|(?![0-9]{2}0000)[0-9]{6})$/;
 const MICROS = 1_000_000n;
+
+// Amounts that were read lately: a record says the same ones many times.
+const MOST = 4096;
+const LONGEST = 12;
+const known = new Map();
 
 // The micro-dollars of a text of dollars; null where it is none. Fewer digits than the canonical ones are read too.
 export function microsOf(text) {
   if (!isText(text)) return null;
+  const found = known.get(text);
+  if (found !== undefined) return found;
   const match = AMOUNT.exec(text);
-  if (match === null) return null;
-  return BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+  const micros = match === null ? null : BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+  // A longer text may be a part of one that is much longer yet, and hold on to it.
+  if (text.length <= LONGEST) {
+    if (known.size === MOST) known.clear();
+    known.set(text, micros);
+  }
+  return micros;
 }
+
+// The same of an amount in its one spelling; null where it is another's.
+export const canonicalMicros = (text) => (isText(text) && CANONICAL.test(text) ? microsOf(text) : null);
 
 // The one spelling of an amount.
 export function spelledUsd(micros) {

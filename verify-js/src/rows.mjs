@@ -3,7 +3,7 @@
 import { DAMAGED, NO_LEDGER, fail, pass, skip } from "./case.mjs";
 import { isInteger, isObject, isText } from "./canonical.mjs";
 import { rootFromPath } from "./merkle.mjs";
-import { microsOf, spelledUsd } from "./money.mjs";
+import { canonicalMicros, microsOf, spelledUsd } from "./money.mjs";
 import { ProofPath } from "./proof_path.mjs";
 import { familiesOf } from "./families.mjs";
 import { shown } from "./refused.mjs";
@@ -164,8 +164,9 @@ export class CostRecomputation {
     for (const [index, row] of receipt.rows.entries()) {
       const micros = families.cost(row.model, row);
       if (micros === null) return fail(`${name(index, row)}: no family of the table prices ${shown(row.model)}`);
-      const cost = spelledUsd(micros);
-      if (cost !== row.cost_usd) return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${cost}`);
+      if (micros !== canonicalMicros(row.cost_usd)) {
+        return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${spelledUsd(micros)}`);
+      }
     }
     return pass(`${receipt.rows.length} rows priced from the embedded table`);
   }

@@ -198,6 +198,8 @@ class NativeSha256 {
   constructor() {
     this.gathered = new Uint8Array(4096);
     this.length = 0;
+    // Its beginnings that were needed, by their length.
+    this.beginnings = [];
   }
 
   reset() {
@@ -212,6 +214,7 @@ class NativeSha256 {
       const larger = new Uint8Array(2 * this.length);
       larger.set(this.gathered.subarray(0, at));
       this.gathered = larger;
+      this.beginnings = [];
     }
     if (to - from > 64) this.gathered.set(bytes.subarray(from, to), at);
     else for (let index = from; index < to; index += 1) this.gathered[at + index - from] = bytes[index];
@@ -219,7 +222,9 @@ class NativeSha256 {
   }
 
   into(out, at = 0) {
-    const units = native.hash("sha256", this.gathered.subarray(0, this.length), "latin1");
+    const { length } = this;
+    const text = length < 128 ? (this.beginnings[length] ??= this.gathered.subarray(0, length)) : this.gathered.subarray(0, length);
+    const units = native.hash("sha256", text, "latin1");
     for (let byte = 0; byte < 32; byte += 1) out[at + byte] = units.charCodeAt(byte);
     return this.reset() && out;
   }

@@ -1,7 +1,7 @@
 // Shapes of JSON values as functions (value, where) that give null, or a sentence that names the member that is wrong.
 
 import { isInteger, isObject, isText } from "./canonical.mjs";
-import { microsOf, spelledUsd } from "./money.mjs";
+import { canonicalMicros } from "./money.mjs";
 import { shown } from "./refused.mjs";
 
 const when = (held, where, wanted) => (held ? null : `${where} is not ${wanted}`);
@@ -16,10 +16,7 @@ export const digest = (value, where) => when(isDigest(value), where, "a SHA-256 
 export const object = (value, where) => when(isObject(value), where, "an object");
 
 // An amount in its one spelling.
-export function amount(value, where) {
-  const micros = microsOf(value);
-  return when(micros !== null && spelledUsd(micros) === value, where, "an amount in canonical form");
-}
+export const amount = (value, where) => when(canonicalMicros(value) !== null, where, "an amount in canonical form");
 
 const DAY = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
 const TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?Z";

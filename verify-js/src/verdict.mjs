@@ -14,8 +14,9 @@ export class Verdict {
 
   // What `--json` prints.
   toJSON() {
-    const { ok, verdict, docket_number, checks, failures } = this;
-    return { ok, verdict, docket_number, checks, failures };
+    const { ok, verdict, docket_number, checks, failures, detail } = this;
+    const told = { ok, verdict, docket_number, checks, failures };
+    return verdict === "unreadable" ? { ...told, detail } : told;
   }
 }
 

@@ -106,21 +106,23 @@ def test_as_json(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
-@pytest.mark.parametrize("arguments", [[], ["--json"]])
-def test_what_cannot_be_read_says_why_on_standard_error_alone(
-    tmp_path: Path, arguments: list[str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_cannot_be_read_says_why_on_standard_error_or_in_json(
+    tmp_path: Path, as_json: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "r.json"
-    for content, words in ((b"{", "not JSON"), (b'{"session":{"id":"../x"},"a":1.5}', "1.5 is not an integer")):
+    none = f"the receipt {tmp_path}/none cannot be read: No such file or directory"
+    for content, named, words in (
+        (b"{", "r.json", "not JSON"),
+        (b'{"session":{"id":"../x"},"a":1.5}', "r.json", "1.5 is not an integer"),
+        (b"", "none", none),
+    ):
         path.write_bytes(content)
-        assert run(["verify", str(path), *arguments]) == 1
+        assert run(["verify", str(tmp_path / named), *(["--json"] if as_json else [])]) == 1
         captured = capsys.readouterr()
-        assert captured.out == ""
-        assert words in captured.err
-    assert run(["verify", str(tmp_path / "none"), *arguments]) == 1
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert f"the receipt {tmp_path}/none cannot be read: No such file or directory" in captured.err
+        said, nothing = (captured.out, captured.err) if as_json else (captured.err, captured.out)
+        assert nothing == ""
+        assert words in (json.loads(said)["detail"] if as_json else said)
 
 
 def test_a_named_ledger_that_is_not_there_is_a_mistake_of_the_command_line(

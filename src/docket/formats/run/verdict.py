@@ -70,11 +70,12 @@ class Verdict:
         return tuple(f"{check.name}: {check.detail}" for check in self.checks if check.status is Status.FAIL)
 
     def to_json(self) -> dict[str, JsonValue]:
-        """Return {ok, verdict, docket_number, checks, failures}."""
-        return {
+        """Return {ok, verdict, docket_number, checks, failures}, and the `detail` of an unreadable document."""
+        json: dict[str, JsonValue] = {
             "ok": self.ok,
             "verdict": str(self.word),
             "docket_number": self.docket_number,
             "checks": [check.to_json() for check in self.checks],
             "failures": list(self.failures),
         }
+        return {**json, "detail": self.detail} if self.word is Word.UNREADABLE else json

@@ -38,3 +38,14 @@ def test_the_json_form() -> None:
         ],
         "failures": ["totals: t"],
     }
+
+
+def test_the_json_form_of_what_cannot_be_read_says_why() -> None:
+    assert Verdict(word=Word.UNREADABLE, detail="not JSON").to_json() == {
+        "ok": False,
+        "verdict": "unreadable",
+        "docket_number": None,
+        "checks": [],
+        "failures": [],
+        "detail": "not JSON",
+    }

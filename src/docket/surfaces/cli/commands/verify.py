@@ -68,7 +68,12 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
     """
     pins = pins_asked(named)
     receipt = _located(receipt)
-    data = read_receipt(receipt)
+    try:
+        data = read_receipt(receipt)
+    except InvalidDocumentError as error:
+        if not as_json:
+            raise
+        return _printed(Verdict(word=Word.UNREADABLE, detail=error.detail))
     chosen = ledger_named(ledger) or _ledger_of(receipt, data)
     with ReadingProgress("verifying") as progress:
         asked = VerifyRequest(
@@ -81,14 +86,18 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
             progress=progress,
         )
         verdict = _verdict(asked, named["state"])
+    if as_json:
+        return _printed(verdict)
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
-    if as_json:
-        console.result(console.as_json(verdict.to_json()))
-        return exits.OK if verdict.ok else exits.FAILED
     _tell(verdict, chosen)
     if verdict.word is not Word.FAILED and _is_copy(data):
         console.result("It says of itself that it is a redacted copy: that all else is as it was is its maker's word.")
+    return exits.OK if verdict.ok else exits.FAILED
+
+
+def _printed(verdict: Verdict) -> int:
+    console.result(console.as_json(verdict.to_json()))
     return exits.OK if verdict.ok else exits.FAILED
 
 

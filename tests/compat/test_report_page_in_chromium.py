@@ -221,7 +221,8 @@ def test_what_the_run_says_stays_text(shown: Shown, tmp_path: Path) -> None:
     page.run("[...document.querySelectorAll('.pages button')].forEach((button) => button.click())")
     assert page.run("window.hit") is None
     assert page.run("document.querySelectorAll('img, iframe, object, embed, base, form').length") == 0
-    assert page.run("document.scripts.length") == 7  # the evidence, what is lacking, the chart, two tables, the one that runs
+    # The evidence, what is lacking of it, the chart, two tables, the one that runs.
+    assert page.run("document.scripts.length") == 7
     page.run(
         "const made = document.createElement('script'); made.textContent = 'window.hit = 9'; document.body.append(made)"
     )

@@ -71,7 +71,7 @@ def test_a_run_of_two_calls(tmp_path: Path) -> None:
         ],
         ["2", "0:11.000", "anthropic", "claude-sonnet-4-5", "100", "0", "10", "$0.020450", "200 ms", "complete"],
     ]
-    assert rows_of(page, "models-table")[0] == ["claude-sonnet-4-5+web-search", "1", "2", "0", "0", "$0.02"]
+    assert rows_of(page, "models-table")[0] == ["claude-sonnet-4-5+web-search", "1", "2", "0", "0", "$0.020000"]
     points = data_of(page, "chart-data")["points"]
     assert [words for _, _, words in points] == [
         "call 1: $0.040500 for claude-sonnet-4-5, $0.040500 by then",

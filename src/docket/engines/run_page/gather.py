@@ -22,7 +22,7 @@ from docket.engines.run_page.contents import comparison, places_of
 from docket.engines.run_page.gathered import Evidence, Gathered, PageRequest
 from docket.engines.run_page.packing import Packed, Packer, packed
 from docket.engines.verify import read_receipt
-from docket.errors import InvalidDocumentError, UnavailableError
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.ledger.event import Event, known_event
 from docket.formats.ledger.line_shape import LineShapes
 from docket.formats.ledger.lines import follow
@@ -39,6 +39,8 @@ from docket.stores.receipts import ledger_of
 
 MOST_LEDGER_BYTES = 512 * 1024 * 1024
 MOST_COMPARED = 300
+# Where no place is at hand only links have contents, which the record holds itself.
+MOST_UNHELD = 25
 LOOKED_AT = TOLD | READ
 _SHIPPED = Path(__file__).resolve().parents[2] / "data" / "docket-verify.mjs"
 # In a checkout the module stands where it is made.
@@ -54,7 +56,8 @@ def gathered(request: PageRequest) -> Iterator[Gathered]:
     found = _Gathering(request)
     found.read()
     with held_contents(places_of(found.receipt, request.layout) if found.shows_contents else Places()) as held:
-        changes = islice(found.told.changes, MOST_COMPARED if found.shows_contents else 0)
+        most = MOST_COMPARED if held.places else MOST_UNHELD
+        changes = islice(found.told.changes, most if found.shows_contents else 0)
         yield Gathered(
             receipt=found.receipt,
             evidence=found.evidence,
@@ -84,7 +87,11 @@ class _Gathering:
 
     def read(self) -> None:
         """Read the ledger and what stands beside it; without one, the receipt's own rows."""
-        path = ledger_of(self._path, self.receipt)
+        try:
+            path = ledger_of(self._path, self.receipt)
+        except DocketError as error:
+            self._alone(error.detail)
+            return
         if path is None:
             self._alone("it does not stand beside the receipt")
             return

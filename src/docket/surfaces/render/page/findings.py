@@ -21,7 +21,8 @@ def findings(found: Sequence[Finding]) -> Html:
 
 def _one(finding: Finding) -> Html:
     impact = "" if finding.usd_impact is None else f"${finding.usd_impact}"
-    events = ", ".join(str(seq) for seq in finding.evidence)
+    cited = ", ".join(str(seq) for seq in finding.evidence)
+    events = f", {_word(finding)} {cited}" if cited else ""
     return element(
         "li",
         element(
@@ -31,14 +32,23 @@ def _one(finding: Finding) -> Html:
             finding.title,
             element("span", f" {impact}", class_="counts") if impact else "",
         ),
-        element("p", finding.detail),
+        element("p", _as_sentence(finding.detail)),
         element("p", element("strong", "What to do: "), finding.remedy),
         element(
             "p",
-            f"rule {finding.rule}, confidence {finding.confidence}" + (f", events {events}" if events else ""),
+            f"rule {finding.rule}, confidence {finding.confidence}"
+            + (f", {_word(finding)} {events}" if events else ""),
             class_="muted small",
         ),
     )
+
+
+def _as_sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _word(finding: Finding) -> str:
+    return "event" if len(finding.evidence) == 1 else "events"
 
 
 __all__ = ["findings"]

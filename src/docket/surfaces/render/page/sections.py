@@ -16,7 +16,7 @@ from docket.rules.analysis.told import BILLED, Call, Recorded
 from docket.surfaces.render import figures, operations, workspace
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined
-from docket.surfaces.render.page.tables import Table, facts, table
+from docket.surfaces.render.page.tables import Table, alike, facts, table
 
 _CALL_HEADINGS = ("Call", "At", "Provider", "Model", "Input", "Cached", "Output", "Cost", "Latency", "What came of it")
 _GROUPS = {
@@ -162,7 +162,7 @@ def by_model(document: JsonObject) -> Html:
             caption="Cost by model",
             is_plain=True,
             headings=figures.MODEL_HEADINGS,
-            rows=[figures.model_cells(row) for row in rows],
+            rows=alike([figures.model_cells(row) for row in rows], 5),
             numbers=frozenset((1, 2, 3, 4, 5)),
         )
     )
@@ -181,7 +181,7 @@ def calls(told: Recorded) -> Html:
                     name="calls-table",
                     caption="Model calls in the order in which they ended",
                     headings=_CALL_HEADINGS,
-                    rows=[_call_row(call) for call in told.calls],
+                    rows=alike([_call_row(call) for call in told.calls], 7),
                     numbers=frozenset((0, 1, 4, 5, 6, 7, 8)),
                     marks=[_mark(call) for call in told.calls],
                     left_out=told.left_out["calls"],

@@ -78,9 +78,20 @@ def _row(shown: Table, place: int) -> Html:
     return element("tr", cells, class_=mark or None)
 
 
+def alike(rows: Sequence[tuple[str, ...]], column: int) -> list[tuple[str, ...]]:
+    """Return rows whose amounts in a column all have as many decimals as the one that has most."""
+    most = max((len(row[column].partition(".")[2]) for row in rows), default=0)
+    return [(*row[:column], _decimals(row[column], most), *row[column + 1 :]) for row in rows]
+
+
+def _decimals(amount: str, most: int) -> str:
+    whole, point, part = amount.partition(".")
+    return f"{whole}{point}{part.ljust(most, '0')}" if point else amount
+
+
 def facts(pairs: Sequence[tuple[str, str | Html]]) -> Html:
     """Return labelled values as a list of descriptions."""
     return element("dl", [element("div", element("dt", name), element("dd", value)) for name, value in pairs])
 
 
-__all__ = ["PAGE_ROWS", "Table", "facts", "table"]
+__all__ = ["PAGE_ROWS", "Table", "alike", "facts", "table"]

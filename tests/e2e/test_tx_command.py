@@ -22,6 +22,7 @@ from docket.surfaces.cli.transaction_choice import ids_like, paths_like
 from run_lab import Done, RunLab, build
 
 AGENT = "echo new > new.txt; echo two > f"
+REVIEWED = ("--workspace-tx-settle", "review")
 
 
 @pytest.fixture
@@ -64,6 +65,51 @@ def test_what_did_not_land_is_landed_by_the_command_that_the_run_names(
     landed = lab.docket(*landing_of(done))
     assert landed.exit_code == 0, landed.said
     assert [(lab.tree / name).read_text() for name in ("f", "new.txt")] == ["two\n", "new\n"]
+
+
+def recorded(lab: RunLab) -> Path:
+    """The one record of a later commit."""
+    (path,) = lab.state.glob("workspace-tx/*/records/*.json")
+    return path
+
+
+def test_what_lands_later_is_signed_by_the_key_that_is_named_or_says_that_it_is_not(lab: RunLab) -> None:
+    key = lab.root / "a.key"
+    assert lab.docket("keygen", str(key)).exit_code == 0
+    assert staged(lab, *REVIEWED, "--sign", str(key), agent="echo x > made").exit_code == 0
+    done = lab.docket("tx", "commit", "--yes", "--sign", str(key))
+    assert (done.exit_code, (lab.tree / "made").read_text()) == (0, "x\n"), done.said
+    assert "signed by " in done.stderr
+    verified = lab.docket("verify", str(recorded(lab)), "--public-key", f"{key}.pub", "--require", "verified", "--json")
+    assert (verified.exit_code, json.loads(verified.stdout)["verdict"]) == (0, "verified"), verified.said
+    assert "signature" in lab.docket("verify", str(recorded(lab)), "--public-key", f"{key}.pub").stdout
+    assert lab.docket("verify", str(recorded(lab)), "--state", "x").exit_code == 2
+    recorded(lab).write_bytes(recorded(lab).read_bytes().replace(b'"committed": true', b'"committed": false'))
+    assert lab.docket("verify", str(recorded(lab)), "--json").exit_code == 1
+    recorded(lab).write_bytes(b'{"format": "docket/workspace-commit/v1"}')
+    assert "json: not_transactional is not the whole list" in lab.docket("verify", str(recorded(lab))).stderr
+
+
+def test_the_key_of_a_policy_signs_what_lands_later_too_and_a_missing_one_stops_it(lab: RunLab) -> None:
+    key, settings = lab.root / "a.key", lab.root / "home/.config/docket/policy.toml"
+    assert lab.docket("keygen", str(key)).exit_code == 0
+    assert staged(lab, *REVIEWED, "--sign", str(key), agent="echo x > made").exit_code == 0
+    settings.parent.mkdir(parents=True)
+    settings.write_text(f"[proof]\nsign = '{lab.root / 'gone.key'}'\n")
+    assert lab.docket("tx", "commit", "--yes").exit_code == 43
+    assert not (lab.tree / "made").exists()
+    settings.write_text(f"[proof]\nsign = '{key}'\n")
+    assert lab.docket("tx", "commit", "--yes").exit_code == 0
+    assert json.loads(recorded(lab).read_bytes())["signature"]["alg"] == "ed25519"
+
+
+def test_a_record_that_no_key_signed_says_so_where_its_run_was_signed(lab: RunLab) -> None:
+    key = lab.root / "a.key"
+    assert lab.docket("keygen", str(key)).exit_code == 0
+    assert staged(lab, *REVIEWED, "--sign", str(key), agent="echo x > made").exit_code == 0
+    assert "this record is not: --sign KEY" in lab.docket("tx", "commit", "--yes").stderr
+    assert staged(lab, *REVIEWED, agent="echo y > made").exit_code == 0
+    assert "--sign KEY" not in lab.docket("tx", "commit", "--yes").stderr
 
 
 def test_a_stage_that_landed_needs_no_command(lab: RunLab) -> None:

@@ -232,7 +232,7 @@ def _done(request: LaterCommit, asked: CommitRequest, world: TransactionWorld) -
 
 def _written(record: CommitRecord, world: TransactionWorld) -> Path:
     name = f"{record.at.replace(':', '')}-{record.diff_sha256[:8]}.json"
-    return world.transactions.write_record(record.transaction, name, encode_commit(record))
+    return world.transactions.write_record(record.transaction, name, encode_commit(world.vouch(record)))
 
 
 def _record(before: TransactionState, done: MergedCommit, whole: ChangeSet, successor: str | None) -> CommitRecord:

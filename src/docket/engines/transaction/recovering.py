@@ -172,7 +172,7 @@ class _Recovery:
         name = f"{record.at.replace(':', '')}-{record.recovery}.json"
         path = self._folder / RECORDS / name
         try:
-            self._world.transactions.write_record(state.id, name, encode_commit(record))
+            self._world.transactions.write_record(state.id, name, encode_commit(self._world.vouch(record)))
         except UnavailableError as error:
             if error.reason != Reason.ALREADY_EXISTS:  # the recovery before this one came that far
                 raise

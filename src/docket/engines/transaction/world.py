@@ -27,6 +27,7 @@ from docket.host.room import free_inodes
 from docket.stores.workspace.transactions import Transactions
 
 if TYPE_CHECKING:
+    from docket.formats.workspace.commit_record import CommitRecord
     from docket.stores.pool import Pool
 
 
@@ -49,6 +50,11 @@ def no_pool() -> Pool | None:
     return None
 
 
+def unsigned(record: CommitRecord) -> CommitRecord:
+    """Return the record as it is: nobody signs it."""
+    return record
+
+
 def forget(_made: bytes) -> None:
     """Remember nothing of what was made."""
 
@@ -59,6 +65,7 @@ class TransactionWorld:
 
     `pool` opens the contents of the project's snapshots, which whoever asked closes; None where there are none.
     `remember` takes what is known of files that were made: keys and digests as `stores.statcache` packs fresh ones.
+    `vouch` signs the record of a commit that comes after its run, where somebody has a key for it.
     """
 
     observe: Callable[[ObserveRequest], Listing]
@@ -71,6 +78,7 @@ class TransactionWorld:
     owner: Callable[[], ProcessIdentity] = own_identity
     pool: Callable[[], Pool | None] = no_pool
     remember: Callable[[bytes], None] = forget
+    vouch: Callable[[CommitRecord], CommitRecord] = unsigned
 
     def backend(self, name: BackendName) -> Backend | None:
         """Return the backend of that name, None where this machine's docket has none."""

@@ -1,7 +1,8 @@
 """The record of a commit made after its run, `docket/workspace-commit/v1` (spec/workspace.md, Later commits).
 
 Rules:
-1. A run's ledger and receipt are never touched again: this is what there is of a commit that came later.
+1. A run's ledger and receipt are never touched again: this is what there is of a commit that came later. A key may sign
+   it, over its canonical form without the signature.
 2. It says which change set landed or was refused, by its digest, what the approval was bound to, and the list of what
    a transaction says nothing about, whole.
 3. Decoding accepts what encoding writes and nothing else.
@@ -12,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from docket.errors import InvalidDocumentError
-from docket.formats.canonical import decode_document, encode_document
+from docket.formats.canonical import JsonObject, decode_document, encode, encode_document
 from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.ledger.payload_codec import from_members, to_members
+from docket.formats.ledger.proof_facts import SignatureAlgorithm
 from docket.formats.ledger.workspace_events import RefusedChange
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -38,6 +40,15 @@ class MergedPath:
     ours_sha256: Digest
     theirs_sha256: Digest
     result_sha256: Digest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordSignature:
+    """Who signed a record: a public key of 64 hexadecimal digits, and a value of 128."""
+
+    alg: SignatureAlgorithm = SignatureAlgorithm.ED25519
+    public_key: str
+    value: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,11 +83,21 @@ class CommitRecord:
     recovery: str | None = None
     merged: tuple[MergedPath, ...] | None = None
     stage: str | None = None
+    signature: RecordSignature | None = None
 
 
 def encode_commit(record: CommitRecord) -> bytes:
     """Return the document."""
-    return encode_document({"format": FORMAT, **to_members(record), "not_transactional": list(NOT_TRANSACTIONAL)})
+    return encode_document(_document(record))
+
+
+def signed_text(record: CommitRecord) -> bytes:
+    """Return what a signature of the record is over."""
+    return encode({name: value for name, value in _document(record).items() if name != "signature"})
+
+
+def _document(record: CommitRecord) -> JsonObject:
+    return {"format": FORMAT, **to_members(record), "not_transactional": list(NOT_TRANSACTIONAL)}
 
 
 def decode_commit(document: bytes) -> CommitRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,7 @@ from docket.rules.workspace.states import Standing
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.asking import LeftError, is_attended
 from docket.surfaces.cli.commands.tx_merge import merge_option
+from docket.surfaces.cli.commit_signing import sign_option, signing_world, tell_of_signature
 from docket.surfaces.cli.transaction_choice import (
     as_json_option,
     hunks_of,
@@ -30,6 +32,9 @@ from docket.surfaces.cli.transaction_choice import (
 )
 from docket.surfaces.render import transactions as render
 
+if TYPE_CHECKING:
+    from docket.engines.transaction.world import TransactionWorld
+
 
 @click.command()
 @transaction_argument
@@ -38,6 +43,7 @@ from docket.surfaces.render import transactions as render
 @click.option("--from-discarded", is_flag=True, help="Land what was discarded when its run ended.")
 @merge_option
 @click.option("--yes", is_flag=True, help="Land it without a review on the terminal.")
+@sign_option
 @as_json_option
 def commit(  # noqa: PLR0913 - each is an option
     transaction: str | None,
@@ -48,13 +54,15 @@ def commit(  # noqa: PLR0913 - each is an option
     from_discarded: bool,
     merge: bool,
     yes: bool,
+    sign: str | None,
     as_json: bool,
 ) -> int:
     """Land a transaction, all or nothing.
 
     On a terminal and without options it is put before you first: its paths, their diffs, and which of them, down to
     single hunks, are to land. Nothing is changed before you have seen the digest of what would land and confirmed it.
-    What you leave goes on as a transaction of its own.
+    What you leave goes on as a transaction of its own. The run's receipt stays as it is: a record of its own is
+    written, which --sign, or the key of your policy, signs.
 
     Exit code 0 if it landed, 44 if the commit was refused or you left the review, and nothing changed, 75 if it cannot
     be landed from where it stands.
@@ -76,20 +84,23 @@ def commit(  # noqa: PLR0913 - each is an option
         from_discarded=from_discarded,
         merge=merge,
     )
+    world = signing_world(state, sign)
     is_reviewed = asked == LaterCommit(transaction=state.id) and not (yes or as_json) and is_attended()
-    return _landed(_reviewed(state) if is_reviewed else asked, state, as_json=as_json)
+    return _landed(_reviewed(state) if is_reviewed else asked, state, world, as_json=as_json)
 
 
-def _landed(asked: LaterCommit | None, state: TransactionState, *, as_json: bool) -> int:
+def _landed(asked: LaterCommit | None, state: TransactionState, world: TransactionWorld, *, as_json: bool) -> int:
     """Land what is asked for, None for nothing, and tell how that ended; return the exit code."""
     if asked is None:
         console.say("nothing was changed")
         return exits.COMMIT_REFUSED
-    done = commit_later(asked, world_of(state))
+    done = commit_later(asked, world)
+    document = Path(done.record).read_bytes()
     if as_json:
-        console.result(Path(done.record).read_text("utf-8").rstrip("\n"))
+        console.result(document.decode("utf-8").rstrip("\n"))
     for line in () if as_json else render.outcome_lines(done):
         console.result(console.plain(line))
+    tell_of_signature(state, document)
     return exits.OK if isinstance(done.outcome, Committed) else exits.COMMIT_REFUSED
 
 

@@ -23,8 +23,9 @@ from docket.formats.workspace.state import TransactionState
 from docket.rules.workspace.states import Standing
 from docket.stores.workspace.transactions import Damaged, Transactions
 from docket.surfaces.cli import console, exits
-from docket.surfaces.cli.project import current_folder, layout_at
-from docket.surfaces.cli.transactions import transaction_world
+from docket.surfaces.cli.commit_signing import sign_option, signing_worlds
+from docket.surfaces.cli.project import current_folder
+from docket.surfaces.cli.transaction_choice import world_of
 from docket.surfaces.render import recoveries
 
 
@@ -37,6 +38,7 @@ from docket.surfaces.render import recoveries
               help="Leave this path as somebody else left it. May be repeated.")  # fmt: skip
 @click.option("--force", is_flag=True, help="Overwrite what others wrote since; it is kept beside the record.")
 @click.option("--dry-run", is_flag=True, help="Say where each path stands, and change nothing.")
+@sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def recover(  # noqa: PLR0913 - each is an option
     transaction: str | None,
@@ -46,6 +48,7 @@ def recover(  # noqa: PLR0913 - each is an option
     keep_theirs: tuple[str, ...],
     force: bool,
     dry_run: bool,
+    sign: str | None,
     as_json: bool,
 ) -> int:
     """End a commit that was interrupted: the whole of it, or nothing.
@@ -65,7 +68,8 @@ def recover(  # noqa: PLR0913 - each is an option
         dry_run=dry_run,
     )
     found = _chosen(transaction, every=every)
-    done = [_recovered(state, asked) for state in found]
+    worlds = [world_of(state) for state in found] if dry_run else signing_worlds(found, sign)
+    done = [recover_transaction(state.id, asked, world) for state, world in zip(found, worlds, strict=True)]
     if as_json:
         console.result(console.as_json([recoveries.members(item) for item in done]))
     for item in () if as_json else done:
@@ -97,10 +101,6 @@ def _tree() -> Path:
     here = current_folder().resolve()
     bases = {state.base.path for state in interrupted_commits(Transactions.of(os.environ))}
     return next((folder for folder in (here, *here.parents) if os.fsencode(folder) in bases), here)
-
-
-def _recovered(state: TransactionState, asked: Asked) -> Recovered:
-    return recover_transaction(state.id, asked, transaction_world(layout_at(Path(os.fsdecode(state.base.path)), None)))
 
 
 def _cleared(found: tuple[TransactionState, ...], *, dry_run: bool, quiet: bool) -> bool:

@@ -10,6 +10,8 @@ import click
 
 from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, session_of, verify_receipt
 from docket.errors import InvalidDocumentError, UnavailableError, UsageError
+from docket.formats.canonical import first_member
+from docket.formats.proof.pins import Pins
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
@@ -23,6 +25,9 @@ from docket.surfaces.render.verdict import established, lines
 from docket.surfaces.render.wrapping import wrapped
 
 _NO_PATH = Path()
+COMMIT_FORMAT = "docket/workspace-commit/v1"
+_BEGINNING_BYTES = 4096
+_OF_RECEIPTS = ("checkpoints", "state", "heads", "seal_keys")
 _NO_STATE = (Reason.NOT_A_FILE, Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason.TOO_LARGE)
 
 
@@ -53,7 +58,8 @@ _NO_STATE = (Reason.NOT_A_FILE, Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason
 def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require: str, **named: Any) -> int:  # noqa: ANN401
     """Check a receipt offline.
 
-    RECEIPT is a file or a docket number of this project; without it, the newest run of this project.
+    RECEIPT is a file or a docket number of this project; without it, the newest run of this project. A record of docket
+    tx commit is taken too: what is checked of that is its spelling and its signature.
 
     Every figure is recomputed. With the ledger, every member of the receipt is made again and compared. A receipt is
     "verified" only where a key vouches for it that you named: what a file says of itself proves nothing.
@@ -68,12 +74,11 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
     """
     pins = pins_asked(named)
     receipt = _located(receipt)
-    try:
-        data = read_receipt(receipt)
-    except InvalidDocumentError as error:
-        if not as_json:
-            raise
-        return _printed(Verdict(word=Word.UNREADABLE, detail=error.detail))
+    data = read_receipt(receipt)
+    if first_member(data[:_BEGINNING_BYTES], "format") == COMMIT_FORMAT:
+        if ledger is not None or any(named[name] for name in _OF_RECEIPTS):
+            raise UsageError(Reason.USAGE, f"{receipt} is the record of a commit: beside it stands nothing of a run's")
+        return _verify_commit(receipt, data, pins, Word(require), as_json=as_json)
     chosen = ledger_named(ledger) or _ledger_of(receipt, data)
     with ReadingProgress("verifying") as progress:
         asked = VerifyRequest(
@@ -86,18 +91,30 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
             progress=progress,
         )
         verdict = _verdict(asked, named["state"])
-    if as_json:
-        return _printed(verdict)
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
+    if as_json:
+        console.result(console.as_json(verdict.to_json()))
+        return exits.OK if verdict.ok else exits.FAILED
     _tell(verdict, chosen)
     if verdict.word is not Word.FAILED and _is_copy(data):
         console.result("It says of itself that it is a redacted copy: that all else is as it was is its maker's word.")
     return exits.OK if verdict.ok else exits.FAILED
 
 
-def _printed(verdict: Verdict) -> int:
-    console.result(console.as_json(verdict.to_json()))
+def _verify_commit(path: Path, data: bytes, pins: Pins, required: Word, *, as_json: bool) -> int:
+    """Check the record of a commit that was made after its run."""
+    from docket.engines.verify_commit import verify_commit  # noqa: PLC0415 - a receipt needs nothing of it
+
+    verdict = verify_commit(data, pins, required)
+    if verdict.word is Word.UNREADABLE:
+        raise InvalidDocumentError(Reason.UNREADABLE, f"{path}: {verdict.detail}")
+    if as_json:
+        console.result(console.as_json(verdict.to_json()))
+        return exits.OK if verdict.ok else exits.FAILED
+    for line in lines(verdict, console.columns()):
+        console.result(line)
+    console.result(f"\n{console.plain(verdict.docket_number or '?')}  {verdict.word}")
     return exits.OK if verdict.ok else exits.FAILED
 
 

@@ -20,7 +20,7 @@ from docket.surfaces.cli.completing import files_like, receipts_like
 from docket.surfaces.cli.head_choice import heads_of
 from docket.surfaces.cli.key_choice import pin_options, pins_asked
 from docket.surfaces.cli.progress import ReadingProgress
-from docket.surfaces.cli.project import ledger_named, receipt_asked_for
+from docket.surfaces.cli.project import file_named, ledger_named, receipt_asked_for
 from docket.surfaces.render.verdict import established, lines
 from docket.surfaces.render.wrapping import wrapped
 
@@ -74,7 +74,12 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
     """
     pins = pins_asked(named)
     receipt = _located(receipt)
-    data = read_receipt(receipt)
+    try:
+        data = read_receipt(receipt)
+    except InvalidDocumentError as error:
+        if not as_json:
+            raise
+        return _printed(Verdict(word=Word.UNREADABLE, detail=error.detail))
     if first_member(data[:_BEGINNING_BYTES], "format") == COMMIT_FORMAT:
         if ledger is not None or any(named[name] for name in _OF_RECEIPTS):
             raise UsageError(Reason.USAGE, f"{receipt} is the record of a commit: beside it stands nothing of a run's")
@@ -91,11 +96,10 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
             progress=progress,
         )
         verdict = _verdict(asked, named["state"])
+    if as_json:
+        return _printed(verdict)
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
-    if as_json:
-        console.result(console.as_json(verdict.to_json()))
-        return exits.OK if verdict.ok else exits.FAILED
     _tell(verdict, chosen)
     if verdict.word is not Word.FAILED and _is_copy(data):
         console.result("It says of itself that it is a redacted copy: that all else is as it was is its maker's word.")
@@ -107,14 +111,18 @@ def _verify_commit(path: Path, data: bytes, pins: Pins, required: Word, *, as_js
     from docket.engines.verify_commit import verify_commit  # noqa: PLC0415 - a receipt needs nothing of it
 
     verdict = verify_commit(data, pins, required)
+    if as_json:
+        return _printed(verdict)
     if verdict.word is Word.UNREADABLE:
         raise InvalidDocumentError(Reason.UNREADABLE, f"{path}: {verdict.detail}")
-    if as_json:
-        console.result(console.as_json(verdict.to_json()))
-        return exits.OK if verdict.ok else exits.FAILED
     for line in lines(verdict, console.columns()):
         console.result(line)
     console.result(f"\n{console.plain(verdict.docket_number or '?')}  {verdict.word}")
+    return exits.OK if verdict.ok else exits.FAILED
+
+
+def _printed(verdict: Verdict) -> int:
+    console.result(console.as_json(verdict.to_json()))
     return exits.OK if verdict.ok else exits.FAILED
 
 
@@ -152,13 +160,15 @@ def _is_copy(data: bytes) -> bool:
 
 
 def _there(checkpoints: Path | None) -> Path | None:
-    if checkpoints is not None and not os.path.lexists(checkpoints):
-        raise UsageError(Reason.NOT_FOUND, f"{checkpoints}: there is no such file of checkpoints")
+    if checkpoints is not None:
+        file_named("--checkpoints", checkpoints, "file of checkpoints")
     return checkpoints
 
 
 def _located(receipt: Path | None) -> Path:
     """Return the file that was named, or the receipt in this project's evidence that its number names."""
+    if receipt == _NO_PATH:
+        raise UsageError(Reason.NOT_FOUND, "no receipt is named: a variable that is empty?")
     if receipt is not None and (os.path.lexists(receipt) or not DOCKET_NUMBER.fullmatch(str(receipt).upper())):
         return receipt
     return receipt_asked_for(None if receipt is None else str(receipt), None)

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -16,7 +14,7 @@ from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.digest import Digest, parse_digest
 from docket.formats.reason import Reason
-from docket.formats.visible import base64_text
+from docket.formats.visible import Base64Fault, base64_bytes
 
 T = TypeVar("T")
 
@@ -104,12 +102,10 @@ class Reader:
 
     def base64(self, name: str) -> bytes:
         """Return the bytes of a member in base64, in its only spelling."""
-        coded = self.text(name)
-        try:
-            raw = base64.b64decode(coded, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise InvalidDocumentError(Reason.WRONG_VALUE, f"{self.where}.{name} is not base64") from error
-        if base64_text(raw) != coded:
+        raw = base64_bytes(self.text(name))
+        if raw is Base64Fault.UNREADABLE:
+            raise InvalidDocumentError(Reason.WRONG_VALUE, f"{self.where}.{name} is not base64")
+        if raw is Base64Fault.RESPELLED:
             raise InvalidDocumentError(Reason.NOT_CANONICAL, f"{self.where}.{name} does not re-encode to itself")
         return raw
 

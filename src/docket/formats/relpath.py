@@ -6,15 +6,13 @@ path is written as the member `path`, any other as `path_b64`.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
-from docket.formats.visible import base64_text, visible
+from docket.formats.visible import Base64Fault, base64_bytes, base64_text, visible
 
 MAX_PATH_BYTES = 4096 * 4
 MAX_NAME_BYTES = 255
@@ -55,12 +53,10 @@ class RelPath:
 
     @classmethod
     def _from_base64(cls, coded: str) -> RelPath:
-        try:
-            raw = base64.b64decode(coded, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 is not base64") from error
-        if base64_text(raw) != coded:
-            raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 does not re-encode to itself")
+        raw = base64_bytes(coded)
+        if isinstance(raw, Base64Fault):
+            why = "is not base64" if raw is Base64Fault.UNREADABLE else "does not re-encode to itself"
+            raise InvalidDocumentError(Reason.NOT_A_PATH, f"path_b64 {why}")
         if _is_utf8(raw):
             raise InvalidDocumentError(Reason.NOT_A_PATH, "path_b64 holds valid UTF-8, which belongs in path")
         return cls.parse(raw)

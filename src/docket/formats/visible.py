@@ -8,6 +8,7 @@ stand in base64 in the member of the same name with `_b64` added.
 from __future__ import annotations
 
 import base64
+from enum import StrEnum
 
 from docket.formats.canonical import JsonObject, JsonValue
 
@@ -45,3 +46,19 @@ def raw_of(name: str, members: JsonObject) -> bytes | None:
 def base64_text(raw: bytes) -> str:
     """Return the base64 of `raw` as every document spells it (RFC 4648, section 4, padded)."""
     return base64.b64encode(raw).decode("ascii")
+
+
+class Base64Fault(StrEnum):
+    """Why a text is no base64 as `base64_text` spells it."""
+
+    UNREADABLE = "unreadable"
+    RESPELLED = "respelled"
+
+
+def base64_bytes(text: str) -> bytes | Base64Fault:
+    """Return the bytes of base64 in its one spelling, so that no two texts stand for the same bytes."""
+    try:
+        raw = base64.b64decode(text, validate=True)
+    except ValueError:
+        return Base64Fault.UNREADABLE
+    return raw if base64_text(raw) == text else Base64Fault.RESPELLED

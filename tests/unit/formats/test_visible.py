@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from docket.formats.visible import raw_of, shown_and_coded, text_members, visible
+from docket.formats.visible import Base64Fault, base64_bytes, raw_of, shown_and_coded, text_members, visible
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,25 @@ def test_the_bytes_come_back_from_the_members(raw):
 @pytest.mark.parametrize("members", [{}, {"path": 7}, {"path_b64": "n\u00f6"}, {"path": "\ud800"}, {"path": None}])
 def test_members_that_hold_no_text_give_no_bytes(members):
     assert raw_of("path", members) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", b""),
+        ("Yf9i", b"a\xffb"),  # worked by hand above
+        ("Zg==", b"f"),  # RFC 4648, section 10
+        ("Zm9v", b"foo"),
+        ("Zh==", Base64Fault.RESPELLED),  # the last bits of one byte are not zero
+        ("Zg=", Base64Fault.UNREADABLE),
+        ("Zg", Base64Fault.UNREADABLE),
+        ("Zm9v\n", Base64Fault.UNREADABLE),
+        ("Zm 9v", Base64Fault.UNREADABLE),
+        ("Z-_v", Base64Fault.UNREADABLE),
+        ("\u00e9", Base64Fault.UNREADABLE),
+        ("\ud800", Base64Fault.UNREADABLE),
+    ],
+)
+def test_base64_has_one_spelling(text, found):
+    assert base64_bytes(text) == found
+    assert isinstance(base64_bytes(text), Base64Fault) is isinstance(found, Base64Fault)

@@ -9,8 +9,6 @@ Rules (spec/checkpoint.md):
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 
 from docket.errors import InvalidDocumentError
@@ -20,7 +18,7 @@ from docket.formats.digest import Digest, parse_digest
 from docket.formats.proof.note import SIGNATURE_MARK, SignedNote, is_key_name, read_note
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
-from docket.formats.visible import base64_text
+from docket.formats.visible import Base64Fault, base64_bytes, base64_text
 
 FORMAT = "docket/checkpoint/v1"
 CHECKPOINTS_SUFFIX = ".checkpoints"
@@ -59,11 +57,10 @@ def read_head_text(text: str) -> TreeHead:
     origin, size, coded, *rest = [*text.split("\n"), "", ""]
     if rest != ["", "", ""] or not is_key_name(origin):
         raise _wrong("its text is not an origin, a size and a root, a line each")
-    try:
-        root = base64.b64decode(coded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise _wrong("the base64 of its root cannot be read") from error
-    if len(root) != _ROOT_BYTES or base64_text(root) != coded:
+    root = base64_bytes(coded)
+    if root is Base64Fault.UNREADABLE:
+        raise _wrong("the base64 of its root cannot be read")
+    if root is Base64Fault.RESPELLED or len(root) != _ROOT_BYTES:
         raise _wrong("its root is not 32 bytes in base64")
     return TreeHead(origin=origin, size=_size(size), root=Digest(root.hex()))
 

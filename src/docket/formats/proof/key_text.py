@@ -11,15 +11,13 @@ Whether 32 bytes are a point that may vouch for something is for `rules.proof.ed
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
 
 from docket.errors import InvalidDocumentError
 from docket.formats.proof.origin import fingerprint
 from docket.formats.reason import Reason
-from docket.formats.visible import base64_text
+from docket.formats.visible import Base64Fault, base64_bytes, base64_text
 
 KEY_BYTES = 32
 MAX_KEY_FILE_BYTES = 16 * 1024
@@ -120,11 +118,10 @@ def _of_note(note: re.Match[str]) -> bytes:
 
 
 def _decoded(text: str) -> bytes:
-    try:
-        raw = base64.b64decode(text, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise _unusable("its base64 cannot be read") from error
-    if base64_text(raw) != text:
+    raw = base64_bytes(text)
+    if raw is Base64Fault.UNREADABLE:
+        raise _unusable("its base64 cannot be read")
+    if raw is Base64Fault.RESPELLED:
         raise _unusable("its base64 does not re-encode to itself")
     return raw
 

@@ -11,13 +11,10 @@ Whether a signature holds is for `rules.proof.signed_note`.
 
 from __future__ import annotations
 
-import base64
-import binascii
-
 from docket.errors import InvalidDocumentError
 from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
-from docket.formats.visible import base64_text
+from docket.formats.visible import Base64Fault, base64_bytes, base64_text
 
 MAX_SIGNATURES = 64
 KEY_HASH_BYTES = 4
@@ -71,11 +68,10 @@ def _signature(line: str) -> NoteSignature:
     name, separator, coded = line.removeprefix(SIGNATURE_MARK).partition(" ")
     if not line.startswith(SIGNATURE_MARK) or not separator or not is_key_name(name):
         raise _wrong("a line of a signature is not a dash, a key's name and base64")
-    try:
-        raw = base64.b64decode(coded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise _wrong("the base64 of a signature cannot be read") from error
-    if base64_text(raw) != coded or len(raw) <= KEY_HASH_BYTES:
+    raw = base64_bytes(coded)
+    if raw is Base64Fault.UNREADABLE:
+        raise _wrong("the base64 of a signature cannot be read")
+    if raw is Base64Fault.RESPELLED or len(raw) <= KEY_HASH_BYTES:
         raise _wrong("the base64 of a signature does not re-encode to itself, or is too short")
     return NoteSignature(name=name, key_hash=raw[:KEY_HASH_BYTES], value=raw[KEY_HASH_BYTES:])
 

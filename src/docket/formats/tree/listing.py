@@ -13,8 +13,6 @@ nothing builds no objects. It does not observe (engines.observe) and does not co
 
 from __future__ import annotations
 
-import base64
-import binascii
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -31,7 +29,7 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.details import Details
 from docket.formats.tree.kinds import Kind as Kind  # noqa: PLC0414 - a word of a listing, which its readers take from here
-from docket.formats.visible import base64_text
+from docket.formats.visible import Base64Fault, base64_bytes, base64_text
 
 FORMAT = "docket/tree/v1"
 HEADER = b'{"format":"docket/tree/v1"}\n'
@@ -345,12 +343,10 @@ def _mode(reader: Reader) -> int:
 def _target(reader: Reader) -> bytes:
     if reader.has("target"):
         return reader.text("target").encode("utf-8")
-    coded = reader.text("target_b64")
-    try:
-        target = base64.b64decode(coded, validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise InvalidDocumentError(Reason.WRONG_VALUE, "target_b64 is not base64") from error
-    if target_members(target) != {"target_b64": coded}:
+    target = base64_bytes(reader.text("target_b64"))
+    if target is Base64Fault.UNREADABLE:
+        raise InvalidDocumentError(Reason.WRONG_VALUE, "target_b64 is not base64")
+    if target is Base64Fault.RESPELLED or "target_b64" not in target_members(target):
         raise InvalidDocumentError(Reason.NOT_CANONICAL, "target_b64 is not the only spelling of its bytes")
     return target
 

@@ -32,6 +32,17 @@ def files_below(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_a_report_of_a_file_says_how_to_check_that_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receipt = evidence(tmp_path / "mine", samples.anthropic())
+    (tmp_path / "a b\x1b").mkdir()
+    receipt.rename(tmp_path / "a b\x1b" / "r.json")
+    monkeypatch.chdir(tmp_path)
+    assert run(["report", "a b\x1b/r.json"]) == 0
+    assert "Check it: docket verify 'a b\\x1b/r.json'. " in capsys.readouterr().out
+
+
 def test_a_copy_stands_in_its_folder_and_verifies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     receipt = evidence(tmp_path / "mine", samples.anthropic())
     before, out = files_below(tmp_path / "mine"), tmp_path / "theirs"
@@ -55,6 +66,7 @@ def test_a_copy_stands_in_its_folder_and_verifies(tmp_path: Path, capsys: pytest
     assert run(["verify", str(receipt)]) == 0
     assert "redacted copy" not in capsys.readouterr().out
     assert run(["report", str(out / f"{NUMBER}.receipt.json")]) == 0
+    assert f"Check it: docket verify {out / NUMBER}.receipt.json. " in capsys.readouterr().out
     assert run(["explain", str(out / f"{NUMBER}.receipt.json")]) == 0
     assert run(["report", str(out / f"{NUMBER}.receipt.json"), "--redact", "all", "--out", str(tmp_path / "x")]) == 1
     assert "a redacted copy already" in capsys.readouterr().err

@@ -42,21 +42,24 @@ def summary(document: JsonObject) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def rendered(document: JsonObject, *, colour: bool, width: int | None = None) -> str:
-    """Return the whole report as text, without a final newline; `width` is the terminal's."""
+def rendered(document: JsonObject, *, colour: bool, width: int | None = None, said: str | None = None) -> str:
+    """Return the whole report as text, without a final newline.
+
+    `width` is the terminal's, `said` what a person calls the receipt by where that is not its number.
+    """
     import io  # noqa: PLC0415
 
     from rich.console import Console  # noqa: PLC0415 - rich is heavy, and few runs print a whole report
 
     out = io.StringIO()
     console = Console(file=out, force_terminal=colour, no_color=not colour, highlight=False, width=width)
-    report(document, console, wraps=width is not None)
+    report(document, console, wraps=width is not None, said=said)
     # A table fills its columns up with spaces, which a file or a pipe has no use for.
     return "\n".join(line.rstrip(" ") for line in out.getvalue().removesuffix("\n").split("\n"))
 
 
-def report(document: JsonObject, console: Console, *, wraps: bool = False) -> None:
-    """Print the whole report; `wraps`: its sentences go on in the next line where the console ends."""
+def report(document: JsonObject, console: Console, *, wraps: bool = False, said: str | None = None) -> None:
+    """Print the whole report; `wraps`: its sentences go on in the next line where the console ends; `said` as above."""
     number, ending = figures.text(document, "docket_number"), figures.ending(document)
     console.print(_styled(number, "bold").append(f"  {plain(ending)}", "not bold"))
     console.print(_styled(figures.command_line(document), "dim"), soft_wrap=True)
@@ -76,7 +79,7 @@ def report(document: JsonObject, console: Console, *, wraps: bool = False) -> No
         if more:
             console.print(_styled(f"  and {more:,} more: {figures.ALL_PATHS}", "dim"), soft_wrap=True)
     console.print()
-    console.print(_styled(_closing(document), "dim"), soft_wrap=not wraps)
+    console.print(_styled(_closing(document, said), "dim"), soft_wrap=not wraps)
 
 
 def _facts(document: JsonObject) -> Table:
@@ -144,12 +147,12 @@ def _by_model(by_model: Sequence[JsonObject]) -> Table:
     return table
 
 
-def _closing(document: JsonObject) -> str:
+def _closing(document: JsonObject, said: str | None) -> str:
     if lenient.part(document, "session", "exit_code") is None:
         return "The record has no end: what happened after its last event is unknown."
     if lenient.part(document, "evidence", "ledger_complete") is False:
         return "The record has gaps: what could not be written is declared in the receipt."
-    check = f"docket verify {figures.text(document, 'docket_number')}"
+    check = f"docket verify {said or figures.text(document, 'docket_number')}"
     return f"Check it: {check}. What docket cannot see is listed in the receipt under limits_disclosure."
 
 

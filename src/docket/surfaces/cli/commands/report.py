@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,12 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the receipt itself.")
 @click.option("--markdown", is_flag=True, help="Print Markdown, for a pull request or a ticket.")
 @click.option("--html", is_flag=True, help="Make one page of HTML that holds its evidence and a verifier.")
-@click.option("--redact", metavar="PROFILES", shell_complete=profiles_like,
-              help="Write a copy that hides paths, argv, hosts, names or secrets (a list), or all, into --out.")  # fmt: skip
+@click.option(
+    "--redact",
+    metavar="PROFILES",
+    shell_complete=profiles_like,
+    help="Write a copy that hides paths, argv, hosts, names or secrets (a list), or all, into --out.",
+)
 @click.option(
     "--sign", metavar="KEY", shell_complete=files_like, help="Sign that copy: a file of docket keygen's, or fd:N."
 )
@@ -64,7 +69,7 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
 
         console.result(rendering.report(document).removesuffix("\n"))
     else:
-        _on_terminal(document)
+        _on_terminal(document, receipt)
 
 
 def _check_forms(*, as_json: bool, markdown: bool, html: bool, out: Path | None, contents: bool, **copy: Any) -> None:  # noqa: ANN401
@@ -103,7 +108,11 @@ def receipt_at(path: Path) -> JsonObject:
     return receipt_document(path)
 
 
-def _on_terminal(document: JsonObject) -> None:
+def _on_terminal(document: JsonObject, receipt: str | None) -> None:
+    from docket.stores.receipts import DOCKET_NUMBER  # noqa: PLC0415
     from docket.surfaces.render import text  # noqa: PLC0415 - rich is heavy; --json and --markdown do without
 
-    console.result(text.rendered(document, colour=console.colour_for(sys.stdout), width=console.columns()))
+    # A file need be no run of this project: then its number leads nowhere.
+    is_file = receipt is not None and not DOCKET_NUMBER.fullmatch(receipt.upper())
+    said = console.plain(shlex.quote(receipt)) if is_file and receipt is not None else None
+    console.result(text.rendered(document, colour=console.colour_for(sys.stdout), width=console.columns(), said=said))

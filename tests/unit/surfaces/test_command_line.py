@@ -31,6 +31,14 @@ def test_version_imports_neither_click_nor_asyncio():
     assert not any(f"'{name}'" in modules for name in ("click", "asyncio", "rich", "dataclasses", "json"))
 
 
+def test_a_run_starts_without_what_only_some_runs_need():
+    program = "import sys; import docket.surfaces.cli.root, docket.surfaces.cli.commands.run; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    heavy = {"asyncio", "cryptography", "dataclasses", "difflib", "email", "http", "logging", "pathspec", "rich",
+             "sqlite3", "tomllib", "docket.engines.boundary.run", "docket.engines.windows.tidy"}  # fmt: skip
+    assert heavy & {name for loaded in done.stdout.split() for name in (loaded, loaded.partition(".")[0])} == set()
+
+
 def test_help_lists_every_command_and_imports_none(capsys):
     before = {name for name in sys.modules if name.startswith("docket.surfaces.cli.commands.")}
     assert main(["--help"]) == 0

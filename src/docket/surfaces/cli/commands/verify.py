@@ -20,7 +20,7 @@ from docket.surfaces.cli.completing import files_like, receipts_like
 from docket.surfaces.cli.head_choice import heads_of
 from docket.surfaces.cli.key_choice import pin_options, pins_asked
 from docket.surfaces.cli.progress import ReadingProgress
-from docket.surfaces.cli.project import file_named, ledger_named, receipt_asked_for
+from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.render.verdict import established, lines
 from docket.surfaces.render.wrapping import wrapped
 
@@ -160,15 +160,13 @@ def _is_copy(data: bytes) -> bool:
 
 
 def _there(checkpoints: Path | None) -> Path | None:
-    if checkpoints is not None:
-        file_named("--checkpoints", checkpoints, "file of checkpoints")
+    if checkpoints is not None and not os.path.lexists(checkpoints):
+        raise UsageError(Reason.NOT_FOUND, f"{checkpoints}: there is no such file of checkpoints")
     return checkpoints
 
 
 def _located(receipt: Path | None) -> Path:
     """Return the file that was named, or the receipt in this project's evidence that its number names."""
-    if receipt == _NO_PATH:
-        raise UsageError(Reason.NOT_FOUND, "no receipt is named: a variable that is empty?")
     if receipt is not None and (os.path.lexists(receipt) or not DOCKET_NUMBER.fullmatch(str(receipt).upper())):
         return receipt
     return receipt_asked_for(None if receipt is None else str(receipt), None)

@@ -130,10 +130,20 @@ def read_receipt(path: Path) -> bytes:
 def decode_receipt(data: bytes) -> JsonObject:
     """Return the receipt as an object, its form unchecked; InvalidDocumentError where it is none."""
     _bounded(data)
-    document = decode_document(data, shared=True)
+    try:
+        document = decode_document(data, shared=True)
+    except InvalidDocumentError as error:
+        if error.reason == Reason.NOT_JSON and _is_ledger(data):
+            raise InvalidDocumentError(error.reason, "it is a ledger, and no receipt") from error
+        raise
     if not isinstance(document, Mapping):
         raise InvalidDocumentError(Reason.WRONG_TYPE, "the receipt is not a JSON object")
     return document
+
+
+def _is_ledger(data: bytes) -> bool:
+    line, end, _ = data.partition(b"\n")
+    return bool(end) and line.startswith(b'{"data":{') and b',"hash":"' in line
 
 
 def session_of(data: bytes) -> str | None:

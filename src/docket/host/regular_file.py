@@ -38,7 +38,7 @@ def read_regular_file(path: Path, limit_bytes: int) -> bytes:
         parts.append(part)
         left -= len(part)
         if left < 0:
-            raise UnavailableError(Reason.TOO_LARGE, f"{path} is larger than {limit_bytes:,} bytes")
+            raise _too_large(path, limit_bytes)
     return b"".join(parts)
 
 
@@ -48,12 +48,15 @@ def regular_file_chunks(path: Path) -> Iterator[bytes]:
 
 
 def _chunks(path: Path, at_once_bytes: int) -> Iterator[bytes]:
-    """Yield a file of up to `at_once_bytes` in one piece, never twice in memory, any other in smaller ones."""
+    """Yield a file of up to `at_once_bytes` in one piece, never twice in memory; with 0 one of any size in pieces."""
     with _reported(path):
         descriptor = _descriptor(path)
     if descriptor is None:
         raise UnavailableError(Reason.NOT_A_FILE, f"{path} is not a regular file")
     size = os.fstat(descriptor).st_size
+    if 0 < at_once_bytes < size:
+        os.close(descriptor)
+        raise _too_large(path, at_once_bytes)
     asked = size + 1 if size <= at_once_bytes else _CHUNK_BYTES
     try:
         while True:
@@ -65,6 +68,10 @@ def _chunks(path: Path, at_once_bytes: int) -> Iterator[bytes]:
             yield part
     finally:
         os.close(descriptor)
+
+
+def _too_large(path: Path, limit_bytes: int) -> UnavailableError:
+    return UnavailableError(Reason.TOO_LARGE, f"{path} is larger than {limit_bytes:,} bytes")
 
 
 def open_regular_file(path: Path) -> BinaryIO:

@@ -64,7 +64,7 @@ def test_garbage_is_collected_behind_it_as_before(files: tuple[Path, Path], enab
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", "not JSON"),
+        (b"", "there is nothing in it"),
         (b"[]", "the receipt is not a JSON object"),
         (b"\xff", "byte 0 is not UTF-8"),
         (b"\xef\xbb\xbf{}", "begins with a byte order mark"),

@@ -36,6 +36,7 @@ from docket.stores.receipts import ledger_beside
 from docket.surfaces.cli import console
 from docket.surfaces.cli.completing import files_like
 from docket.surfaces.cli.key_choice import pin_options, pins_asked
+from docket.surfaces.cli.paths import ANY_PATH
 from docket.surfaces.cli.progress import ReadingProgress, counted
 from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.export.record import VerifiedRecord
@@ -60,16 +61,15 @@ class Output:
     force: bool = False
 
 
-_PATH = click.Path(path_type=Path)
 _OUTPUT = (
-    click.option("--out", type=_PATH, metavar="FILE", shell_complete=files_like,
+    click.option("--out", type=ANY_PATH, metavar="FILE", shell_complete=files_like,
                  help="Write to FILE instead of standard output."),
     click.option("--force", is_flag=True, help="Write over a file that stands there."),
 )  # fmt: skip
-_LEDGER = click.option("--ledger", type=_PATH, metavar="FILE", shell_complete=files_like,
+_LEDGER = click.option("--ledger", type=ANY_PATH, metavar="FILE", shell_complete=files_like,
                        help="The ledger it came from; without it, the one that stands beside the receipt, "
                        "if any.")  # fmt: skip
-_DOCKET_DIR = click.option("--docket-dir", type=_PATH, help="Where the project's evidence stands.")
+_DOCKET_DIR = click.option("--docket-dir", type=ANY_PATH, help="Where the project's evidence stands.")
 
 
 def export_options(command: Callable[..., Any]) -> Callable[..., Any]:

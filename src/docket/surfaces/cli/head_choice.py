@@ -11,6 +11,7 @@ from docket.formats.canonical import object_at
 from docket.formats.proof.checkpoint import MAX_CHECKPOINTS_BYTES, TreeHead, read_anchored, read_head_words
 from docket.formats.reason import Reason
 from docket.host.regular_file import read_regular_file
+from docket.surfaces.cli.project import fault_of
 
 
 def heads_of(named: Sequence[str], receipt: bytes) -> tuple[TreeHead, ...]:
@@ -31,7 +32,7 @@ def _of(path: str, receipt: bytes) -> list[TreeHead]:
     try:
         heads = read_anchored(read_regular_file(Path(path), MAX_CHECKPOINTS_BYTES).decode("utf-8", "replace"))
     except DocketError as error:
-        raise UsageError(error.reason, f"--head: {path}: {error.detail}") from error
+        raise UsageError(error.reason, f"--head: {fault_of(path, error)}") from error
     try:
         origin = object_at(decode_receipt(receipt), "proof").get("origin")
     except InvalidDocumentError:

@@ -31,7 +31,8 @@ from docket.rules.proof.ed25519 import Signer
 from docket.rules.proof.vouching import NO_VOUCHER, Voucher, seal_key_id
 from docket.stores.key_files import own_seal_key
 from docket.surfaces.cli.completing import files_like
-from docket.surfaces.cli.project import path_said
+from docket.surfaces.cli.paths import ANY_PATH
+from docket.surfaces.cli.project import fault_of, path_said
 
 _DESCRIPTOR = re.compile(r"fd:([0-9]{1,6})")
 _PUBLIC_SUFFIXES = (".pub", ".vkey")
@@ -119,9 +120,9 @@ _PINS = (
     click.option("--public-key", "public_keys", multiple=True, metavar="KEY|FILE", shell_complete=files_like,
                  help="Whose signature counts: 64 hex digits, PEM, a verifier key, or a file with one. "
                  "May be repeated."),
-    click.option("--seal-key", "seal_keys", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+    click.option("--seal-key", "seal_keys", multiple=True, type=ANY_PATH, metavar="FILE",
                  shell_complete=files_like, help="The key of the seal. May be repeated."),
-    click.option("--trust", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
+    click.option("--trust", type=ANY_PATH, metavar="FILE", shell_complete=files_like,
                  help="A list of trusted keys: docket/trust/v1."),
 )  # fmt: skip
 
@@ -165,7 +166,7 @@ def _public_key(text: str) -> bytes:
         data = read_regular_file(Path(text), key_text.MAX_KEY_FILE_BYTES)
         key = key_text.read_public_key(data.decode("utf-8", "replace"))
     except DocketError as error:
-        raise UsageError(error.reason, f"--public-key: {text}: {error.detail}") from error
+        raise UsageError(error.reason, f"--public-key: {fault_of(text, error)}") from error
     return _usable("--public-key", PinnedKey(public_key=key)).public_key
 
 
@@ -180,11 +181,11 @@ def _pinned_seal(option: str, path: Path) -> bytes:
     try:
         return key_text.read_seal_key(read_regular_file(path, key_text.MAX_KEY_FILE_BYTES))
     except DocketError as error:
-        raise UsageError(error.reason, f"{option}: {path}: {error.detail}") from error
+        raise UsageError(error.reason, f"{option}: {fault_of(str(path), error)}") from error
 
 
 def _trust(path: Path) -> trust.Trust:
     try:
         return trust.read_trust(decode_document(read_regular_file(path, trust.MAX_TRUST_BYTES)))
     except (InvalidDocumentError, UnavailableError) as error:
-        raise UsageError(error.reason, f"--trust: {path}: {error.detail}") from error
+        raise UsageError(error.reason, f"--trust: {fault_of(str(path), error)}") from error

@@ -8,12 +8,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from docket.errors import DocketError, RefusedBeforeStartError, UnavailableError, UsageError
+from docket.formats.canonical import first_member
 from docket.formats.reason import Reason
+from docket.host.regular_file import regular_file_chunks
 from docket.rules.tree.watch import root_refusal
 from docket.stores.layout import RUNS, Layout, resolve_layout
 from docket.stores.receipts import find_receipt
 from docket.stores.unfinished import newest_lacks_receipt, unfinished
 from docket.surfaces.cli import console
+
+_RECEIPTS = "docket/receipt/"
+_BEGINNING_BYTES = 4096
 
 
 def layout_at(root: Path, docket_dir: Path | None) -> Layout:
@@ -32,16 +37,43 @@ def locate_receipt(ref: str | None, docket_dir: Path | None) -> Path:
 
 def receipt_asked_for(ref: str | None, docket_dir: Path | None) -> Path:
     """Return the receipt as `locate_receipt` does; where the newest is meant, say if a newer run has none."""
+    if ref == "":
+        raise UsageError(Reason.NOT_FOUND, "no receipt is named: a variable that is empty?")
     if ref is None:
         warn_of_newest(layout_at(current_folder(), docket_dir))
     return locate_receipt(ref, docket_dir)
 
 
 def ledger_named(path: Path | None) -> Path | None:
-    """Return the ledger that a person named, if any; UsageError where there is none."""
-    if path is not None and not os.path.lexists(path):
-        raise UsageError(Reason.NOT_FOUND, f"{path}: there is no such ledger")
+    """Return the ledger that a person named, if any; UsageError where there is none, or it is a receipt."""
+    if path is None:
+        return None
+    file_named("--ledger", path, "ledger")
+    if str(first_member(_beginning(path), "format")).startswith(_RECEIPTS):
+        hint = "the ledger is runs/SESSION.jsonl, the receipt is named without an option"
+        raise UsageError(Reason.WRONG_TYPE, f"--ledger: {path} is a receipt", hint=hint)
     return path
+
+
+def _beginning(path: Path) -> bytes:
+    with suppress(DocketError):  # what cannot be read is told by who reads it
+        return next(regular_file_chunks(path), b"")[:_BEGINNING_BYTES]
+    return b""
+
+
+def file_named(option: str, path: Path, what: str) -> None:
+    """Raise UsageError where what a person named as the file of an option, a `what`, is none."""
+    if path == Path():
+        raise UsageError(Reason.NOT_FOUND, f"{option} names no file: a variable that is empty?")
+    if not os.path.lexists(path):
+        raise UsageError(Reason.NOT_FOUND, f"{path}: there is no such {what}")
+    if not os.path.isfile(path):  # noqa: PTH113 - Path's own raises where it may not look
+        raise UsageError(Reason.NOT_A_FILE, f"{option}: {path} is not a regular file")
+
+
+def fault_of(path: str, error: DocketError) -> str:
+    """Return what is wrong with a file, by its name; what could not be read names it already."""
+    return error.detail if error.detail.startswith(path) else f"{path}: {error.detail}"
 
 
 def path_said(text: str) -> Path:

@@ -10,6 +10,7 @@ from docket.engines.analyse import analyse
 from docket.rules.analysis.comparison import compared
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import receipts_like
+from docket.surfaces.cli.paths import ANY_PATH
 from docket.surfaces.cli.recorded import Named, named_record, warn_of_ledger
 from docket.surfaces.render import comparison as rendering
 
@@ -18,7 +19,7 @@ from docket.surfaces.render import comparison as rendering
 @click.argument("left", shell_complete=receipts_like)
 @click.argument("right", shell_complete=receipts_like)
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON.")
-@click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the runs' evidence stands.")
+@click.option("--docket-dir", type=ANY_PATH, help="Where the runs' evidence stands.")
 def diff(left: str, right: str, *, as_json: bool, docket_dir: Path | None) -> int:
     """Compare two runs: cost, calls, tokens, models, files, findings, policy and time.
 

@@ -9,16 +9,17 @@ import click
 from docket.engines.analyse import analyse
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like, receipts_like
+from docket.surfaces.cli.paths import ANY_PATH
 from docket.surfaces.cli.recorded import named_record, warn_of_ledger
 from docket.surfaces.render import findings as rendering
 
 
 @click.command()
 @click.argument("receipt", required=False, shell_complete=receipts_like)
-@click.option("--ledger", type=click.Path(path_type=Path), shell_complete=files_like,
+@click.option("--ledger", type=ANY_PATH, shell_complete=files_like,
               help="The ledger it came from; without it, the one that stands beside the receipt, if any.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
-@click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the run's evidence stands.")
+@click.option("--docket-dir", type=ANY_PATH, help="Where the run's evidence stands.")
 def explain(receipt: str | None, *, ledger: Path | None, as_json: bool, docket_dir: Path | None) -> int:
     """Explain where a run's money went and what went wrong: most money first, each with what to do next.
 

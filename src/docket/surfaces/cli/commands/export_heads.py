@@ -21,6 +21,8 @@ from docket.host.regular_file import read_regular_file
 from docket.stores.checkpoint_file import checkpoints_path
 from docket.surfaces.cli import console, exits, exporting
 from docket.surfaces.cli.completing import files_like, receipts_like
+from docket.surfaces.cli.paths import ANY_PATH
+from docket.surfaces.cli.project import file_named
 from docket.surfaces.export.trailer import trailers_of
 
 _MAX_MESSAGE_BYTES = 1024 * 1024
@@ -76,7 +78,7 @@ def _last_note(ledger: Path) -> str:
 
 @click.command("trailer")
 @click.argument("receipt", required=False, shell_complete=receipts_like)
-@click.option("--commit-message", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
+@click.option("--commit-message", type=ANY_PATH, metavar="FILE", shell_complete=files_like,
               help="Add them to the commit message in FILE, as from a hook of git's.")  # fmt: skip
 @exporting.record_options
 def trailer(receipt: str | None, *, commit_message: Path | None, **asked: Any) -> int:  # noqa: ANN401
@@ -95,6 +97,7 @@ def trailer(receipt: str | None, *, commit_message: Path | None, **asked: Any) -
         for line in lines:
             console.result(console.plain(line))
         return exits.OK
+    file_named("--commit-message", commit_message, "commit message")
     message = with_trailers(read_regular_file(commit_message, _MAX_MESSAGE_BYTES), lines)
     publish_public(commit_message, message, overwrite=True)
     return exits.OK

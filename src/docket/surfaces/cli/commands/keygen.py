@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from docket.errors import UnavailableError
+from docket.errors import UnavailableError, UsageError
 from docket.formats.proof.key_text import KEY_BYTES, verifier_key
 from docket.formats.proof.origin import fingerprint
 from docket.formats.reason import Reason
@@ -17,11 +17,12 @@ from docket.rules.proof.ed25519 import MISSING_LIBRARY, Signer
 from docket.stores.key_files import default_key_path, key_files, write_pair
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like
+from docket.surfaces.cli.paths import ANY_PATH
 from docket.surfaces.cli.project import current_folder
 
 
 @click.command()
-@click.argument("path", type=click.Path(path_type=Path), required=False, shell_complete=files_like)
+@click.argument("path", type=ANY_PATH, required=False, shell_complete=files_like)
 @click.option("--force", is_flag=True, help="Write over a key that stands there. Nothing signs with the old one again.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def keygen(path: Path | None, *, force: bool, as_json: bool) -> int:
@@ -41,7 +42,7 @@ def keygen(path: Path | None, *, force: bool, as_json: bool) -> int:
       docket verify --public-key ~/.keys/docket.key.pub
     """
     protect_supervisor()
-    files = key_files(default_key_path(os.environ) if path is None else path)
+    files = key_files(default_key_path(os.environ) if path is None else _named(path))
     seed = secrets.token_bytes(KEY_BYTES)
     try:
         public_key = Signer.of_seed(seed).public_key
@@ -59,3 +60,13 @@ def keygen(path: Path | None, *, force: bool, as_json: bool) -> int:
     console.result(f"             {public_key.hex()}")
     console.result(f"fingerprint  {fingerprint(public_key)}")
     return exits.OK
+
+
+def _named(path: Path) -> Path:
+    """Return where a key is to stand; UsageError for the place of something that none can stand in."""
+    if path == Path():
+        raise UsageError(Reason.NOT_FOUND, "no file is named: a variable that is empty?")
+    for taken in key_files(path).all:
+        if os.path.lexists(taken) and not os.path.isfile(taken):  # noqa: PTH113 - Path's own raises where it may not look
+            raise UsageError(Reason.NOT_A_FILE, f"{taken} is there, and is no file that a key could replace")
+    return path

@@ -19,8 +19,9 @@ from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like, receipts_like
 from docket.surfaces.cli.head_choice import heads_of
 from docket.surfaces.cli.key_choice import pin_options, pins_asked
+from docket.surfaces.cli.paths import ANY_PATH
 from docket.surfaces.cli.progress import ReadingProgress
-from docket.surfaces.cli.project import ledger_named, receipt_asked_for
+from docket.surfaces.cli.project import file_named, ledger_named, receipt_asked_for
 from docket.surfaces.render.verdict import established, lines
 from docket.surfaces.render.wrapping import wrapped
 
@@ -32,20 +33,20 @@ _NO_STATE = (Reason.NOT_A_FILE, Reason.NOT_FOUND, Reason.NOT_A_DIRECTORY, Reason
 
 
 @click.command()
-@click.argument("receipt", type=click.Path(path_type=Path), required=False, shell_complete=receipts_like)
+@click.argument("receipt", type=ANY_PATH, required=False, shell_complete=receipts_like)
 @click.option(
     "--ledger",
-    type=click.Path(path_type=Path),
+    type=ANY_PATH,
     shell_complete=files_like,
     help="The ledger it came from; without it, the one that stands beside the receipt, if any.",
 )
 @pin_options
-@click.option("--checkpoints", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
+@click.option("--checkpoints", type=ANY_PATH, metavar="FILE", shell_complete=files_like,
               help="The run's checkpoints; without it, the file that stands beside the ledger, if any.")  # fmt: skip
 @click.option("--head", "heads", multiple=True, metavar="HEAD|FILE", shell_complete=files_like,
               help="A head that a run printed, 'ORIGIN SIZE ROOT', or a file of docket run --anchor: the ledger must "
               "begin so. May be repeated.")  # fmt: skip
-@click.option("--state", type=click.Path(path_type=Path), metavar="FILE", shell_complete=files_like,
+@click.option("--state", type=ANY_PATH, metavar="FILE", shell_complete=files_like,
               help="What you verified before: a receipt older than that fails, a newer one is remembered.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the checks as JSON.")
 @click.option(
@@ -160,13 +161,15 @@ def _is_copy(data: bytes) -> bool:
 
 
 def _there(checkpoints: Path | None) -> Path | None:
-    if checkpoints is not None and not os.path.lexists(checkpoints):
-        raise UsageError(Reason.NOT_FOUND, f"{checkpoints}: there is no such file of checkpoints")
+    if checkpoints is not None:
+        file_named("--checkpoints", checkpoints, "file of checkpoints")
     return checkpoints
 
 
 def _located(receipt: Path | None) -> Path:
     """Return the file that was named, or the receipt in this project's evidence that its number names."""
+    if receipt == _NO_PATH:
+        raise UsageError(Reason.NOT_FOUND, "no receipt is named: a variable that is empty?")
     if receipt is not None and (os.path.lexists(receipt) or not DOCKET_NUMBER.fullmatch(str(receipt).upper())):
         return receipt
     return receipt_asked_for(None if receipt is None else str(receipt), None)

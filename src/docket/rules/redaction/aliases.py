@@ -75,8 +75,8 @@ class Aliases:
             if name and not form.kept(name):
                 alike.setdefault(literal_pattern(name), []).append(name)
         digits, stems = len(str(len(alike))), {name: name for name in names}
-        for at, same in enumerate(alike.values(), 1):
-            for turn, name in enumerate(same):
+        for at, key in enumerate(sorted(alike), 1):
+            for turn, name in enumerate(alike[key]):
                 head = form.head if name.startswith(form.head) else ""
                 stems[name] = f"{head}{_cased(form.word, turn)}-{at:0{digits}}"
         return stems

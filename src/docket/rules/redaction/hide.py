@@ -250,8 +250,9 @@ def _table(hider: Hider, value: JsonValue) -> JsonValue:
     for name, is_plain in (("schema", value.get("schema") in _SCHEMAS), ("as_of", _is_date(value.get("as_of")))):
         if name in value:
             kept[name] = value[name] if is_plain or not hides else REDACTED
-    if isinstance(digest, str):
-        kept["digest"] = digest if digest == hider.public.digest else hider.names.digest(digest)
+    if "digest" in value:
+        is_own = isinstance(digest, str) and digest != hider.public.digest
+        kept["digest"] = hider.names.digest(str(digest)) if is_own else digest
     return kept
 
 

@@ -82,6 +82,35 @@ function encode(value) {
   return `{${names.map((name) => `${spelled(name)}:${encode(value[name])}`).join(",")}}`;
 }
 
+// Gives `take` the canonical form of a value in pieces of bytes. Values of the upper levels are never there as a whole.
+function encodeTo(value, take) {
+  let text = "";
+  const put = (part) => {
+    text += part;
+    if (text.length < PIECE_UNITS) return;
+    take(utf8(text));
+    text = "";
+  };
+  write(value, put, UPPER_LEVELS);
+  take(utf8(text));
+}
+
+const PIECE_UNITS = 1 << 16;
+const UPPER_LEVELS = 3;
+
+function write(value, put, levels) {
+  if (levels === 0 || !(value instanceof Plain || Array.isArray(value))) return put(encode(value));
+  const isArray = Array.isArray(value);
+  let before = isArray ? "[" : "{";
+  for (const name of isArray ? value.keys() : Object.keys(value).sort(compareTexts)) {
+    put(isArray ? before : `${before}${spelled(name)}:`);
+    write(value[name], put, levels - 1);
+    before = ",";
+  }
+  const ends = isArray ? "[]" : "{}";
+  return put(before === "," ? ends[1] : ends);
+}
+
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const TO_UTF8 = new TextEncoder();
 
@@ -398,7 +427,7 @@ const decodeDocument = (bytes) => decode(bytes, false);
 
 // The value of bytes in canonical form.
 const decodeCanonical = (bytes) => decode(bytes, true);
-return { MAX_DEPTH, Plain, plain, isObject, isText, isInteger, compareTexts, encode, utf8, textOf, Scanner, decodeDocument, decodeCanonical };
+return { MAX_DEPTH, Plain, plain, isObject, isText, isInteger, compareTexts, encode, encodeTo, utf8, textOf, Scanner, decodeDocument, decodeCanonical };
 })();
 
 // chunks.mjs
@@ -711,71 +740,7 @@ const SHARED = new Sha256();
 
 const sha256 = (bytes) => SHARED.reset().update(bytes).digest();
 const sha256Hex = (bytes) => toHex(sha256(bytes));
-
-// Node's own digests, where there are some: what they give is the same, several times as soon.
-const native = nativeDigests();
-
-function nativeDigests() {
-  const found = globalThis.process?.getBuiltinModule?.("node:crypto");
-  if (typeof found?.hash !== "function" || typeof found.createHash !== "function") return null;
-  const text = Uint8Array.of(97, 98, 99);
-  return found.hash("sha256", text, "latin1") === String.fromCharCode(...sha256(text)) ? found : null;
-}
-
-// Whether a file's digest is best made here, beside the reading.
-const hasQuickDigests = native !== null;
-
-// As Sha256, of short texts: what comes is gathered and given away at once.
-class NativeSha256 {
-  constructor() {
-    this.gathered = new Uint8Array(4096);
-    this.length = 0;
-    // Its beginnings that were needed, by their length.
-    this.beginnings = [];
-  }
-
-  reset() {
-    this.length = 0;
-    return this;
-  }
-
-  update(bytes, from = 0, to = bytes.length) {
-    const at = this.length;
-    this.length += to - from;
-    if (this.length > this.gathered.length) {
-      const larger = new Uint8Array(2 * this.length);
-      larger.set(this.gathered.subarray(0, at));
-      this.gathered = larger;
-      this.beginnings = [];
-    }
-    if (to - from > 64) this.gathered.set(bytes.subarray(from, to), at);
-    else for (let index = from; index < to; index += 1) this.gathered[at + index - from] = bytes[index];
-    return this;
-  }
-
-  into(out, at = 0) {
-    const { length } = this;
-    const text = length < 128 ? (this.beginnings[length] ??= this.gathered.subarray(0, length)) : this.gathered.subarray(0, length);
-    const units = native.hash("sha256", text, "latin1");
-    for (let byte = 0; byte < 32; byte += 1) out[at + byte] = units.charCodeAt(byte);
-    return this.reset() && out;
-  }
-
-  digest() {
-    return this.into(new Uint8Array(32));
-  }
-}
-
-// The quickest Sha256 there is for many short texts.
-const quickSha256 = () => (native === null ? new Sha256() : new NativeSha256());
-
-// The digest of a file that comes in pieces: {update(bytes), hex()}.
-function fileSha256() {
-  if (native === null) return new Sha256();
-  const digest = native.createHash("sha256");
-  return { update: (bytes) => void digest.update(bytes), hex: () => digest.digest("hex") };
-}
-return { Sha256, toHex, fromHex, isHexOf, sha256, sha256Hex, hasQuickDigests, quickSha256, fileSha256 };
+return { Sha256, toHex, fromHex, isHexOf, sha256, sha256Hex };
 })();
 
 // money.mjs
@@ -2084,13 +2049,88 @@ function familiesOf(receipt) {
 return { priceOf, Families, rankOf, moreSpecificFirst, familiesOf };
 })();
 
+// digests.mjs
+const $digests = (() => {
+// The quickest digests that the platform has without waiting: Node's own, where this is Node, else those of `sha256.mjs`.
+// What they give is the same.
+
+const { Sha256, sha256, toHex } = $sha256;
+
+const native = nativeDigests();
+
+function nativeDigests() {
+  const found = globalThis.process?.getBuiltinModule?.("node:crypto");
+  if (typeof found?.hash !== "function" || typeof found.createHash !== "function") return null;
+  const text = Uint8Array.of(97, 98, 99);
+  return found.hash("sha256", text, "latin1") === String.fromCharCode(...sha256(text)) ? found : null;
+}
+
+// Whether these are the platform's own.
+const isNative = native !== null;
+
+// As Sha256, of short texts: what comes is gathered and given away at once.
+class NativeSha256 {
+  constructor() {
+    this.gathered = new Uint8Array(4096);
+    this.length = 0;
+    // Its beginnings that were needed, by their length.
+    this.beginnings = [];
+  }
+
+  reset() {
+    this.length = 0;
+    return this;
+  }
+
+  update(bytes, from = 0, to = bytes.length) {
+    const at = this.length;
+    this.length += to - from;
+    if (this.length > this.gathered.length) {
+      const larger = new Uint8Array(2 * this.length);
+      larger.set(this.gathered.subarray(0, at));
+      this.gathered = larger;
+      this.beginnings = [];
+    }
+    if (to - from > 64) this.gathered.set(bytes.subarray(from, to), at);
+    else for (let index = from; index < to; index += 1) this.gathered[at + index - from] = bytes[index];
+    return this;
+  }
+
+  into(out, at = 0) {
+    const { gathered, length } = this;
+    const text = length < 128 ? (this.beginnings[length] ??= gathered.subarray(0, length)) : gathered.subarray(0, length);
+    const units = native.hash("sha256", text, "latin1");
+    for (let byte = 0; byte < 32; byte += 1) out[at + byte] = units.charCodeAt(byte);
+    this.reset();
+    return out;
+  }
+
+  digest() {
+    return this.into(new Uint8Array(32));
+  }
+}
+
+// For many short texts, one after another: {update(bytes, from, to), into(out, at), digest(), reset()}.
+const quickSha256 = () => (isNative ? new NativeSha256() : new Sha256());
+
+// For a long text that comes in pieces: {update(bytes), digest()}.
+const longSha256 = () => (isNative ? native.createHash("sha256") : new Sha256());
+
+// The same of SHA-512; null where the platform makes that of whole texts only.
+const longSha512 = () => (isNative ? native.createHash("sha512") : null);
+
+const hexOf = (hash) => toHex(hash.digest());
+return { isNative, quickSha256, longSha256, longSha512, hexOf };
+})();
+
 // merkle.mjs
 const $merkle = (() => {
 // The tree of spec/ledger.md, Merkle tree: RFC 6962 over the event hashes, an odd node passed up as it is.
 
 const { plain } = $canonical;
+const { quickSha256 } = $digests;
 const { packed } = $proof_path;
-const { fromHex, quickSha256, sha256, toHex } = $sha256;
+const { fromHex, sha256, toHex } = $sha256;
 
 const LEAF = Uint8Array.of(0);
 const NODE = Uint8Array.of(1);
@@ -4186,9 +4226,10 @@ const $ledger = (() => {
 // Reading stops at the first line that breaks a rule; whoever makes the digest of the file makes it of all bytes.
 
 const { Plain, Scanner, textOf } = $canonical;
+const { quickSha256 } = $digests;
 const { Hashes, MerkleTree } = $merkle;
 const { Refused } = $refused;
-const { isHexOf, quickSha256, sha256, toHex } = $sha256;
+const { isHexOf, sha256, toHex } = $sha256;
 
 const FOLD = "docket/fold/v1";
 const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
@@ -4453,6 +4494,7 @@ const $ed25519 = (() => {
 // asked here, before the platform is.
 
 const { ORDER, P, equationHolds, isOfSmallOrder, littleEndian, pointOf, yOf } = $curve;
+const { longSha512 } = $digests;
 const { sha256, toHex } = $sha256;
 
 // What is wrong with a public key; null for one that can vouch for something.
@@ -4485,27 +4527,61 @@ async function platformHolds(subtle, publicKey, signature, message) {
 }
 
 async function ownHolds(subtle, publicKey, signature, message) {
-  const text = new Uint8Array(64 + message.length);
-  text.set(signature.subarray(0, 32));
-  text.set(publicKey, 32);
-  text.set(message, 64);
+  const text = joined([signature.subarray(0, 32), publicKey, message]);
   return equationHolds(publicKey, signature, new Uint8Array(await subtle.digest("SHA-512", text)));
 }
 
+function joined(parts) {
+  const made = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    made.set(part, at);
+    at += part.length;
+  }
+  return made;
+}
+
+const OTHER = "the signature is not one of this text by this key";
+
+const formFault = (publicKey, signature) => keyFault(publicKey) ?? signatureFault(signature);
+
 // Why `signature` is not one of `message` by the key; null where it is. `asksPlatform` false: the equation is asked here.
 async function signatureOfFault(publicKey, signature, message, asksPlatform = true) {
-  const fault = keyFault(publicKey) ?? signatureFault(signature);
+  const fault = formFault(publicKey, signature);
   if (fault !== null) return fault;
   const subtle = globalThis.crypto?.subtle;
   if (subtle === undefined) return "it cannot be checked: this platform has no WebCrypto";
   let holds = asksPlatform ? await platformHolds(subtle, publicKey, signature, message) : null;
   holds ??= await ownHolds(subtle, publicKey, signature, message);
-  return holds ? null : "the signature is not one of this text by this key";
+  return holds ? null : OTHER;
+}
+
+// WebCrypto is given a text as a whole. A longer one is hashed as it comes, where that can be done.
+const MOST_AT_ONCE_BYTES = 1 << 20;
+
+// The same of a text that `message(take)` gives in pieces.
+async function signatureOfPiecesFault(publicKey, signature, message) {
+  let pieces = [];
+  let bytes = 0;
+  let hash = null;
+  message((piece) => {
+    bytes += piece.length;
+    if (hash === null) pieces.push(piece);
+    else hash.update(piece);
+    if (hash !== null || bytes <= MOST_AT_ONCE_BYTES) return;
+    hash = longSha512();
+    if (hash === null) return;
+    for (const part of [signature.subarray(0, 32), publicKey, ...pieces]) hash.update(part);
+    pieces = [];
+  });
+  if (hash === null) return signatureOfFault(publicKey, signature, joined(pieces));
+  const fault = formFault(publicKey, signature);
+  return fault ?? (equationHolds(publicKey, signature, new Uint8Array(hash.digest())) ? null : OTHER);
 }
 
 // What a key is called by where it is not written out: the first 16 digits of its SHA-256.
 const fingerprint = (key) => toHex(sha256(key)).slice(0, 16);
-return { keyFault, signatureFault, signatureOfFault, fingerprint };
+return { keyFault, signatureFault, signatureOfFault, signatureOfPiecesFault, fingerprint };
 })();
 
 // key_texts.mjs
@@ -4842,8 +4918,9 @@ const $keys = (() => {
 // Checks of what a key vouches for: the seal and the signature (spec/receipt.md, Proof and Keys).
 
 const { fail, pass, skip } = $case;
-const { encode, isText, plain, utf8 } = $canonical;
-const { fingerprint, signatureOfFault } = $ed25519;
+const { encodeTo, isText, plain } = $canonical;
+const { longSha256 } = $digests;
+const { fingerprint, signatureOfPiecesFault } = $ed25519;
 const { shown } = $refused;
 const { Sha256, fromHex, toHex } = $sha256;
 
@@ -4854,19 +4931,21 @@ const SIGNATURE = {
 
 const isHex = (value, digits) => isText(value) && value.length === digits && /^[0-9a-f]*$/.test(value);
 
-// The canonical form of the receipt without some of its members.
+// The canonical form of the receipt without some of its members, as what gives it in pieces.
 function textWithout(receipt, names) {
   const document = plain(receipt.document);
   for (const name of names) delete document[name];
-  return utf8(encode(document));
+  return (take) => encodeTo(document, take);
 }
 
-// RFC 2104, with keys of any length.
+// RFC 2104, with keys of any length; `message(take)` gives the text in pieces.
 function hmacSha256(key, message) {
   const short = key.length > 64 ? new Sha256().update(key).digest() : key;
   const padded = (mark) => Uint8Array.from({ length: 64 }, (_, at) => (short[at] ?? 0) ^ mark);
-  const inner = new Sha256().update(padded(0x36)).update(message).digest();
-  return new Sha256().update(padded(0x5c)).update(inner).digest();
+  const inner = longSha256();
+  inner.update(padded(0x36));
+  message((piece) => inner.update(piece));
+  return new Sha256().update(padded(0x5c)).update(inner.digest()).digest();
 }
 
 // What the receipt's `proof` says of the key, or null.
@@ -4947,7 +5026,7 @@ class Signature {
 }
 
 const mathematics = (receipt, { public_key: key, value }) =>
-  signatureOfFault(fromHex(key, 32), fromHex(value, 64), textWithout(receipt, ["signature"]));
+  signatureOfPiecesFault(fromHex(key, 32), fromHex(value, 64), textWithout(receipt, ["signature"]));
 
 // The check of what a record says will vouch for it.
 class ProofFacts {
@@ -7093,10 +7172,11 @@ const $rollback = (() => {
 // The check of rollback: no receipt older than one that the same verifier accepted before (spec/checkpoint.md, State).
 
 const { fail, pass, skip } = $case;
-const { decodeDocument, encode, utf8 } = $canonical;
+const { decodeDocument, encodeTo } = $canonical;
+const { hexOf, longSha256 } = $digests;
 const { fingerprint } = $ed25519;
 const { Refused } = $refused;
-const { sha256Hex, toHex } = $sha256;
+const { toHex } = $sha256;
 const { array, constant, count, digest, record, text } = $shapes;
 
 const FORMAT = "docket/verifier-state/v1";
@@ -7163,7 +7243,9 @@ function otherKey(key, ofProject) {
 function olderRun(receipt, { run, previous }, known) {
   if (run < known.run) return `it is run ${run} of its project, and run ${known.run} was verified before`;
   if (run === known.run) {
-    const same = sha256Hex(utf8(encode(receipt.document))) === known.receipt_sha256;
+    const hash = longSha256();
+    encodeTo(receipt.document, (piece) => hash.update(piece));
+    const same = hexOf(hash) === known.receipt_sha256;
     return same ? null : `another receipt of run ${run} was verified before`;
   }
   if (previous?.session === known.session && previous.receipt_sha256 !== known.receipt_sha256) {
@@ -7524,12 +7606,13 @@ const { Case, Course, Receipt } = $case;
 const { isText } = $canonical;
 const { eachChunk } = $chunks;
 const { readPayload } = $course_checks;
+const { hexOf, isNative, longSha256 } = $digests;
 const { FOLD, LedgerReader } = $ledger;
 const { Refused, shown } = $refused;
 const { CHECKS } = $registry;
 const { FORMAT, checkReceipt } = $receipt_shape;
 const { ReceiptReader } = $receipt_reader;
-const { fileSha256, hasQuickDigests, sha256Hex, toHex } = $sha256;
+const { sha256Hex, toHex } = $sha256;
 const { Verdict, wordOf } = $verdict;
 
 const NO_RECEIPT = "the document has not the form of a receipt";
@@ -7544,7 +7627,7 @@ async function readReceipt(source) {
 // The digest of a file that is at hand by the platform, which makes it beside the reading; null where it has none.
 function platformDigest(source) {
   const subtle = globalThis.crypto?.subtle;
-  if (subtle === undefined || !(source instanceof Uint8Array) || hasQuickDigests) return null;
+  if (subtle === undefined || !(source instanceof Uint8Array) || isNative) return null;
   return subtle.digest("SHA-256", source).then((digest) => toHex(new Uint8Array(digest)), () => sha256Hex(source));
 }
 
@@ -7563,13 +7646,13 @@ async function readLedger(source, course) {
     course.show(event, found.ours);
   });
   const aside = platformDigest(source);
-  const digest = aside === null ? fileSha256() : null;
+  const digest = aside === null ? longSha256() : null;
   await eachChunk(source, (chunk) => {
     digest?.update(chunk);
     reader.push(chunk);
   });
   const { events, hashes, head, tree, damage, torn, sound } = reader.end();
-  const whole = digest === null ? await aside : digest.hex();
+  const whole = digest === null ? await aside : hexOf(digest);
   const ended = found.last === "session.end";
   return { events, hashes, head, tree, fileSha256: whole, damage, torn, sound, ended, ...found };
 }

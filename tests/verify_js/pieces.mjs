@@ -10,6 +10,10 @@ import { LedgerReader } from "../../verify-js/src/ledger.mjs";
 import { ReceiptReader } from "../../verify-js/src/receipt_reader.mjs";
 import { Refused } from "../../verify-js/src/refused.mjs";
 
+// The verifier where the platform has no digests but those of WebCrypto, as in a browser.
+process.getBuiltinModule = undefined;
+const { verify: verifyAlone } = await import("../../verify-js/docket-verify.mjs?alone");
+
 const bytesOf = (text) => new Uint8Array(Buffer.from(text, "base64"));
 const SIZES = [61, 256, 1021, 5003];
 const TOKENS = [
@@ -93,6 +97,8 @@ async function verdictsDiffer(receipt, ledger) {
     { receipt: [receipt], ledger: pieces(ledger, 4096) },
   ];
   for (const given of others) if (JSON.stringify(await verify(given)) !== whole) return true;
+  const alone = [{ receipt, ledger }, { receipt: new Blob([receipt]), ledger: new Blob([ledger]) }];
+  for (const given of alone) if (JSON.stringify(await verifyAlone(given)) !== whole) return true;
   return false;
 }
 

@@ -5,14 +5,15 @@ import { createInterface } from "node:readline";
 
 import { decodeCanonical, decodeDocument, encode, utf8 } from "../../verify-js/src/canonical.mjs";
 import { slices } from "../../verify-js/src/chunks.mjs";
-import { signatureOfFault } from "../../verify-js/src/ed25519.mjs";
+import { hexOf, longSha256, quickSha256 } from "../../verify-js/src/digests.mjs";
+import { signatureOfFault, signatureOfPiecesFault } from "../../verify-js/src/ed25519.mjs";
 import { Families } from "../../verify-js/src/families.mjs";
 import { hmacSha256 } from "../../verify-js/src/keys.mjs";
 import { readPublicKey, readTrust } from "../../verify-js/src/key_texts.mjs";
 import { LedgerReader } from "../../verify-js/src/ledger.mjs";
 import { Hashes, MerkleTree, rootFromPath } from "../../verify-js/src/merkle.mjs";
 import { Refused } from "../../verify-js/src/refused.mjs";
-import { Sha256, fileSha256, toHex } from "../../verify-js/src/sha256.mjs";
+import { Sha256, toHex } from "../../verify-js/src/sha256.mjs";
 
 const bytes = (text) => new Uint8Array(Buffer.from(text, "hex"));
 
@@ -39,10 +40,17 @@ function isRefused(act) {
 const parts = {
   // The digest of the parts one after another.
   sha256: (texts) => texts.reduce((hasher, text) => hasher.update(bytes(text)), new Sha256()).hex(),
-  hmac: (key, text) => toHex(hmacSha256(bytes(key), bytes(text))),
+  // As it is made of many short texts.
+  quick: (texts) => toHex(texts.reduce((hasher, text) => hasher.update(bytes(text)), quickSha256()).digest()),
+  hmac: (key, text) => toHex(hmacSha256(bytes(key), (take) => take(bytes(text)))),
   ed25519: (key, signature, message) => signatureOfFault(bytes(key), bytes(signature), bytes(message)),
   // Without the platform's Ed25519.
   curve: (key, signature, message) => signatureOfFault(bytes(key), bytes(signature), bytes(message), false),
+  // Of a text that comes in so many pieces.
+  pieces: (key, signature, message, times) =>
+    signatureOfPiecesFault(bytes(key), bytes(signature), (take) => {
+      for (let turn = 0; turn < times; turn += 1) take(bytes(message));
+    }),
   root: (texts) => treeOf(texts).root(),
   path: (texts, index) => treeOf(texts).path(index),
   isPath: (texts, index, path) => treeOf(texts).isPath(index, path),
@@ -59,13 +67,13 @@ const parts = {
   ledger: (text) => {
     const shown = [];
     const reader = new LedgerReader((event) => shown.push(event.type));
-    const digest = fileSha256();
+    const digest = longSha256();
     for (const piece of slices(bytes(text))) {
       digest.update(piece);
       reader.push(piece);
     }
     const { damage, events, head, torn, tree } = reader.end();
-    return { damage, events, fileSha256: digest.hex(), head, root: tree.root(), shown, torn };
+    return { damage, events, fileSha256: hexOf(digest), head, root: tree.root(), shown, torn };
   },
   publicKey: (text) => toHex(readPublicKey(text)),
   trust: (text) => readTrust(bytes(text)).signers.length,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from verify_js.in_node import NODE, needs_node
 
@@ -64,12 +65,13 @@ def coded(vector: dict[str, str]) -> str:
     return vector["hex"] if "hex" in vector else vector["text"].encode("utf-8").hex()
 
 
-def test_sha_256_is_that_of_the_standard_however_the_bytes_come() -> None:
-    assert asked(["sha256", [data.hex()]] for data in NIST_SHA_256) == list(NIST_SHA_256.values())
+@pytest.mark.parametrize("made", ["sha256", "quick"])
+def test_sha_256_is_that_of_the_standard_however_the_bytes_come(made: str) -> None:
+    assert asked([made, [data.hex()]] for data in NIST_SHA_256) == list(NIST_SHA_256.values())
     source = random.Random(1)
     cut = [[source.randbytes(source.choice((0, 1, 7, 55, 56, 63, 64, 65, 130))) for _ in range(4)] for _ in range(80)]
 
-    assert asked(["sha256", [part.hex() for part in parts]] for parts in cut) == [
+    assert asked([made, [part.hex() for part in parts]] for parts in cut) == [
         hashlib.sha256(b"".join(parts)).hexdigest() for parts in cut
     ]
 
@@ -126,6 +128,21 @@ def test_ed25519_judges_as_wycheproof_does(part: str) -> None:
         if test["result"] != "acceptable" and (fault is None) != (test["result"] == "valid")
     ]
     assert wrong == []
+
+
+def test_the_signature_of_a_long_text_is_asked_of_its_pieces() -> None:
+    signer = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+    key = signer.public_key().public_bytes_raw().hex()
+    piece = bytes(range(256)) * 256
+    for times in (1, 16, 17, 40):
+        signature = signer.sign(piece * times).hex()
+        other = signature[:64] + ("1" if signature[64] == "0" else "0") + signature[65:]
+        right, *wrong = asked(
+            ["pieces", key, made, piece.hex(), count]
+            for made, count in ((signature, times), (signature, times + 1), (signature, times - 1), (other, times))
+        )
+        assert right is None
+        assert None not in wrong
 
 
 def test_points_of_small_order_and_second_spellings_are_no_keys() -> None:

@@ -51,6 +51,35 @@ export function encode(value) {
   return `{${names.map((name) => `${spelled(name)}:${encode(value[name])}`).join(",")}}`;
 }
 
+// Gives `take` the canonical form of a value in pieces of bytes. Values of the upper levels are never there as a whole.
+export function encodeTo(value, take) {
+  let text = "";
+  const put = (part) => {
+    text += part;
+    if (text.length < PIECE_UNITS) return;
+    take(utf8(text));
+    text = "";
+  };
+  write(value, put, UPPER_LEVELS);
+  take(utf8(text));
+}
+
+const PIECE_UNITS = 1 << 16;
+const UPPER_LEVELS = 3;
+
+function write(value, put, levels) {
+  if (levels === 0 || !(value instanceof Plain || Array.isArray(value))) return put(encode(value));
+  const isArray = Array.isArray(value);
+  let before = isArray ? "[" : "{";
+  for (const name of isArray ? value.keys() : Object.keys(value).sort(compareTexts)) {
+    put(isArray ? before : `${before}${spelled(name)}:`);
+    write(value[name], put, levels - 1);
+    before = ",";
+  }
+  const ends = isArray ? "[]" : "{}";
+  return put(before === "," ? ends[1] : ends);
+}
+
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const TO_UTF8 = new TextEncoder();
 

@@ -2,6 +2,7 @@
 // asked here, before the platform is.
 
 import { ORDER, P, equationHolds, isOfSmallOrder, littleEndian, pointOf, yOf } from "./curve.mjs";
+import { longSha512 } from "./digests.mjs";
 import { sha256, toHex } from "./sha256.mjs";
 
 // What is wrong with a public key; null for one that can vouch for something.
@@ -34,22 +35,56 @@ async function platformHolds(subtle, publicKey, signature, message) {
 }
 
 async function ownHolds(subtle, publicKey, signature, message) {
-  const text = new Uint8Array(64 + message.length);
-  text.set(signature.subarray(0, 32));
-  text.set(publicKey, 32);
-  text.set(message, 64);
+  const text = joined([signature.subarray(0, 32), publicKey, message]);
   return equationHolds(publicKey, signature, new Uint8Array(await subtle.digest("SHA-512", text)));
 }
 
+function joined(parts) {
+  const made = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    made.set(part, at);
+    at += part.length;
+  }
+  return made;
+}
+
+const OTHER = "the signature is not one of this text by this key";
+
+const formFault = (publicKey, signature) => keyFault(publicKey) ?? signatureFault(signature);
+
 // Why `signature` is not one of `message` by the key; null where it is. `asksPlatform` false: the equation is asked here.
 export async function signatureOfFault(publicKey, signature, message, asksPlatform = true) {
-  const fault = keyFault(publicKey) ?? signatureFault(signature);
+  const fault = formFault(publicKey, signature);
   if (fault !== null) return fault;
   const subtle = globalThis.crypto?.subtle;
   if (subtle === undefined) return "it cannot be checked: this platform has no WebCrypto";
   let holds = asksPlatform ? await platformHolds(subtle, publicKey, signature, message) : null;
   holds ??= await ownHolds(subtle, publicKey, signature, message);
-  return holds ? null : "the signature is not one of this text by this key";
+  return holds ? null : OTHER;
+}
+
+// WebCrypto is given a text as a whole. A longer one is hashed as it comes, where that can be done.
+const MOST_AT_ONCE_BYTES = 1 << 20;
+
+// The same of a text that `message(take)` gives in pieces.
+export async function signatureOfPiecesFault(publicKey, signature, message) {
+  let pieces = [];
+  let bytes = 0;
+  let hash = null;
+  message((piece) => {
+    bytes += piece.length;
+    if (hash === null) pieces.push(piece);
+    else hash.update(piece);
+    if (hash !== null || bytes <= MOST_AT_ONCE_BYTES) return;
+    hash = longSha512();
+    if (hash === null) return;
+    for (const part of [signature.subarray(0, 32), publicKey, ...pieces]) hash.update(part);
+    pieces = [];
+  });
+  if (hash === null) return signatureOfFault(publicKey, signature, joined(pieces));
+  const fault = formFault(publicKey, signature);
+  return fault ?? (equationHolds(publicKey, signature, new Uint8Array(hash.digest())) ? null : OTHER);
 }
 
 // What a key is called by where it is not written out: the first 16 digits of its SHA-256.

@@ -1,8 +1,9 @@
 // Checks of what a key vouches for: the seal and the signature (spec/receipt.md, Proof and Keys).
 
 import { fail, pass, skip } from "./case.mjs";
-import { encode, isText, plain, utf8 } from "./canonical.mjs";
-import { fingerprint, signatureOfFault } from "./ed25519.mjs";
+import { encodeTo, isText, plain } from "./canonical.mjs";
+import { longSha256 } from "./digests.mjs";
+import { fingerprint, signatureOfPiecesFault } from "./ed25519.mjs";
 import { shown } from "./refused.mjs";
 import { Sha256, fromHex, toHex } from "./sha256.mjs";
 
@@ -13,19 +14,21 @@ const SIGNATURE = {
 
 const isHex = (value, digits) => isText(value) && value.length === digits && /^[0-9a-f]*$/.test(value);
 
-// The canonical form of the receipt without some of its members.
+// The canonical form of the receipt without some of its members, as what gives it in pieces.
 function textWithout(receipt, names) {
   const document = plain(receipt.document);
   for (const name of names) delete document[name];
-  return utf8(encode(document));
+  return (take) => encodeTo(document, take);
 }
 
-// RFC 2104, with keys of any length.
+// RFC 2104, with keys of any length; `message(take)` gives the text in pieces.
 export function hmacSha256(key, message) {
   const short = key.length > 64 ? new Sha256().update(key).digest() : key;
   const padded = (mark) => Uint8Array.from({ length: 64 }, (_, at) => (short[at] ?? 0) ^ mark);
-  const inner = new Sha256().update(padded(0x36)).update(message).digest();
-  return new Sha256().update(padded(0x5c)).update(inner).digest();
+  const inner = longSha256();
+  inner.update(padded(0x36));
+  message((piece) => inner.update(piece));
+  return new Sha256().update(padded(0x5c)).update(inner.digest()).digest();
 }
 
 // What the receipt's `proof` says of the key, or null.
@@ -106,7 +109,7 @@ export class Signature {
 }
 
 const mathematics = (receipt, { public_key: key, value }) =>
-  signatureOfFault(fromHex(key, 32), fromHex(value, 64), textWithout(receipt, ["signature"]));
+  signatureOfPiecesFault(fromHex(key, 32), fromHex(value, 64), textWithout(receipt, ["signature"]));
 
 // The check of what a record says will vouch for it.
 export class ProofFacts {

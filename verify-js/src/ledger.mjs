@@ -4,9 +4,10 @@
 // Reading stops at the first line that breaks a rule; whoever makes the digest of the file makes it of all bytes.
 
 import { Plain, Scanner, textOf } from "./canonical.mjs";
+import { quickSha256 } from "./digests.mjs";
 import { Hashes, MerkleTree } from "./merkle.mjs";
 import { Refused } from "./refused.mjs";
-import { isHexOf, quickSha256, sha256, toHex } from "./sha256.mjs";
+import { isHexOf, sha256, toHex } from "./sha256.mjs";
 
 export const FOLD = "docket/fold/v1";
 export const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));

@@ -1,8 +1,9 @@
 // The tree of spec/ledger.md, Merkle tree: RFC 6962 over the event hashes, an odd node passed up as it is.
 
 import { plain } from "./canonical.mjs";
+import { quickSha256 } from "./digests.mjs";
 import { packed } from "./proof_path.mjs";
-import { fromHex, quickSha256, sha256, toHex } from "./sha256.mjs";
+import { fromHex, sha256, toHex } from "./sha256.mjs";
 
 const LEAF = Uint8Array.of(0);
 const NODE = Uint8Array.of(1);

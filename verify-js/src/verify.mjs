@@ -5,12 +5,13 @@ import { Case, Course, Receipt } from "./case.mjs";
 import { isText } from "./canonical.mjs";
 import { eachChunk } from "./chunks.mjs";
 import { readPayload } from "./course/checks.mjs";
+import { hexOf, isNative, longSha256 } from "./digests.mjs";
 import { FOLD, LedgerReader } from "./ledger.mjs";
 import { Refused, shown } from "./refused.mjs";
 import { CHECKS } from "./registry.mjs";
 import { FORMAT, checkReceipt } from "./receipt_shape.mjs";
 import { ReceiptReader } from "./receipt_reader.mjs";
-import { fileSha256, hasQuickDigests, sha256Hex, toHex } from "./sha256.mjs";
+import { sha256Hex, toHex } from "./sha256.mjs";
 import { Verdict, wordOf } from "./verdict.mjs";
 
 const NO_RECEIPT = "the document has not the form of a receipt";
@@ -25,7 +26,7 @@ async function readReceipt(source) {
 // The digest of a file that is at hand by the platform, which makes it beside the reading; null where it has none.
 function platformDigest(source) {
   const subtle = globalThis.crypto?.subtle;
-  if (subtle === undefined || !(source instanceof Uint8Array) || hasQuickDigests) return null;
+  if (subtle === undefined || !(source instanceof Uint8Array) || isNative) return null;
   return subtle.digest("SHA-256", source).then((digest) => toHex(new Uint8Array(digest)), () => sha256Hex(source));
 }
 
@@ -44,13 +45,13 @@ async function readLedger(source, course) {
     course.show(event, found.ours);
   });
   const aside = platformDigest(source);
-  const digest = aside === null ? fileSha256() : null;
+  const digest = aside === null ? longSha256() : null;
   await eachChunk(source, (chunk) => {
     digest?.update(chunk);
     reader.push(chunk);
   });
   const { events, hashes, head, tree, damage, torn, sound } = reader.end();
-  const whole = digest === null ? await aside : digest.hex();
+  const whole = digest === null ? await aside : hexOf(digest);
   const ended = found.last === "session.end";
   return { events, hashes, head, tree, fileSha256: whole, damage, torn, sound, ended, ...found };
 }

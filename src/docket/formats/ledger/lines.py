@@ -73,10 +73,13 @@ class Follower:
 
     def feed(self, chunk: bytes) -> Iterator[Event]:
         """Yield the events that are whole with `chunk`; to be exhausted before the next. Raises as `follow` does."""
+        read = None if self._glance is None else self._glance.read
         try:
             *lines, self.pending = (self.pending + chunk).split(b"\n")
             for line in lines:
-                event = self._successor(_bounded(line))
+                event = None if read is None or len(line) > MAX_LINE_BYTES else read(line)
+                if event is None or event.prev != self._prev or event.seq != self.expected:
+                    event = self._successor(_bounded(line))
                 yield event
                 self._prev, self.expected, self.offset = event.hash, self.expected + 1, self.offset + len(line) + 1
             _bounded(self.pending)
@@ -84,12 +87,9 @@ class Follower:
             raise InvalidDocumentError(error.reason, f"event {self.expected}: {error.detail}") from error
 
     def _successor(self, line: bytes) -> Event:
-        glance = self._glance
-        event = None if glance is None else glance.read(line)
-        if event is None:
-            event = read_event(decode(line), line)
-            if glance is not None:
-                glance.learn(event)
+        event = read_event(decode(line), line)
+        if self._glance is not None:
+            self._glance.learn(event)
         if event.seq != self.expected:
             raise InvalidDocumentError(Reason.BROKEN_CHAIN, f"the line there carries the number {event.seq}")
         if event.prev != self._prev:

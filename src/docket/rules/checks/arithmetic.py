@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Mapping
 from operator import attrgetter
 
-from docket.formats.amount import ZERO
+from docket.formats.amount import Usd
 from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import Component, ModelResponse, PriceRow
@@ -63,7 +63,7 @@ class Arithmetic:
             cost = families.cost(part.model, _tokens(part))
             if cost is None:
                 return f"components[{index}]: no family of the table prices {shown(part.model)}"
-            if cost != part.cost_usd:
+            if cost.micros != part.cost_usd.micros:
                 return f"components[{index}]: its tokens cost {cost}, cost_usd is {part.cost_usd}"
         if not payload.assumed_price and any(families.is_assumed(part.model) for part in payload.components):
             return "assumed_price is false, the fallback prices a component"
@@ -73,9 +73,9 @@ class Arithmetic:
 def _sum(payload: ModelResponse) -> str | None:
     if not payload.components:
         return "it has no component"
-    total = sum((part.cost_usd for part in payload.components), ZERO)
-    if total != payload.cost_usd:
-        return f"the components add up to {total}, cost_usd is {payload.cost_usd}"
+    micros = sum([part.cost_usd.micros for part in payload.components])
+    if micros != payload.cost_usd.micros:
+        return f"the components add up to {Usd(micros)}, cost_usd is {payload.cost_usd}"
     return None
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
-from docket.formats.amount import ZERO, Usd
+from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.effort import GLOB_STEPS, Effort, weight, weight_of
 from docket.formats.ledger.event import Event
@@ -47,12 +47,14 @@ _TOO_MANY = "the policy has more patterns than can be compared with the names of
 
 
 class _Sum(NamedTuple):
-    cost: Usd = ZERO
+    """What some calls add up to, their cost in micro-dollars: an amount for every call of a long ledger is dear."""
+
+    micros: int = 0
     tokens: int = 0
     calls: int = 0
 
-    def with_call(self, payload: ModelResponse) -> _Sum:
-        return _Sum(self.cost + payload.cost_usd, self.tokens + payload.usage.total_tokens, self.calls + 1)
+
+_NOTHING = _Sum()
 
 
 @dataclass(slots=True)
@@ -83,7 +85,10 @@ class CapLimits:
                 self.open[payload.call] = (payload.model, payload.agent_id or MAIN_AGENT)
             case ModelResponse():
                 whose = self.open.pop(payload.call, ("", ""))
-                self.sums[whose] = self.sums.get(whose, _Sum()).with_call(payload)
+                micros, tokens, calls = self.sums.get(whose, _NOTHING)
+                usage = payload.usage
+                tokens += usage.input_tokens + usage.output_tokens
+                self.sums[whose] = _Sum(micros + payload.cost_usd.micros, tokens, calls + 1)
             case EvidenceGap():
                 self.gap = True
             case CapWarning() | CapExceeded():
@@ -190,8 +195,8 @@ class CapLimits:
         total = self._sum(use, told)
         if self.effort.is_spent:
             return _TOO_MANY
-        said = _Sum(use.spent_usd, use.tokens, use.calls)
-        return None if said == total else f"{named} says {said.cost}, its calls add up to {total.cost}"
+        said = _Sum(use.spent_usd.micros, use.tokens, use.calls)
+        return None if said == total else f"{named} says {use.spent_usd}, its calls add up to {Usd(total.micros)}"
 
     def _sum(self, use: ScopeUse, told: set[str]) -> _Sum:
         pattern, shared = SubBudget(pattern=use.name), self._is_shared(use.name)
@@ -205,7 +210,7 @@ class CapLimits:
             else:
                 counts = agent == use.name or (shared and agent not in told and pattern.matches(agent))
             if counts:
-                total = _Sum(total.cost + part.cost, total.tokens + part.tokens, total.calls + part.calls)
+                total = _Sum(total.micros + part.micros, total.tokens + part.tokens, total.calls + part.calls)
         return total
 
     def _is_shared(self, name: str) -> bool:
@@ -218,9 +223,7 @@ class CapLimits:
         if use.pool in self.left:
             return "it stands twice"
         self.left.add(use.pool)
-        spent = ZERO
-        for part in self.sums.values():
-            spent += part.cost
+        spent = Usd(sum(part.micros for part in self.sums.values()))
         if self.gap or use.spent_usd == spent:
             return None
         return f"pool {shown(use.pool)} says {use.spent_usd}, the calls add up to {spent}"

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from docket.formats.amount import ZERO, Usd
+from docket.formats.amount import Usd
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.network_events import NetAllowed, NetClosed
@@ -112,7 +112,7 @@ class EventOrder:
     open: dict[int, ModelRequest] = field(default_factory=dict)
     tunnels: TunnelOrder = field(default_factory=TunnelOrder)
     drills: DrillOrder = field(default_factory=DrillOrder)
-    spent: Usd = ZERO
+    spent_micros: int = 0
 
     def take(self, event: Event, payload: Payload | None) -> str | None:
         """Return what is wrong with the next event, or None."""
@@ -140,10 +140,10 @@ class EventOrder:
             self.gap = True
         if self.gap:
             return None
-        if isinstance(payload, Budget) and payload.spent_usd != self.spent:
-            return f"spent_usd is {payload.spent_usd}, the calls add up to {self.spent}"
-        if isinstance(payload, SessionEnd) and payload.cost_usd != self.spent:
-            return f"cost_usd is {payload.cost_usd}, the calls add up to {self.spent}"
+        if isinstance(payload, Budget):
+            return self._other_sum("spent_usd", payload.spent_usd)
+        if isinstance(payload, SessionEnd):
+            return self._other_sum("cost_usd", payload.cost_usd)
         return None
 
     def _request(self, payload: ModelRequest) -> str | None:
@@ -158,10 +158,13 @@ class EventOrder:
         fault = self._settle(payload, asked)
         if fault is None and payload.requested_model == payload.model:
             fault = "requested_model repeats the model"
-        self.spent += payload.cost_usd
-        if fault is None and payload.cumulative_cost_usd != self.spent:
-            fault = f"cumulative_cost_usd is {payload.cumulative_cost_usd}, the calls add up to {self.spent}"
-        return fault
+        self.spent_micros += payload.cost_usd.micros
+        return fault or self._other_sum("cumulative_cost_usd", payload.cumulative_cost_usd)
+
+    def _other_sum(self, name: str, stated: Usd) -> str | None:
+        if stated.micros == self.spent_micros:
+            return None
+        return f"{name} is {stated}, the calls add up to {Usd(self.spent_micros)}"
 
     def _settle(self, payload: ModelResponse | ModelError, asked: str) -> str | None:
         request = self.open.pop(payload.call, None)

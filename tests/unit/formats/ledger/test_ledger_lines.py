@@ -110,3 +110,38 @@ def test_other_bytes_are_told_at_their_line_or_at_the_end(read, reason):
     with pytest.raises(InvalidDocumentError) as caught:
         list(events_again([read], sha256(WHOLE)))
     assert caught.value.reason == reason
+
+
+class Trusting:
+    """A glance that takes every line for one event."""
+
+    def __init__(self, event):
+        self.event, self.seen = event, []
+
+    def read(self, line):
+        self.seen.append(len(line))
+        return self.event._replace(line=line)
+
+    def learn(self, event):
+        assert event == self.event
+
+
+def test_a_line_that_is_too_long_is_not_even_glanced_at(monkeypatch):
+    first, line = EVENTS[0], encode_line(EVENTS[0])
+    monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", len(first.line))
+    glance = Trusting(first)
+    assert list(follow([line], glance)) == [first]
+    with pytest.raises(InvalidDocumentError, match="longer than"):
+        list(follow([b" " + line], glance))
+    assert glance.seen == [len(first.line)]
+
+
+def test_what_a_glance_takes_has_its_place_in_the_chain():
+    first, second = EVENTS[:2]
+    with pytest.raises(InvalidDocumentError, match="event 0: the line there carries the number 1"):
+        list(follow([encode_line(second)], Trusting(second)))
+    with pytest.raises(InvalidDocumentError, match="event 1: the line there carries the number 0"):
+        list(follow([encode_line(first) * 2], Trusting(first)))
+    other = seal(draft("note", {"n": 1}), seq=1, ts="2026-01-31T09:00:00.000Z", prev=GENESIS)
+    with pytest.raises(InvalidDocumentError, match="event 0: the line there carries the number 1"):
+        list(follow([encode_line(other)], Trusting(other)))

@@ -5,6 +5,7 @@ What is expected is taken from an undisturbed recovery, and that one's receipt i
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 
 import pytest
@@ -14,7 +15,12 @@ from disks.faulty_disk import FaultyDisk, stop_at
 from disks.memory_disk import EVERYTHING_LEFT, NOTHING_LEFT, torn
 from docket.engines.recover import State
 from docket.errors import UnavailableError
+from docket.formats.canonical import encode_document
+from golden_ledgers.headed import SIGNED_ORIGIN, file_of, signed_run
+from golden_ledgers.judging import receipt_of
+from golden_ledgers.proven import SECRET_KEY, signed
 from recovery_lab import NUMBER, SESSION, TAIL
+from sweeps import some
 
 DRAWS = [NOTHING_LEFT, EVERYTHING_LEFT, *(torn(seed) for seed in range(5))]
 LAYOUTS = {"split": recovery_lab.SPLIT, "one folder": recovery_lab.ONE_FOLDER}
@@ -57,6 +63,36 @@ def test_a_recovery_is_killed_and_done_again(layout, has_end, tail):
             assert [outcome.state for outcome in again.outcomes] == [State.NOTHING_TO_DO]
             assert again.outcomes[0].removed == again.strays == ()
             judge(left, layout, whole, tail, expected)
+
+
+@some(5)
+def test_what_the_run_had_signed_is_found_whatever_step_a_recovery_is_killed_at(layout, stride):
+    """Killed behind its end, with its receipt and last checkpoint signed and in the reserve."""
+    run = signed_run()
+    whole, receipt = run.data(), signed(receipt_of(run.data()))
+    expected, notes = encode_document(receipt), file_of(run, SIGNED_ORIGIN, SECRET_KEY)
+    *told, last = notes.splitlines(keepends=True)
+    reserve = layout.state / f"receipts/.{NUMBER}.receipt.json.{'0c' * 8}.tmp"
+    beside = layout.ledger_path(SESSION).with_suffix(".checkpoints")
+
+    def dead():
+        disk = recovery_lab.project(layout)
+        recovery_lab.plant_dead(disk, layout, whole, number=None)
+        recovery_lab.write(disk, beside, b"".join(told), reserved=5000)
+        recovery_lab.write(disk, reserve, expected + json.loads(last)["note"].encode(), reserved=1_000_000)
+        return disk
+
+    counting = FaultyDisk(dead())
+    recovery_lab.recovered(counting, layout)
+    for count in range(0, counting.steps + 1, stride):
+        memory = dead()
+        with suppress(UnavailableError):
+            recovery_lab.recovered(FaultyDisk(memory, stop_at(count)), layout)
+        for draw in DRAWS:
+            left = memory.after_power_cut(draw)
+            recovery_lab.recovered(left, layout)
+            judge(left, layout, whole, b"", expected)
+            assert recovery_lab.read(left, beside) == notes
 
 
 def judge(disk, layout, whole, tail, expected):

@@ -76,6 +76,36 @@ def test_killed_before_that_it_is_incomplete(lab: RunLab, at: str, *, after: boo
         assert (found[""], found["signature"], found["checkpoints"]) == ("incomplete", "skip", "pass")
 
 
+FAILING = """
+from docket.errors import UnavailableError
+from docket.formats.reason import Reason
+from docket.stores import {module} as owner
+def refused(*given, **named):
+    raise {error}
+setattr(owner.{kind}, {name!r}, refused)
+"""
+REFUSED = 'UnavailableError(Reason.NO_SPACE, "full")'
+
+
+@pytest.mark.parametrize(
+    ("module", "kind", "name", "error"),
+    [
+        ("receipts", "ReceiptReserve", "prepare", REFUSED),
+        ("ledger", "LedgerWriter", "foresee", 'ZeroDivisionError("a fault of docket\'s own")'),
+    ],
+)
+def test_what_could_not_be_signed_before_the_end_is_signed_after_it(
+    lab: RunLab, module: str, kind: str, name: str, error: str
+) -> None:
+    key = lab.root / "a.key"
+    assert lab.docket("keygen", str(key)).exit_code == 0
+    prelude = FAILING.format(module=module, kind=kind, name=name, error=error)
+    done = lab.warm("run", "--sign", str(key), "--", "true", prelude=prelude)
+    assert done.exit_code == 0, done.said
+    assert judged(lab, "--public-key", f"{key}.pub")[""] == "verified"
+    assert list(lab.state.glob("*/receipts/.*")) == []
+
+
 def test_what_was_signed_does_not_count_for_another_end(lab: RunLab) -> None:
     """Whoever kills docket cannot have something else signed by what it had prepared."""
     key = lab.root / "a.key"

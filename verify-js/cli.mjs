@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Verifies a receipt on the command line. What it prints with `--json` is what `docket verify --json` prints.
 
-import { closeSync, constants, fstatSync, lstatSync, openSync, readFileSync, readSync, readdirSync, realpathSync, statSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 
@@ -13,13 +13,13 @@ const USAGE = `Usage: node cli.mjs RECEIPT [--ledger FILE] [--public-key KEY|FIL
                    [--checkpoints FILE] [--head HEAD]... [--state FILE] [--require consistent|verified] [--json]`;
 const USAGE_ERROR = 2;
 const PIECE_BYTES = 1 << 17;
-const MAX_FILE_BYTES = 2 ** 31 - 1;
 const MAX_KEY_FILE_BYTES = 16 * 1024;
 const MAX_TRUST_BYTES = 1024 * 1024;
 const MAX_STATE_BYTES = 16 * 1024 * 1024;
 const MAX_CHECKPOINTS_BYTES = 64 * 1024 * 1024;
 const MAX_DELTA_BYTES = 64 * 1024 * 1024;
-const SESSION_ID = /^[A-Za-z0-9._-]{1,128}$/;
+const NOTHING = new Uint8Array(0);
+const SESSION_ID = /^[0-9A-Za-z_-]{1,64}$/;
 const OPTIONS = {
   ledger: { type: "string" },
   "public-key": { type: "string", multiple: true, default: [] },
@@ -37,25 +37,31 @@ class UsageError extends Error {}
 class Unreadable extends Error {}
 
 // The bytes of a regular file; null where there is none.
-function read(path, most = MAX_FILE_BYTES) {
+function read(path, most) {
   try {
-    const found = statSync(path, { throwIfNoEntry: false });
-    if (found === undefined) return null;
-    if (!found.isFile()) throw new UsageError(`${path} is not a regular file`);
-    if (found.size > most) throw new UsageError(`${path} has more than ${most} bytes`);
-    const { buffer, byteOffset, length } = readFileSync(path);
-    return new Uint8Array(buffer, byteOffset, length);
+    if (standing(path) === null) return null;
+    const parts = [];
+    let length = 0;
+    for (const piece of filled(opened(path))) {
+      parts.push(piece.slice());
+      length += piece.length;
+      if (length > most) throw new UsageError(`${path} has more than ${most} bytes`);
+    }
+    return new Uint8Array(Buffer.concat(parts, length));
   } catch (error) {
     throw error.code === undefined ? error : new UsageError(`${path} cannot be read: ${error.code}`);
   }
 }
 
-// What stands at a path; undefined where there is nothing, or nothing that can be reached.
-function standing(path) {
+// What stands at a path, or null; a link is not followed where `look` is lstatSync.
+const standing = (path, look = statSync) => look(path, { throwIfNoEntry: false }) ?? null;
+
+// Whether a folder stands at a path that can be reached.
+function isFolder(path) {
   try {
-    return statSync(path, { throwIfNoEntry: false });
+    return standing(path)?.isDirectory() === true;
   } catch {
-    return undefined;
+    return false;
   }
 }
 
@@ -71,9 +77,18 @@ function evidence(path, what, most) {
   return bytes;
 }
 
-// The pieces of a file as they are asked for, each in the place of the one before.
+// The pieces of a receipt or a ledger as they are asked for, each in the place of the one before.
 function* pieces(path, what) {
-  const file = opened(path, what);
+  try {
+    yield* filled(opened(path));
+  } catch (error) {
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") throw new UsageError(`${what}: ${path} is not there`);
+    if (error.code !== undefined) throw new Unreadable(`${what}: ${path} cannot be read: ${error.code}`);
+    throw error instanceof UsageError ? new Unreadable(`${what}: ${error.message}`) : error;
+  }
+}
+
+function* filled(file) {
   const room = new Uint8Array(PIECE_BYTES);
   try {
     for (;;) {
@@ -81,25 +96,17 @@ function* pieces(path, what) {
       if (length === 0) return;
       yield room.subarray(0, length);
     }
-  } catch (error) {
-    throw error.code === undefined ? error : new Unreadable(`${what}: ${path} cannot be read: ${error.code}`);
   } finally {
     closeSync(file);
   }
 }
 
-function opened(path, what) {
-  let file;
-  try {
-    // What is no file must not be waited for.
-    file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
-  } catch (error) {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") throw new UsageError(`${what}: ${path} is not there`);
-    throw new Unreadable(`${what}: ${path} cannot be read: ${error.code}`);
-  }
+// A regular file, opened: what is none must not be waited for, and may have come in its place since it was looked at.
+function opened(path) {
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   if (fstatSync(file).isFile()) return file;
   closeSync(file);
-  throw new Unreadable(`${what}: ${path} is not a regular file`);
+  throw new UsageError(`${path} is not a regular file`);
 }
 
 // Refuses what it refuses with the name of what it is about in front.
@@ -120,7 +127,8 @@ function ofFile(option, path, most, decode) {
   });
 }
 
-const textOf = (bytes) => new TextDecoder().decode(bytes);
+// A mark in front is none of a key.
+const textOf = (bytes) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
 
 function keyOf(option, given) {
   try {
@@ -154,19 +162,52 @@ function ledgerBeside(receipt, document) {
   const id = document?.session?.id;
   if (typeof id !== "string" || !SESSION_ID.test(id)) return null;
   const folder = dirname(realpathSync(receipt));
-  const places = [dirname(folder), folder].map((above) => join(above, "runs", `${id}.jsonl`));
-  return places.find((path) => standing(path)?.isFile()) ?? null;
+  return [dirname(folder), folder].map((above) => ledgerAt(join(above, "runs"), `${id}.jsonl`)).find((path) => path !== null) ?? null;
 }
 
-const leadsOut = (path) => path.startsWith("/") || path.includes("\0") || path.split("/").includes("..");
+// The ledger of a folder, or null. What stands in its place and is none is told: a link leads to what nobody named.
+function ledgerAt(runs, name) {
+  const path = join(runs, name);
+  let found;
+  try {
+    found = standing(path, lstatSync);
+  } catch {
+    return null;
+  }
+  if (found === null) return null;
+  if (found.isFile() && lstatSync(runs).isDirectory()) return path;
+  throw new Unreadable(`the ledger: ${path} is a link, or no file: name the ledger with --ledger`);
+}
 
-// What is there and cannot be read, be it a link that leads nowhere, is one with other bytes.
+// The name of a file without its ending.
+function stemOf(path) {
+  const name = basename(path);
+  const at = name.lastIndexOf(".");
+  return at > 0 && at < name.length - 1 ? name.slice(0, at) : name;
+}
+
+const leadsOut = (path) => path.includes("\0") || path.split("/").some((part) => ["", ".", ".."].includes(part));
+
+// What is there and cannot be read, be it a link that leads nowhere, is one that holds nothing.
 function readOr(path, most) {
   try {
-    return read(path, most) ?? (lstatSync(path, { throwIfNoEntry: false }) === undefined ? null : new Uint8Array(0));
+    return read(path, most) ?? (standing(path, lstatSync) === null ? null : NOTHING);
   } catch {
-    return new Uint8Array(0);
+    return NOTHING;
   }
+}
+
+// What gives the pieces of a kept response once they are asked for; undefined where there is none.
+function bodyAt(path) {
+  try {
+    return standing(path, lstatSync) === null ? undefined : piecesOf(path);
+  } catch {
+    return undefined;
+  }
+}
+
+function* piecesOf(path) {
+  yield* filled(opened(path));
 }
 
 function namesIn(folder) {
@@ -180,16 +221,16 @@ function namesIn(folder) {
 // The kept responses beside a ledger, for the paths that it names.
 function responsesBeside(ledger, paths) {
   const root = dirname(dirname(ledger));
-  const own = `responses/${basename(ledger, ".jsonl")}`;
+  const own = `responses/${stemOf(ledger)}`;
   const found = new Map();
   let isThere = false;
-  for (const path of paths.filter((one) => one !== "" && !leadsOut(one))) {
-    isThere ||= standing(dirname(join(root, path)))?.isDirectory() === true;
-    const bytes = readOr(join(root, path));
-    if (bytes !== null) found.set(path, bytes);
+  for (const path of paths.filter((one) => !leadsOut(one))) {
+    isThere ||= isFolder(dirname(join(root, path)));
+    const body = bodyAt(join(root, path));
+    if (body !== undefined) found.set(path, body);
   }
   const others = namesIn(join(root, own)).map((name) => `${own}/${name}`);
-  for (const path of others.sort()) if (!found.has(path)) found.set(path, new Uint8Array(0));
+  for (const path of others.sort()) if (!found.has(path)) found.set(path, null);
   return isThere || found.size > 0 ? found : null;
 }
 
@@ -208,7 +249,7 @@ function deltasBeside(ledger, document) {
 // The file that was named, or the one that stands beside the ledger; null where there is none.
 function checkpointsOf(named, ledger) {
   if (named !== undefined) return evidence(named, "the file of checkpoints", MAX_CHECKPOINTS_BYTES);
-  return ledger === null ? null : readOr(ledger.replace(/(\.[^./]*)?$/, ".checkpoints"), MAX_CHECKPOINTS_BYTES);
+  return ledger === null ? null : readOr(join(dirname(ledger), `${stemOf(ledger)}.checkpoints`), MAX_CHECKPOINTS_BYTES);
 }
 
 // What was verified before; a file that is not there knows nothing yet. Nothing is written: docket verify does that.
@@ -218,15 +259,16 @@ function stateOf(path) {
   return bytes === null ? { projects: [], origins: [] } : told(`--state: ${path}`, () => readState(bytes));
 }
 
-// ASCII alone, so that nothing that a file holds drives a terminal.
+// ASCII alone, so that nothing that a file holds drives a terminal, and in `line` nothing begins another.
+const line = (text) => ascii(text).replaceAll("\n", "\\n");
 const ascii = (text) => text.replace(/[^\n\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 function print(verdict, ledger, asJson) {
   if (asJson) return ascii(JSON.stringify(verdict, null, 2));
   const width = Math.max(...verdict.checks.map(({ name }) => name.length));
-  const lines = verdict.checks.map(({ name, status, detail }) => `${status.toUpperCase()}  ${name.padEnd(width)}  ${detail}`);
+  const lines = verdict.checks.map(({ name, status, detail }) => `${status.toUpperCase()}  ${name.padEnd(width)}  ${line(detail)}`);
   const used = ledger === null ? "no ledger" : `the ledger ${ledger}`;
-  return ascii([...lines, "", `${verdict.docket_number ?? "?"}  ${verdict.verdict}, checked with ${used}`].join("\n"));
+  return [...lines, "", `${line(verdict.docket_number ?? "?")}  ${verdict.verdict}, checked with ${line(used)}`].join("\n");
 }
 
 // An option and its value as one argument, so that a value may begin with a dash, as PEM does.

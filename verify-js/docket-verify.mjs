@@ -430,133 +430,6 @@ const decodeCanonical = (bytes) => decode(bytes, true);
 return { MAX_DEPTH, Plain, plain, isObject, isText, isInteger, compareTexts, encode, encodeTo, utf8, textOf, Scanner, decodeDocument, decodeCanonical };
 })();
 
-// chunks.mjs
-const $chunks = (() => {
-// What a receipt or a ledger is given as: its bytes, a Blob of them, or pieces of them one after another.
-
-const CHUNK_BYTES = 1 << 17;
-
-// The bytes in pieces of about one size, none of which is copied.
-function* slices(bytes) {
-  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
-}
-
-async function* ofBlob(blob) {
-  for (let at = 0; at < blob.size; at += CHUNK_BYTES) {
-    yield new Uint8Array(await blob.slice(at, at + CHUNK_BYTES).arrayBuffer());
-  }
-}
-
-// Calls `take` with each piece in order, none longer than that; pieces of an iterable may be overwritten once the next is
-// asked for.
-async function eachChunk(source, take) {
-  if (source instanceof Uint8Array) {
-    for (const chunk of slices(source)) take(chunk);
-    return;
-  }
-  const isBlob = typeof Blob === "function" && source instanceof Blob;
-  for await (const piece of isBlob ? ofBlob(source) : source) for (const chunk of slices(piece)) take(chunk);
-}
-return { slices, eachChunk };
-})();
-
-// receipt_window.mjs
-const $receipt_window = (() => {
-// The part of a document that came and was not read yet. It is looked at as bytes, or through a scanner as a text; either
-// way a NUL stands behind what is there, which is part of no value, so that nothing reads further.
-
-const { Scanner, textOf, utf8 } = $canonical;
-
-const FIRST_BYTES = 1 << 18;
-
-class Window {
-  constructor() {
-    // What is there begins at `at` and ends in front of `end`.
-    this.bytes = new Uint8Array(FIRST_BYTES);
-    this.at = 0;
-    this.end = 0;
-    this.isLast = false;
-    // How many bytes are to be there before it is tried again.
-    this.wanted = 0;
-    // How many characters were read.
-    this.characters = 0;
-    this.scanner = null;
-    this.scannedBytes = 0;
-  }
-
-  get rest() {
-    return this.end - this.at;
-  }
-
-  // Whether there is enough of it to try again.
-  get isEnough() {
-    return this.isLast || this.rest >= this.wanted;
-  }
-
-  add(chunk) {
-    this.leave();
-    const { rest } = this;
-    if (this.end + chunk.length + 1 > this.bytes.length) {
-      const needed = rest + chunk.length + 1;
-      const room = needed > this.bytes.length ? new Uint8Array(2 * needed) : this.bytes;
-      room.set(this.bytes.subarray(this.at, this.end));
-      this.bytes = room;
-      this.at = 0;
-      this.end = rest;
-    }
-    this.bytes.set(chunk, this.end);
-    this.end += chunk.length;
-    this.bytes[this.end] = 0;
-  }
-
-  // A scanner over the text of what is there. Half of a character at its end waits for the other half.
-  look() {
-    if (this.scanner === null) {
-      const end = this.isLast ? this.end : wholeCharacters(this.bytes, this.at, this.end);
-      const cut = this.bytes[end];
-      this.bytes[end] = 0;
-      const scanner = new Scanner(textOf(this.bytes.subarray(this.at, end + 1), this.characters === 0), false);
-      this.bytes[end] = cut;
-      scanner.base = this.characters;
-      this.scanner = scanner;
-      this.scannedBytes = end - this.at;
-    }
-    return this.scanner;
-  }
-
-  // How long the text is that the scanner may read.
-  get limit() {
-    return this.scanner.text.length - 1;
-  }
-
-  // Goes on as bytes, behind what was read as a text.
-  leave() {
-    if (this.scanner === null) return;
-    const { index, text } = this.scanner;
-    const isAscii = text.length - 1 === this.scannedBytes;
-    this.pass(isAscii ? index : utf8(text.slice(0, index)).length, index);
-    this.scanner = null;
-  }
-
-  // Past bytes that were read, and that are so many characters.
-  pass(bytes, characters) {
-    this.at += bytes;
-    this.characters += characters;
-  }
-}
-
-// Where what is there ends, but for a character that is not whole.
-function wholeCharacters(bytes, from, to) {
-  for (let at = to - 1; at >= from && at >= to - 3; at -= 1) {
-    const byte = bytes[at];
-    if (byte < 0x80) return to;
-    if (byte >= 0xc0) return to - at < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? at : to;
-  }
-  return to;
-}
-return { Window };
-})();
-
 // sha256.mjs
 const $sha256 = (() => {
 // SHA-256 (FIPS 180-4), synchronous and incremental: WebCrypto hashes whole buffers only, and asynchronously.
@@ -741,6 +614,152 @@ const SHARED = new Sha256();
 const sha256 = (bytes) => SHARED.reset().update(bytes).digest();
 const sha256Hex = (bytes) => toHex(sha256(bytes));
 return { Sha256, toHex, fromHex, isHexOf, sha256, sha256Hex };
+})();
+
+// chunks.mjs
+const $chunks = (() => {
+// What a receipt or a ledger is given as: its bytes, a Blob of them, or pieces of them one after another.
+
+const { Sha256 } = $sha256;
+
+const CHUNK_BYTES = 1 << 17;
+
+// The bytes in pieces of about one size, none of which is copied.
+function* slices(bytes) {
+  for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}
+
+async function* ofBlob(blob) {
+  for (let at = 0; at < blob.size; at += CHUNK_BYTES) {
+    yield new Uint8Array(await blob.slice(at, at + CHUNK_BYTES).arrayBuffer());
+  }
+}
+
+// The size and the digest of a source, read no further than is told; null where it cannot be read.
+async function measured(source, most) {
+  const hash = new Sha256();
+  let size = 0;
+  try {
+    const isBlob = typeof Blob === "function" && source instanceof Blob;
+    for await (const piece of source instanceof Uint8Array ? slices(source) : isBlob ? ofBlob(source) : source) {
+      hash.update(piece);
+      size += piece.length;
+      if (size > most) break;
+    }
+  } catch {
+    return null;
+  }
+  return { size, digest: hash.hex() };
+}
+
+// Calls `take` with each piece in order, none longer than that; pieces of an iterable may be overwritten once the next is
+// asked for.
+async function eachChunk(source, take) {
+  if (source instanceof Uint8Array) {
+    for (const chunk of slices(source)) take(chunk);
+    return;
+  }
+  const isBlob = typeof Blob === "function" && source instanceof Blob;
+  for await (const piece of isBlob ? ofBlob(source) : source) for (const chunk of slices(piece)) take(chunk);
+}
+return { slices, measured, eachChunk };
+})();
+
+// receipt_window.mjs
+const $receipt_window = (() => {
+// The part of a document that came and was not read yet. It is looked at as bytes, or through a scanner as a text; either
+// way a NUL stands behind what is there, which is part of no value, so that nothing reads further.
+
+const { Scanner, textOf, utf8 } = $canonical;
+
+const FIRST_BYTES = 1 << 18;
+
+class Window {
+  constructor() {
+    // What is there begins at `at` and ends in front of `end`.
+    this.bytes = new Uint8Array(FIRST_BYTES);
+    this.at = 0;
+    this.end = 0;
+    this.isLast = false;
+    // How many bytes are to be there before it is tried again.
+    this.wanted = 0;
+    // How many characters were read.
+    this.characters = 0;
+    this.scanner = null;
+    this.scannedBytes = 0;
+  }
+
+  get rest() {
+    return this.end - this.at;
+  }
+
+  // Whether there is enough of it to try again.
+  get isEnough() {
+    return this.isLast || this.rest >= this.wanted;
+  }
+
+  add(chunk) {
+    this.leave();
+    const { rest } = this;
+    if (this.end + chunk.length + 1 > this.bytes.length) {
+      const needed = rest + chunk.length + 1;
+      const room = needed > this.bytes.length ? new Uint8Array(2 * needed) : this.bytes;
+      room.set(this.bytes.subarray(this.at, this.end));
+      this.bytes = room;
+      this.at = 0;
+      this.end = rest;
+    }
+    this.bytes.set(chunk, this.end);
+    this.end += chunk.length;
+    this.bytes[this.end] = 0;
+  }
+
+  // A scanner over the text of what is there. Half of a character at its end waits for the other half.
+  look() {
+    if (this.scanner === null) {
+      const end = this.isLast ? this.end : wholeCharacters(this.bytes, this.at, this.end);
+      const cut = this.bytes[end];
+      this.bytes[end] = 0;
+      const scanner = new Scanner(textOf(this.bytes.subarray(this.at, end + 1), this.characters === 0), false);
+      this.bytes[end] = cut;
+      scanner.base = this.characters;
+      this.scanner = scanner;
+      this.scannedBytes = end - this.at;
+    }
+    return this.scanner;
+  }
+
+  // How long the text is that the scanner may read.
+  get limit() {
+    return this.scanner.text.length - 1;
+  }
+
+  // Goes on as bytes, behind what was read as a text.
+  leave() {
+    if (this.scanner === null) return;
+    const { index, text } = this.scanner;
+    const isAscii = text.length - 1 === this.scannedBytes;
+    this.pass(isAscii ? index : utf8(text.slice(0, index)).length, index);
+    this.scanner = null;
+  }
+
+  // Past bytes that were read, and that are so many characters.
+  pass(bytes, characters) {
+    this.at += bytes;
+    this.characters += characters;
+  }
+}
+
+// Where what is there ends, but for a character that is not whole.
+function wholeCharacters(bytes, from, to) {
+  for (let at = to - 1; at >= from && at >= to - 3; at -= 1) {
+    const byte = bytes[at];
+    if (byte < 0x80) return to;
+    if (byte >= 0xc0) return to - at < (byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) ? at : to;
+  }
+  return to;
+}
+return { Window };
 })();
 
 // money.mjs
@@ -1602,6 +1621,41 @@ function matcher(pieces) {
 return { matches, compiled };
 })();
 
+// letters.mjs
+const $letters = (() => {
+// Texts by the Unicode of one version, whichever the platform knows: 14.0 (spec/course.md, Patterns).
+
+// What has, since then, become a letter with case or something that is passed over beside one.
+const LATE = ranges([
+  "0897 0ECE 1ACF-1ADD 1AE0-1AEB 1C89-1C8A A7CB-A7CF A7D2 A7D4 A7DA-A7DC A7F1 10D4E 10D50-10D65 10D69-10D6D",
+  "10D6F-10D85 10EC5 10EFA-10EFF 11241 113BB-113C0 113CE 113D0 113D2 113E1-113E2 11B60 11B62-11B64 11B66 11DD9",
+  "11F00-11F01 11F36-11F3A 11F40 11F42 11F5A 13439-13440 13447-13455 1611E-16129 1612D-1612F 16D40-16D42 16D6B-16D6C",
+  "16EA0-16EB8 16EBB-16ED3 16FF2-16FF3 1DF25-1DF2A 1E030-1E06D 1E08F 1E4EB-1E4EF 1E5EE-1E5EF 1E6E3 1E6E6 1E6EE-1E6EF",
+  "1E6F5 1E6FF",
+]);
+// The categories Cc, Cf, Cs, Co and Z.
+const UNPRINTABLE = ranges([
+  "00-20 7F-A0 AD 600-605 61C 6DD 70F 890-891 8E2 1680 180E 2000-200F 2028-202F 205F-2064 2066-206F 3000 D800-F8FF",
+  "FEFF FFF9-FFFB 110BD 110CD 13430-13438 1BCA0-1BCA3 1D173-1D17A E0001 E0020-E007F F0000-FFFFD 100000-10FFFD",
+]);
+
+function ranges(lines) {
+  const spans = lines.flatMap((line) => line.split(" ")).map((range) => {
+    const [first, last = first] = range.split("-");
+    return `\\u{${first}}-\\u{${last}}`;
+  });
+  return new RegExp(`([${spans.join("")}]+)`, "u");
+}
+
+// A text in lower case, by the full mapping. Characters that came later stand for themselves, and end no word.
+const lowered = (text) =>
+  text.split(LATE).map((part, at) => (at % 2 === 0 ? part.toLowerCase() : part)).join("");
+
+// Whether no character is a blank, a control, a mark of format, or of private use.
+const isPrintable = (text) => !UNPRINTABLE.test(text);
+return { lowered, isPrintable };
+})();
+
 // course/values.mjs
 const $course_values = (() => {
 // Values of decoded events and policies: what they are, and amounts as whole micro-dollars.
@@ -1625,6 +1679,7 @@ const $course_caps = (() => {
 const { watched } = $case;
 const { Effort, GLOB_STEPS, weight, weightOf } = $effort;
 const { compiled } = $globs;
+const { lowered } = $letters;
 const { dollars, micros, objectAt, shown } = $course_values;
 
 const CAP_OF_USE = { max_usd: "cap_usd", max_tokens: "cap_tokens", max_model_calls: "cap_calls" };
@@ -1707,7 +1762,7 @@ class CapLimits {
     this.agentsWeight = weightOf(agents);
     this.matching.clear();
     const isBorne = this.effort.take(GLOB_STEPS * agents.length);
-    this.agents = isBorne ? agents.map((pattern) => ({ pattern, fits: compiled(pattern.toLowerCase()) })) : [];
+    this.agents = isBorne ? agents.map((pattern) => ({ pattern, fits: compiled(lowered(pattern)) })) : [];
     const { admission, pools } = objectAt(document, "budget");
     this.admission = admission;
     this.poolNames = Array.isArray(pools) ? pools : [];
@@ -1766,7 +1821,7 @@ class CapLimits {
   #matching(agent) {
     let found = this.matching.get(agent);
     if (found === undefined) {
-      const name = Array.from(agent.toLowerCase());
+      const name = Array.from(lowered(agent));
       const known = this.effort.take(weight(agent) * this.agentsWeight) ? this.agents : [];
       found = known.filter(({ fits }) => fits(name)).map(({ pattern }) => pattern);
       this.matching.set(agent, found);
@@ -1823,8 +1878,8 @@ class CapLimits {
     const names = new Set(ofModel || shared ? [...this.sums.values()].map(({ model, agent }) => (ofModel ? model : agent)) : []);
     let total = NOTHING;
     if (!this.effort.take(weight(name) * weightOf(names))) return total;
-    const pattern = compiled(name.toLowerCase());
-    const fits = (text) => pattern(Array.from(text.toLowerCase()));
+    const pattern = compiled(lowered(name));
+    const fits = (text) => pattern(Array.from(lowered(text)));
     for (const { model, agent, part } of this.sums.values()) {
       const counts = ofModel ? fits(model) : agent === name || (shared && !told.has(agent) && fits(agent));
       if (counts) total = added(total, part);
@@ -1850,22 +1905,42 @@ function spelled(limit) {
 return { CapLimits };
 })();
 
+// blanks.mjs
+const $blanks = (() => {
+// Blanks: Unicode's White_Space and U+001C to U+001F. What a platform takes for blank differs from that.
+
+const BLANK = /[\p{White_Space}\x1c-\x1f]/u;
+const BLANKS = /[\p{White_Space}\x1c-\x1f]+/u;
+
+// A text without the blanks at its ends. By steps: a search for blanks before an end begins anew at every one of them.
+function stripped(text) {
+  let [start, end] = [0, text.length];
+  while (start < end && BLANK.test(text[start])) start += 1;
+  while (end > start && BLANK.test(text[end - 1])) end -= 1;
+  return text.slice(start, end);
+}
+
+// The words of a text.
+const wordsOf = (text) => text.split(BLANKS).filter((word) => word !== "");
+return { stripped, wordsOf };
+})();
+
 // families.mjs
 const $families = (() => {
 // The families of a price table: which one prices a model, and what tokens cost by it (spec/receipt.md, Price table and
 // Cost and rounding).
 
+const { stripped } = $blanks;
 const { compareTexts, isObject, isText } = $canonical;
 const { Effort, GLOB_STEPS, weight } = $effort;
 const { compiled } = $globs;
+const { lowered } = $letters;
 
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
 const GLOB = /[*[]/;
 const PLACES_STEPS = 32;
-// Blanks at the ends of a text (spec/receipt.md, Price table).
-const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
 // A price in micro-dollars per million tokens; null for a text that is none.
 function priceOf(text) {
@@ -1965,7 +2040,7 @@ class Families {
   find(model) {
     let match = this.found.get(model);
     if (match === undefined) {
-      const characters = Array.from(model.toLowerCase());
+      const characters = Array.from(lowered(model));
       match = this.#isBorne(characters) ? this.#search(characters) : null;
       this.found.set(model, match);
     }
@@ -2023,7 +2098,7 @@ function isFamily(family) {
 const alternatives = (pattern) =>
   pattern
     .split("/")
-    .map((part) => part.replace(BLANKS, "").toLowerCase())
+    .map((part) => lowered(stripped(part)))
     .filter((part) => part !== "");
 
 const count = (text, character) => text.split(character).length;
@@ -2698,12 +2773,13 @@ const $course_faults = (() => {
 const { sha256 } = $sha256;
 const { Effort, weightOf } = $effort;
 const { compiled } = $globs;
+const { isPrintable } = $letters;
 
 const MAX_WHOLE = Number.MAX_SAFE_INTEGER;
 const MILLION = 1_000_000n;
 const OPTIONS = ["calls", "share", "provider", "model", "path", "retry_after"];
 const DECIMAL = /^([0-9]{1,9})(?:\.([0-9]{0,12}))?$|^()\.([0-9]{1,12})$/;
-const UNFIT = /[\p{C}\p{Z},;]/u;
+const MARKS = /[,;]/;
 
 // What a kind's value is: seconds, or a whole number between two; and what is done, in words.
 const KINDS = {
@@ -2783,7 +2859,7 @@ function optionsOf(text) {
     const equals = item.indexOf("=");
     const [name, value] = [item.slice(0, Math.max(equals, 0)), item.slice(equals + 1)];
     const place = OPTIONS.indexOf(name);
-    if (equals < 0 || place <= last || value === "" || UNFIT.test(value)) return null;
+    if (equals < 0 || place <= last || value === "" || MARKS.test(value) || !isPrintable(value)) return null;
     last = place;
     found[name] = value;
   }
@@ -3052,7 +3128,8 @@ const $course_kept = (() => {
 // responses).
 
 const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
-const { sha256Hex } = $sha256;
+const { isInteger } = $canonical;
+const { measured } = $chunks;
 const { objectAt, shown } = $course_values;
 
 const SAID = ["response_path", "response_stored_bytes", "response_stored_sha256", "response_truncated"];
@@ -3081,7 +3158,7 @@ class RetainedResponses {
     if (type === "model.response" && data.response_retained === true) this.kept.push({ seq, data });
   }
 
-  finish({ bodies, ledger }) {
+  async finish({ bodies, ledger }) {
     if (ledger === null) return skip(NO_LEDGER);
     if (!ledger.sound) return skip(DAMAGED);
     const fault = this.fault ?? this.#said();
@@ -3090,7 +3167,7 @@ class RetainedResponses {
     const other = bodies === null || bodies === undefined ? undefined : [...bodies.keys()].find((path) => !named.has(path));
     if (this.kept.length === 0 && other === undefined) return skip("no responses were kept in this run");
     if (bodies === null || bodies === undefined) return skip("the responses that were kept are not beside the ledger");
-    const wrong = this.#compared(bodies);
+    const wrong = await this.#compared(bodies);
     if (wrong !== null) return fail(wrong);
     if (other !== undefined) return fail(`${shown(other)} is named by no event of the ledger`);
     return pass(`${this.kept.length} responses hashed and as they were kept`);
@@ -3130,15 +3207,16 @@ class RetainedResponses {
     return null;
   }
 
-  #compared(bodies) {
-    const digests = new Map();
+  async #compared(bodies) {
+    const found = new Map();
     for (const { seq, data } of this.kept) {
       const path = data.response_path;
-      const body = bodies.get(path);
-      if (body === undefined) return `event ${seq}: ${shown(path)} is not there`;
-      if (!digests.has(path)) digests.set(path, sha256Hex(body));
+      const body = bodies.get(path) ?? null;
+      if (body === null) return `event ${seq}: ${shown(path)} is not there`;
       const size = data.response_stored_bytes ?? null;
-      if (digests.get(path) !== data.response_stored_sha256 || (size !== null && size !== body.length)) {
+      if (!found.has(path)) found.set(path, await measured(body, isInteger(size) ? size : Infinity));
+      const { digest, size: held } = found.get(path) ?? {};
+      if (digest !== data.response_stored_sha256 || (size !== null && size !== held)) {
         return `event ${seq}: ${shown(path)} is not the body that was kept`;
       }
     }
@@ -4541,9 +4619,18 @@ function joined(parts) {
   return made;
 }
 
+// The fault of the key that was asked about last: a file of checkpoints has thousands of signatures by one.
+const last = { key: "", fault: null };
+
+function knownFault(publicKey) {
+  const key = toHex(publicKey);
+  if (last.key !== key) Object.assign(last, { key, fault: keyFault(publicKey) });
+  return last.fault;
+}
+
 const OTHER = "the signature is not one of this text by this key";
 
-const formFault = (publicKey, signature) => keyFault(publicKey) ?? signatureFault(signature);
+const formFault = (publicKey, signature) => knownFault(publicKey) ?? signatureFault(signature);
 
 // Why `signature` is not one of `message` by the key; null where it is. `asksPlatform` false: the equation is asked here.
 async function signatureOfFault(publicKey, signature, message, asksPlatform = true) {
@@ -4589,15 +4676,17 @@ const $key_texts = (() => {
 // How keys are written (spec/receipt.md, Keys and Trusted keys): each form has one spelling, and what does not read back
 // to itself is refused.
 
+const { stripped, wordsOf } = $blanks;
 const { decodeDocument, isObject, isText, utf8 } = $canonical;
 const { keyFault } = $ed25519;
+const { isPrintable } = $letters;
 const { Refused } = $refused;
 const { fromHex, sha256, toHex } = $sha256;
 const { array, constant, record, text: textShape } = $shapes;
 
 const SPKI = fromHex("302a300506032b6570032100", 12);
 const NOTE_KEY = 1;
-const VKEY = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/;
+const VKEY = /^([^+\p{White_Space}\x1c-\x1f]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/u;
 const PEM = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([^-]*)-----END \1-----$/;
 const TRUST = "docket/trust/v1";
 
@@ -4622,7 +4711,7 @@ function ofPem(bare) {
   const match = PEM.exec(bare);
   if (match === null) throw unusable("it is not one block of PEM");
   if (match[1] !== "PUBLIC KEY") throw unusable(`it is a ${match[1].toLowerCase()}, no public key`);
-  const der = fromBase64(match[2].replace(/\s/g, ""));
+  const der = fromBase64(wordsOf(match[2]).join(""));
   if (der.length !== SPKI.length + 32 || !startsWith(der, SPKI)) throw unusable("it is not an Ed25519 key in its plain form");
   return der.subarray(SPKI.length);
 }
@@ -4643,7 +4732,7 @@ function noteKeyHash(name, publicKey) {
 
 // The 32 bytes of a public key in hexadecimal, PEM or as a verifier key.
 function readPublicKey(text) {
-  const bare = text.trim();
+  const bare = stripped(text);
   const note = VKEY.exec(bare);
   let key = fromHex(bare, 32);
   if (key === null && bare.startsWith("-----BEGIN ")) key = ofPem(bare);
@@ -4656,7 +4745,9 @@ function readPublicKey(text) {
 
 // The 32 bytes of the key of a seal.
 function readSealKey(text) {
-  const key = fromHex(text.trim(), 32);
+  // eslint-disable-next-line no-control-regex
+  if (!/^[\0-\x7f]*$/.test(text)) throw unusable("it is not text");
+  const key = fromHex(stripped(text), 32);
   if (key === null) throw unusable("it is not 64 lower-case hexadecimal digits");
   return key;
 }
@@ -4667,7 +4758,7 @@ const trustShape = record({ format: constant(TRUST) }, {
 });
 
 // Of blanks a name on one line holds the space alone.
-const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Z}]/u.test(name.replaceAll(" ", ""));
+const isName = (name) => isText(name) && stripped(name) !== "" && isPrintable(name.replaceAll(" ", ""));
 
 // {signers, sealKeys} of a list of trusted keys: [{name, publicKey}] and [{name, keyId, file}].
 function readTrust(bytes) {
@@ -4689,6 +4780,7 @@ return { fromBase64, noteKeyHash, readPublicKey, readSealKey, readTrust };
 const $notes = (() => {
 // Checkpoints (spec/checkpoint.md): the body, the signed note around it, and the file that keeps them.
 
+const { wordsOf } = $blanks;
 const { decodeCanonical, isInteger, isObject, isText, utf8 } = $canonical;
 const { fromBase64, noteKeyHash } = $key_texts;
 const { Refused } = $refused;
@@ -4724,7 +4816,7 @@ function readHeadText(text) {
 
 // The head that somebody wrote down: `ORIGIN SIZE ROOT`, `docket-head` before it or not.
 function readHeadWords(text) {
-  const words = text.split(/\s+/).filter((word) => word !== "");
+  const words = wordsOf(text);
   if (words[0] === "docket:" && words[1] === "docket-head") words.shift();
   if (words[0] === "docket-head") words.shift();
   if (words.length !== 3 || !NAME.test(words[0]) || fromHex(words[2], 32) === null) {
@@ -4929,6 +5021,8 @@ const SIGNATURE = {
   name: "signature", other: "seal", alg: "ed25519", keyMember: "public_key", digits: { public_key: 64, value: 128 },
 };
 
+const SESSION = /^[0-9A-Za-z_-]{1,64}$/;
+
 const isHex = (value, digits) => isText(value) && value.length === digits && /^[0-9a-f]*$/.test(value);
 
 // The canonical form of the receipt without some of its members, as what gives it in pieces.
@@ -5043,6 +5137,7 @@ function factsFault({ origin, project, run, previous, signature, seal }, session
   const key = signature?.public_key;
   if (key !== undefined && !isHex(key, 64)) return "proof.signature.public_key is not 64 lower-case hexadecimal digits";
   if (seal && !isHex(seal.key_id, 16)) return "proof.seal.key_id is not 16 lower-case hexadecimal digits";
+  if (!SESSION.test(session)) return "session.id is not 1 to 64 letters, digits, _ and -: an origin is made of it";
   const wanted = `docket.local/${key === undefined ? "unsigned" : fingerprint(fromHex(key, 32))}/${session}`;
   if (origin !== wanted) return `proof.origin is ${shown(origin)}, key and session give ${shown(wanted)}`;
   if (!isHex(project, 32)) return "proof.project is not 32 lower-case hexadecimal digits";
@@ -7677,15 +7772,16 @@ async function verify(options) {
 async function judge(document, options, required) {
   const docketNumber = isText(document.docket_number) ? document.docket_number : null;
   const ended = (word, checks) => new Verdict({ word, required, docketNumber, checks });
+  const course = new Course();
+  course.checks = CHECKS.map(([, Type]) => new Type(course));
+  // A ledger that cannot be read is told before the receipt is found to be none.
+  const source = given(options.ledger, document) ?? null;
+  const ledger = source === null ? null : await readLedger(source, course);
   if (document.format !== FORMAT) {
     const detail = `format is ${shown(document.format)}, not ${FORMAT}`;
     return ended("failed", [named("receipt-format", "fail", detail), named("receipt-shape", "skip", NO_RECEIPT), ...notRun()]);
   }
   const first = named("receipt-format", "pass", FORMAT);
-  const course = new Course();
-  course.checks = CHECKS.map(([, Type]) => new Type(course));
-  const source = given(options.ledger, document) ?? null;
-  const ledger = source === null ? null : await readLedger(source, course);
   const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);

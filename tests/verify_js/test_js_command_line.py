@@ -149,13 +149,13 @@ def test_a_receipt_that_is_there_and_cannot_be_read_has_exit_code_1(tmp_path: Pa
     assert done.stderr.count("\n") == 1
 
 
-def test_a_ledger_that_leads_nowhere_is_none(record: Path, tmp_path: Path) -> None:
+def test_a_ledger_that_leads_nowhere_is_told(record: Path, tmp_path: Path) -> None:
     ledger = next((tmp_path / "runs").iterdir())
     ledger.unlink()
     ledger.symlink_to(ledger)
     done = run(record)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.splitlines()[-1] == "DKT-20261001-00C0DE  consistent, checked with no ledger"
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"the ledger: {ledger} is a link, or no file: name the ledger with --ledger\n"
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])

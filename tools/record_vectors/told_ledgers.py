@@ -17,6 +17,7 @@ def scenarios() -> Iterator[Scenario]:
     yield from _courses()
     yield from _rare()
     yield from _many()
+    yield from _named()
     yield from _old_receipts()
 
 
@@ -140,6 +141,18 @@ def _many() -> Iterator[Scenario]:
     more = at("x-docket.price", pattern="gpt-5" + "/[" * 8193)
     yield retold("patterns-too-many", "of patterns there are no more than can be compared", "cost-recomputation",
                  (story, more))  # fmt: skip
+
+
+def _named() -> Iterator[Scenario]:
+    """A letter of Unicode 16, whose lower case is an old one."""
+    story = ledgers.plain()
+    letter, lower = "\ua7cb", "\u0264"
+    for type_ in ("x-docket.price", "model.request", "model.response"):
+        data = first(story.bodies, type_)
+        data.update({"pattern" if type_ == "x-docket.price" else "model": letter})
+    first(story.bodies, "model.response")["components"][0].update(model=letter)
+    yield retold("letter-of-later", "a letter that came after Unicode 14 has no other case", "cost-recomputation",
+                 (story, at("x-docket.price", pattern=lower)))  # fmt: skip
 
 
 def _old_receipts() -> Iterator[Scenario]:

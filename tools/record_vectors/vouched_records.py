@@ -206,6 +206,13 @@ def _facts() -> Iterator[Scenario]:
     def told(**members: object) -> Callable[[list[Json]], object]:
         return lambda bodies: bodies[0]["data"].update(proof={**bodies[0]["data"]["proof"], **members})
 
+    def session_called(name: str) -> Callable[[list[Json]], object]:
+        def change(bodies: list[Json]) -> None:
+            told(origin=f"docket.local/unsigned/{name}")(bodies)
+            bodies[0]["data"].update(session_id=name)
+
+        return change
+
     for name, says, change in (
         (
             "origin-of-a-key",
@@ -215,6 +222,8 @@ def _facts() -> Iterator[Scenario]:
         ("origin-of-another-session", "and the session", told(origin="docket.local/unsigned/000000000000")),
         ("project-upper-case", "a project is 32 digits in lower case", told(project="0C" * 16)),
         ("run-zero", "runs are counted from 1", told(run=0)),
+        ("session-with-a-blank", "a session has a plain name", session_called("0123 4567")),
+        ("session-long", "and no long one", session_called("0" * 65)),
         ("previous-itself", "the run before is another", told(previous={**previous, "session": ledgers.SESSION})),
         ("previous-without-events", "and has an event", told(previous={**previous, "events": 0})),
     ):

@@ -49,9 +49,18 @@ function joined(parts) {
   return made;
 }
 
+// The fault of the key that was asked about last: a file of checkpoints has thousands of signatures by one.
+const last = { key: "", fault: null };
+
+function knownFault(publicKey) {
+  const key = toHex(publicKey);
+  if (last.key !== key) Object.assign(last, { key, fault: keyFault(publicKey) });
+  return last.fault;
+}
+
 const OTHER = "the signature is not one of this text by this key";
 
-const formFault = (publicKey, signature) => keyFault(publicKey) ?? signatureFault(signature);
+const formFault = (publicKey, signature) => knownFault(publicKey) ?? signatureFault(signature);
 
 // Why `signature` is not one of `message` by the key; null where it is. `asksPlatform` false: the equation is asked here.
 export async function signatureOfFault(publicKey, signature, message, asksPlatform = true) {

@@ -1,17 +1,17 @@
 // The families of a price table: which one prices a model, and what tokens cost by it (spec/receipt.md, Price table and
 // Cost and rounding).
 
+import { stripped } from "./blanks.mjs";
 import { compareTexts, isObject, isText } from "./canonical.mjs";
 import { Effort, GLOB_STEPS, weight } from "./effort.mjs";
 import { compiled } from "./globs.mjs";
+import { lowered } from "./letters.mjs";
 
 const PRICE = /^(0|[1-9][0-9]{0,6})(?:\.([0-9]{1,6}))?$/;
 const MILLION = 1_000_000n;
 const FALLBACK = "*";
 const GLOB = /[*[]/;
 const PLACES_STEPS = 32;
-// Blanks at the ends of a text (spec/receipt.md, Price table).
-const BLANKS = /^[\p{White_Space}\x1c-\x1f]+|[\p{White_Space}\x1c-\x1f]+$/gu;
 
 // A price in micro-dollars per million tokens; null for a text that is none.
 export function priceOf(text) {
@@ -111,7 +111,7 @@ export class Families {
   find(model) {
     let match = this.found.get(model);
     if (match === undefined) {
-      const characters = Array.from(model.toLowerCase());
+      const characters = Array.from(lowered(model));
       match = this.#isBorne(characters) ? this.#search(characters) : null;
       this.found.set(model, match);
     }
@@ -169,7 +169,7 @@ function isFamily(family) {
 const alternatives = (pattern) =>
   pattern
     .split("/")
-    .map((part) => part.replace(BLANKS, "").toLowerCase())
+    .map((part) => lowered(stripped(part)))
     .filter((part) => part !== "");
 
 const count = (text, character) => text.split(character).length;

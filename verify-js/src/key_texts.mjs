@@ -1,15 +1,17 @@
 // How keys are written (spec/receipt.md, Keys and Trusted keys): each form has one spelling, and what does not read back
 // to itself is refused.
 
+import { stripped, wordsOf } from "./blanks.mjs";
 import { decodeDocument, isObject, isText, utf8 } from "./canonical.mjs";
 import { keyFault } from "./ed25519.mjs";
+import { isPrintable } from "./letters.mjs";
 import { Refused } from "./refused.mjs";
 import { fromHex, sha256, toHex } from "./sha256.mjs";
 import { array, constant, record, text as textShape } from "./shapes.mjs";
 
 const SPKI = fromHex("302a300506032b6570032100", 12);
 const NOTE_KEY = 1;
-const VKEY = /^([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/;
+const VKEY = /^([^+\p{White_Space}\x1c-\x1f]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)$/u;
 const PEM = /^-----BEGIN ([A-Z0-9 ]+)-----\r?\n([^-]*)-----END \1-----$/;
 const TRUST = "docket/trust/v1";
 
@@ -34,7 +36,7 @@ function ofPem(bare) {
   const match = PEM.exec(bare);
   if (match === null) throw unusable("it is not one block of PEM");
   if (match[1] !== "PUBLIC KEY") throw unusable(`it is a ${match[1].toLowerCase()}, no public key`);
-  const der = fromBase64(match[2].replace(/\s/g, ""));
+  const der = fromBase64(wordsOf(match[2]).join(""));
   if (der.length !== SPKI.length + 32 || !startsWith(der, SPKI)) throw unusable("it is not an Ed25519 key in its plain form");
   return der.subarray(SPKI.length);
 }
@@ -55,7 +57,7 @@ export function noteKeyHash(name, publicKey) {
 
 // The 32 bytes of a public key in hexadecimal, PEM or as a verifier key.
 export function readPublicKey(text) {
-  const bare = text.trim();
+  const bare = stripped(text);
   const note = VKEY.exec(bare);
   let key = fromHex(bare, 32);
   if (key === null && bare.startsWith("-----BEGIN ")) key = ofPem(bare);
@@ -68,7 +70,9 @@ export function readPublicKey(text) {
 
 // The 32 bytes of the key of a seal.
 export function readSealKey(text) {
-  const key = fromHex(text.trim(), 32);
+  // eslint-disable-next-line no-control-regex
+  if (!/^[\0-\x7f]*$/.test(text)) throw unusable("it is not text");
+  const key = fromHex(stripped(text), 32);
   if (key === null) throw unusable("it is not 64 lower-case hexadecimal digits");
   return key;
 }
@@ -79,7 +83,7 @@ const trustShape = record({ format: constant(TRUST) }, {
 });
 
 // Of blanks a name on one line holds the space alone.
-const isName = (name) => isText(name) && name.trim() !== "" && !/[\p{C}\p{Z}]/u.test(name.replaceAll(" ", ""));
+const isName = (name) => isText(name) && stripped(name) !== "" && isPrintable(name.replaceAll(" ", ""));
 
 // {signers, sealKeys} of a list of trusted keys: [{name, publicKey}] and [{name, keyId, file}].
 export function readTrust(bytes) {

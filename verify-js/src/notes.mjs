@@ -1,5 +1,6 @@
 // Checkpoints (spec/checkpoint.md): the body, the signed note around it, and the file that keeps them.
 
+import { wordsOf } from "./blanks.mjs";
 import { decodeCanonical, isInteger, isObject, isText, utf8 } from "./canonical.mjs";
 import { fromBase64, noteKeyHash } from "./key_texts.mjs";
 import { Refused } from "./refused.mjs";
@@ -35,7 +36,7 @@ export function readHeadText(text) {
 
 // The head that somebody wrote down: `ORIGIN SIZE ROOT`, `docket-head` before it or not.
 export function readHeadWords(text) {
-  const words = text.split(/\s+/).filter((word) => word !== "");
+  const words = wordsOf(text);
   if (words[0] === "docket:" && words[1] === "docket-head") words.shift();
   if (words[0] === "docket-head") words.shift();
   if (words.length !== 3 || !NAME.test(words[0]) || fromHex(words[2], 32) === null) {

@@ -76,15 +76,16 @@ export async function verify(options) {
 async function judge(document, options, required) {
   const docketNumber = isText(document.docket_number) ? document.docket_number : null;
   const ended = (word, checks) => new Verdict({ word, required, docketNumber, checks });
+  const course = new Course();
+  course.checks = CHECKS.map(([, Type]) => new Type(course));
+  // A ledger that cannot be read is told before the receipt is found to be none.
+  const source = given(options.ledger, document) ?? null;
+  const ledger = source === null ? null : await readLedger(source, course);
   if (document.format !== FORMAT) {
     const detail = `format is ${shown(document.format)}, not ${FORMAT}`;
     return ended("failed", [named("receipt-format", "fail", detail), named("receipt-shape", "skip", NO_RECEIPT), ...notRun()]);
   }
   const first = named("receipt-format", "pass", FORMAT);
-  const course = new Course();
-  course.checks = CHECKS.map(([, Type]) => new Type(course));
-  const source = given(options.ledger, document) ?? null;
-  const ledger = source === null ? null : await readLedger(source, course);
   const ours = document.tool?.fold === FOLD || (ledger !== null && ledger.ours);
   const fault = checkReceipt(document, ours);
   if (fault !== null) return ended("failed", [first, named("receipt-shape", "fail", fault), ...notRun()]);

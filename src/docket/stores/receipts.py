@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from docket.errors import DocketError, UnavailableError
+from docket.errors import DocketError, InvalidDocumentError, UnavailableError
 from docket.formats.canonical import JsonObject, object_at
 from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
@@ -205,12 +205,29 @@ def _unseen_latest(layout: Layout, disk: Disk) -> Path | None:
 
 
 def ledger_beside(receipt: Path, session_id: str, *, disk: Disk = SYSTEM_DISK) -> Path | None:
-    """Return the path of a session's ledger in the evidence folder that a receipt, or a link to one, stands in."""
+    """Return the path of a session's ledger in the evidence folder that a receipt, or a link to one, stands in.
+
+    InvalidDocumentError where something else stands in its place: a link leads to what nobody named, and what is not to
+    be read is not as good as gone.
+    """
     if not SESSION_ID.fullmatch(session_id):
         return None
     real = Path(os.path.realpath(receipt))
     places = (folder / RUNS / ledger_name(session_id) for folder in (real.parent.parent, real.parent))
-    return next((path for path in places if _readable(path, disk)), None)
+    path = next((path for path in places if _stands(path, disk)), None)
+    if path is not None and not _readable(path, disk):
+        hint = "name the ledger with --ledger"
+        detail = f"the ledger: {path} is a link, or no file that can be read"
+        raise InvalidDocumentError(Reason.UNREADABLE, detail, hint=hint)
+    return path
+
+
+def _stands(path: Path, disk: Disk) -> bool:
+    try:
+        with disk.folder(path.parent) as folder:
+            return folder.look(path.name) is not None
+    except DocketError:
+        return os.path.lexists(path)  # a folder that is a link holds what its names say, too
 
 
 def ledger_of(receipt: Path, document: JsonObject) -> Path | None:

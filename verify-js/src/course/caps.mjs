@@ -3,6 +3,7 @@
 import { watched } from "../case.mjs";
 import { Effort, GLOB_STEPS, weight, weightOf } from "../effort.mjs";
 import { compiled } from "../globs.mjs";
+import { lowered } from "../letters.mjs";
 import { dollars, micros, objectAt, shown } from "./values.mjs";
 
 const CAP_OF_USE = { max_usd: "cap_usd", max_tokens: "cap_tokens", max_model_calls: "cap_calls" };
@@ -85,7 +86,7 @@ export class CapLimits {
     this.agentsWeight = weightOf(agents);
     this.matching.clear();
     const isBorne = this.effort.take(GLOB_STEPS * agents.length);
-    this.agents = isBorne ? agents.map((pattern) => ({ pattern, fits: compiled(pattern.toLowerCase()) })) : [];
+    this.agents = isBorne ? agents.map((pattern) => ({ pattern, fits: compiled(lowered(pattern)) })) : [];
     const { admission, pools } = objectAt(document, "budget");
     this.admission = admission;
     this.poolNames = Array.isArray(pools) ? pools : [];
@@ -144,7 +145,7 @@ export class CapLimits {
   #matching(agent) {
     let found = this.matching.get(agent);
     if (found === undefined) {
-      const name = Array.from(agent.toLowerCase());
+      const name = Array.from(lowered(agent));
       const known = this.effort.take(weight(agent) * this.agentsWeight) ? this.agents : [];
       found = known.filter(({ fits }) => fits(name)).map(({ pattern }) => pattern);
       this.matching.set(agent, found);
@@ -201,8 +202,8 @@ export class CapLimits {
     const names = new Set(ofModel || shared ? [...this.sums.values()].map(({ model, agent }) => (ofModel ? model : agent)) : []);
     let total = NOTHING;
     if (!this.effort.take(weight(name) * weightOf(names))) return total;
-    const pattern = compiled(name.toLowerCase());
-    const fits = (text) => pattern(Array.from(text.toLowerCase()));
+    const pattern = compiled(lowered(name));
+    const fits = (text) => pattern(Array.from(lowered(text)));
     for (const { model, agent, part } of this.sums.values()) {
       const counts = ofModel ? fits(model) : agent === name || (shared && !told.has(agent) && fits(agent));
       if (counts) total = added(total, part);

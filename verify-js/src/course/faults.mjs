@@ -3,12 +3,13 @@
 import { sha256 } from "../sha256.mjs";
 import { Effort, weightOf } from "../effort.mjs";
 import { compiled } from "../globs.mjs";
+import { isPrintable } from "../letters.mjs";
 
 const MAX_WHOLE = Number.MAX_SAFE_INTEGER;
 const MILLION = 1_000_000n;
 const OPTIONS = ["calls", "share", "provider", "model", "path", "retry_after"];
 const DECIMAL = /^([0-9]{1,9})(?:\.([0-9]{0,12}))?$|^()\.([0-9]{1,12})$/;
-const UNFIT = /[\p{C}\p{Z},;]/u;
+const MARKS = /[,;]/;
 
 // What a kind's value is: seconds, or a whole number between two; and what is done, in words.
 const KINDS = {
@@ -88,7 +89,7 @@ function optionsOf(text) {
     const equals = item.indexOf("=");
     const [name, value] = [item.slice(0, Math.max(equals, 0)), item.slice(equals + 1)];
     const place = OPTIONS.indexOf(name);
-    if (equals < 0 || place <= last || value === "" || UNFIT.test(value)) return null;
+    if (equals < 0 || place <= last || value === "" || MARKS.test(value) || !isPrintable(value)) return null;
     last = place;
     found[name] = value;
   }

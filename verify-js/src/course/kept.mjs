@@ -2,7 +2,8 @@
 // responses).
 
 import { DAMAGED, NO_LEDGER, fail, pass, skip } from "../case.mjs";
-import { sha256Hex } from "../sha256.mjs";
+import { isInteger } from "../canonical.mjs";
+import { measured } from "../chunks.mjs";
 import { objectAt, shown } from "./values.mjs";
 
 const SAID = ["response_path", "response_stored_bytes", "response_stored_sha256", "response_truncated"];
@@ -31,7 +32,7 @@ export class RetainedResponses {
     if (type === "model.response" && data.response_retained === true) this.kept.push({ seq, data });
   }
 
-  finish({ bodies, ledger }) {
+  async finish({ bodies, ledger }) {
     if (ledger === null) return skip(NO_LEDGER);
     if (!ledger.sound) return skip(DAMAGED);
     const fault = this.fault ?? this.#said();
@@ -40,7 +41,7 @@ export class RetainedResponses {
     const other = bodies === null || bodies === undefined ? undefined : [...bodies.keys()].find((path) => !named.has(path));
     if (this.kept.length === 0 && other === undefined) return skip("no responses were kept in this run");
     if (bodies === null || bodies === undefined) return skip("the responses that were kept are not beside the ledger");
-    const wrong = this.#compared(bodies);
+    const wrong = await this.#compared(bodies);
     if (wrong !== null) return fail(wrong);
     if (other !== undefined) return fail(`${shown(other)} is named by no event of the ledger`);
     return pass(`${this.kept.length} responses hashed and as they were kept`);
@@ -80,15 +81,16 @@ export class RetainedResponses {
     return null;
   }
 
-  #compared(bodies) {
-    const digests = new Map();
+  async #compared(bodies) {
+    const found = new Map();
     for (const { seq, data } of this.kept) {
       const path = data.response_path;
-      const body = bodies.get(path);
-      if (body === undefined) return `event ${seq}: ${shown(path)} is not there`;
-      if (!digests.has(path)) digests.set(path, sha256Hex(body));
+      const body = bodies.get(path) ?? null;
+      if (body === null) return `event ${seq}: ${shown(path)} is not there`;
       const size = data.response_stored_bytes ?? null;
-      if (digests.get(path) !== data.response_stored_sha256 || (size !== null && size !== body.length)) {
+      if (!found.has(path)) found.set(path, await measured(body, isInteger(size) ? size : Infinity));
+      const { digest, size: held } = found.get(path) ?? {};
+      if (digest !== data.response_stored_sha256 || (size !== null && size !== held)) {
         return `event ${seq}: ${shown(path)} is not the body that was kept`;
       }
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 from docket.errors import InvalidDocumentError
 from docket.formats.canonical import JsonValue
 from docket.formats.dataclass import dataclass
+from docket.formats.letters import is_printable
 from docket.formats.proof.key_text import read_public_key
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
@@ -77,6 +78,6 @@ def _seal(item: JsonValue, where: str) -> TrustedSeal:
 
 def _name(reader: Reader) -> str:
     name = reader.text("name")
-    if not name.strip() or not name.isprintable():
+    if not name.strip() or not is_printable(name.replace(" ", "")):
         raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.name is no name on one line")
     return name

@@ -22,6 +22,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.dataclass import dataclass
+from docket.formats.letters import lowered
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
 
@@ -79,7 +80,7 @@ class PriceTable:
 
     def match(self, model: str) -> Match | None:
         """Return the first family that fits the model, None if there is not even a fallback."""
-        name = model.lower()
+        name = lowered(model)
         fallback = None
         for family in self.families:
             for pattern in alternatives(family.pattern):
@@ -131,12 +132,12 @@ def specificity(family: Family) -> tuple[bool, int, int, str]:
 @lru_cache(maxsize=4096)
 def alternatives(pattern: str) -> tuple[str, ...]:
     """Return the globs of a pattern, lower-cased and without outer blanks."""
-    return tuple(part.strip().lower() for part in pattern.split("/") if part.strip())
+    return tuple(lowered(part.strip()) for part in pattern.split("/") if part.strip())
 
 
 def literal_pattern(model: str) -> str:
     """Return the pattern that matches this model's name and, but for its special characters, no other."""
-    return _SPECIAL.sub("?", model.lower()) or "?"
+    return _SPECIAL.sub("?", lowered(model)) or "?"
 
 
 def family_name(model: str) -> str:

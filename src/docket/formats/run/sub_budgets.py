@@ -17,6 +17,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonValue
 from docket.formats.dataclass import dataclass
+from docket.formats.letters import lowered
 from docket.formats.reason import Reason
 from docket.formats.run.policy_kinds import Amount, Count, is_line, refuse, shown_toml
 
@@ -37,7 +38,7 @@ class SubBudget:
 
     def matches(self, name: str) -> bool:
         """Whether the budget is for `name`, without regard to case."""
-        return fnmatchcase(name.lower(), self.pattern.lower())
+        return fnmatchcase(lowered(name), lowered(self.pattern))
 
     def limits(self) -> dict[str, JsonValue]:
         """Return the limits that are set, in the document's spelling."""
@@ -77,9 +78,9 @@ class SubBudgets:
         seen: set[str] = set()
         for one in value:
             _check_one(one)
-            if one.pattern.lower() in seen:
+            if lowered(one.pattern) in seen:
                 raise InvalidDocumentError(Reason.DUPLICATE_KEY, f"names the pattern {shown_toml(one.pattern)} twice")
-            seen.add(one.pattern.lower())
+            seen.add(lowered(one.pattern))
 
     def to_json(self, value: object) -> JsonValue:
         """Return an object of patterns."""

@@ -9,6 +9,7 @@ from docket.formats.proof.origin import origin_of
 from docket.formats.shown import shown
 from docket.rules.checks.case import Answer, Case, broken, held, skipped
 
+_SESSION = re.compile(r"[0-9A-Za-z_-]{1,64}")
 _PROJECT = re.compile(r"[0-9a-f]{32}")
 _KEY_ID = re.compile(r"[0-9a-f]{16}")
 PUBLIC_KEY = re.compile(r"[0-9a-f]{64}")
@@ -38,6 +39,8 @@ def _key_fault(case: Case) -> str | None:
 def _fault(case: Case) -> str | None:
     receipt = case.receipt
     key, session = receipt.part("proof", "signature", "public_key"), receipt.part("session", "id")
+    if not _is(_SESSION, session):
+        return "session.id is not 1 to 64 letters, digits, _ and -: an origin is made of it"
     wanted = origin_of(str(session), None if key is None else bytes.fromhex(str(key)))
     if receipt.part("proof", "origin") != wanted:
         return f"proof.origin is {shown(receipt.part('proof', 'origin'))}, key and session give {shown(wanted)}"

@@ -21,6 +21,7 @@ from fnmatch import fnmatchcase
 
 from docket.errors import UsageError
 from docket.formats.dataclass import dataclass
+from docket.formats.letters import is_printable
 from docket.formats.reason import Reason
 
 MAX_SECONDS = 3600
@@ -209,7 +210,7 @@ def _rule(kind: str, value: str | None, options: Mapping[str, str]) -> FaultRule
     for name in options:
         if name not in known:
             raise _wrong(f"{kind} has no option {name!r}{_meant(name, known)}")
-        if not options[name] or not options[name].isprintable() or set(options[name]) & set("; ,"):
+        if not options[name] or not is_printable(options[name]) or set(options[name]) & set("; ,"):
             raise _wrong(f"{name} must be a text without blanks, commas and semicolons, not {options[name][:40]!r}")
     fault = _fault(FaultKind(kind), value, options.get("retry_after"))
     shown = kind if fault.value is None else f"{kind}={fault.shown}"

@@ -16,6 +16,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.effort import GLOB_STEPS, Effort, weight
+from docket.formats.letters import lowered
 from docket.formats.reason import Reason
 from docket.formats.run.price_table import FALLBACK_PATTERN, Family, Match, alternatives, cost_row, specificity
 
@@ -81,7 +82,7 @@ class Families:
     def find(self, model: str) -> Match | None:
         """Return the family that prices `model`."""
         if model not in self._found:
-            name = model.lower()
+            name = lowered(model)
             self._found[model] = self._match(name) if self._effort.take(self._steps(name)) else None
         return self._found[model]
 

@@ -75,8 +75,9 @@ def _refuse_foreign(events: Sequence[Event]) -> None:
 
 
 def _hider(events: Sequence[Event], asked: CopyAsked) -> Hider:
-    for event in events:  # before anything of an unknown type is read
-        Hider(frozenset(), _NOTHING).event(event.type, {})
+    probe = Hider(frozenset(), _NOTHING)
+    for type_ in dict.fromkeys(event.type for event in events):  # before anything of an unknown type is read
+        probe.event(type_, {})
     found = collected(events)
     words = {word for profile in asked.profiles for word in found.words[profile]}
     if Profile.NAMES in asked.profiles:

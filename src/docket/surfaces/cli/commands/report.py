@@ -57,7 +57,7 @@ def report(receipt: str | None, *, as_json: bool, markdown: bool, docket_dir: Pa
     if asked["html"]:
         _page(path, layout_at(current_folder(), docket_dir), asked)
         return
-    document = receipt_at(path)
+    document = receipt_at(path, whole=as_json)
     if asked["redact"] is not None:
         from docket.surfaces.cli.redacting import write_redacted  # noqa: PLC0415 - for a copy alone
 
@@ -101,11 +101,12 @@ def _page(path: Path, layout: Layout, asked: dict[str, Any]) -> None:
     console.result(console.plain(f"page {out}"))
 
 
-def receipt_at(path: Path) -> JsonObject:
-    """Read a receipt as a document; InvalidDocumentError names the file."""
-    from docket.engines.receipt_document import receipt_document  # noqa: PLC0415 - not needed for --help
+def receipt_at(path: Path, *, whole: bool = False) -> JsonObject:
+    """Return a receipt, the paths of its rows left out unless it is to be `whole`; InvalidDocumentError names the file."""
+    from docket.engines.receipt_document import receipt_document, shown_document  # noqa: PLC0415 - not for --help
+    from docket.engines.verify import read_receipt  # noqa: PLC0415
 
-    return receipt_document(path)
+    return receipt_document(path) if whole else shown_document(read_receipt(path), path)
 
 
 def _on_terminal(document: JsonObject, receipt: str | None) -> None:

@@ -102,7 +102,7 @@ def _page(path: Path, layout: Layout, asked: dict[str, Any]) -> None:
 
 
 def receipt_at(path: Path, *, whole: bool = False) -> JsonObject:
-    """Return a receipt, the paths of its rows left out unless it is to be `whole`; InvalidDocumentError names the file."""
+    """Return a receipt, its rows without their paths unless it is `whole`; InvalidDocumentError names the file."""
     from docket.engines.receipt_document import receipt_document, shown_document  # noqa: PLC0415 - not for --help
     from docket.engines.verify import read_receipt  # noqa: PLC0415
 

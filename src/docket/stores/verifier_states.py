@@ -37,7 +37,11 @@ class HeldState:
     def keep(self, state: VerifierState) -> None:
         """Make `state` the durable content of the file; UnavailableError leaves the old one."""
         if state != self.known:
-            publish(self._folder, self._name, encode_document(state.to_json()))
+            data = encode_document(state.to_json())
+            if len(data) > MAX_STATE_BYTES:  # it could not be read again
+                detail = f"{self._folder.path / self._name} would be larger than {MAX_STATE_BYTES:,} bytes"
+                raise UnavailableError(Reason.TOO_LARGE, detail)
+            publish(self._folder, self._name, data)
             self.known = state
 
 

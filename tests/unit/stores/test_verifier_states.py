@@ -73,6 +73,19 @@ def test_what_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
         assert path.read_bytes() == before
 
 
+def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "state.json"
+    with hold_state(path) as held:
+        held.keep(STATE)
+        before = path.read_bytes()
+        monkeypatch.setattr(verifier_states, "MAX_STATE_BYTES", len(before))
+        with pytest.raises(UnavailableError, match="state.json would be larger than") as caught:
+            held.keep(STATE.with_head(TreeHead(origin="b", size=1, root=HEAD.root)))
+    assert caught.value.reason == Reason.TOO_LARGE
+    with hold_state(path) as held:
+        assert held.known == STATE
+
+
 def test_several_at_once_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
 

@@ -56,6 +56,7 @@ def test_each_kind_alone() -> None:
         lambda: written(signed(sealed(receipt_from_ledger([samples.zero().data()])))),
         lambda: b"[\n1\n]\n",
         lambda: b"[\n}\n",
+        lambda: b"1\n",
         lambda: b"",
     ],
 )

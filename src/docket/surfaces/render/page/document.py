@@ -161,9 +161,13 @@ def _files(run: Gathered, left: LinesLeft) -> Html:
 
 def _looked(run: Gathered) -> Iterator[Html]:
     if run.told.changes:
-        where = " and ".join(run.places) or "nowhere: no snapshot, stage or tree of this run is at hand"
-        words = f"Contents were looked for in {where}" if run.places else f"Contents were found {where}"
-        yield element("p", f"{words}. What is shown has the digests of the record.", class_="muted")
+        where = " and ".join(run.places)
+        words = (
+            f"Contents were looked for in {where}. What is shown has the digests of the record."
+            if run.places
+            else "No contents are shown: no snapshot, stage or tree of this run is at hand."
+        )
+        yield element("p", words, class_="muted")
 
 
 def _made_by(document: JsonObject) -> str:

@@ -36,8 +36,7 @@ def _one(finding: Finding) -> Html:
         element("p", element("strong", "What to do: "), finding.remedy),
         element(
             "p",
-            f"rule {finding.rule}, confidence {finding.confidence}"
-            + (f", {_word(finding)} {events}" if events else ""),
+            f"rule {finding.rule}, confidence {finding.confidence}{events}",
             class_="muted small",
         ),
     )

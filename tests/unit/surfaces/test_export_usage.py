@@ -263,3 +263,13 @@ def test_another_receipt_in_its_place_is_told(tmp_path: Path) -> None:
 def test_the_page_lists_every_column() -> None:
     page = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "exports.md").read_text(encoding="utf-8")
     assert [name for name in COLUMNS if f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\u3000=1", "a=1", "'=1"])
+def test_no_name_is_a_formula_in_a_spreadsheet(name: str) -> None:
+    line = replace(LINE, model=name)
+    cell = list(csv.reader(b"".join(comma_separated([line])).decode().splitlines()))[1][7]
+
+    assert not cell.strip().startswith(("=", "+", "-", "@"))
+    assert cell.endswith(name)
+    assert json.loads(next(json_lines([line])))["model"] == name

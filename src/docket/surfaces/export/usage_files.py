@@ -3,7 +3,8 @@
 Rules:
 1. Bytes come out as rows come in: no more than one group of rows is held.
 2. In JSON Lines every text is exact. In CSV what is null is an empty field, and what steers a terminal, a line end too,
-   is its visible escape, so that a row is a line.
+   is its visible escape, so that a row is a line. A text that a spreadsheet would take for a formula has a `'` in
+   front: models and agents name themselves.
 3. In Parquet an instant is a column of microseconds in UTC, null where a record tells none; an amount is its decimal
    text beside an integer of micro-dollars.
 """
@@ -28,6 +29,7 @@ from docket.surfaces.export.usage_rows import COLUMNS, INTEGER_COLUMNS, OPTIONAL
 GROUP_ROWS = 10_000
 INSTALL = "pip install 'docket[parquet]' installs pyarrow"
 _TIME = "time"
+_FORMULAS = ("=", "+", "-", "@")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _NS_PER_US = 1000
 
@@ -45,9 +47,14 @@ def comma_separated(rows: Iterable[UsageLine]) -> Iterator[bytes]:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     for row in rows:
-        writer.writerow([plain(value) if isinstance(value, str) else value for value in row.values()])
+        writer.writerow([_cell(value) if isinstance(value, str) else value for value in row.values()])
         yield _taken(text)
     yield _taken(text)
+
+
+def _cell(text: str) -> str:
+    shown = plain(text)
+    return f"'{shown}" if shown.lstrip().startswith(_FORMULAS) else shown
 
 
 def parquet(rows: Iterable[UsageLine]) -> Iterator[bytes]:

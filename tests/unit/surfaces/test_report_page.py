@@ -193,7 +193,7 @@ def test_a_receipt_leads_nobody_into_another_folder(tmp_path: Path) -> None:
     path = write(tmp_path / "here/.docket", ledger.data(), receipt_of(ledger.data()))
     section = parsed(page_at(path, tree=tmp_path / "here")).one("section", id="files")
     assert "+secret" not in section.text
-    assert "nowhere: no snapshot, stage or tree of this run is at hand" in section.text
+    assert "No contents are shown: no snapshot, stage or tree of this run is at hand." in section.text
 
 
 def test_without_contents_there_are_none(tmp_path: Path) -> None:

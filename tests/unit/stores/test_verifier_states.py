@@ -19,7 +19,7 @@ from docket.host.disk import SYSTEM_DISK
 from docket.stores import verifier_states
 from docket.stores.verifier_states import hold_state
 
-HEAD = TreeHead(origin="a", size=1, root=Digest("ab" * 32))
+HEAD = TreeHead(origin="docket.local/unsigned/a", size=1, root=Digest("ab" * 32))
 STATE = VerifierState(heads=(HEAD,))
 
 
@@ -79,8 +79,8 @@ def test_what_could_not_be_read_again_is_not_written(tmp_path: Path, monkeypatch
         held.keep(STATE)
         before = path.read_bytes()
         monkeypatch.setattr(verifier_states, "MAX_STATE_BYTES", len(before))
-        with pytest.raises(UnavailableError, match="state.json would be larger than") as caught:
-            held.keep(STATE.with_head(TreeHead(origin="b", size=1, root=HEAD.root)))
+        with pytest.raises(UnavailableError, match="would be larger than") as caught:
+            held.keep(STATE.with_head(TreeHead(origin="docket.local/unsigned/b", size=1, root=HEAD.root)))
     assert caught.value.reason == Reason.TOO_LARGE
     with hold_state(path) as held:
         assert held.known == STATE
@@ -91,7 +91,7 @@ def test_several_at_once_lose_nothing(tmp_path: Path) -> None:
 
     def learn(number: int) -> None:
         with hold_state(path) as held:
-            held.keep(held.known.with_head(TreeHead(origin=f"o{number}", size=1, root=HEAD.root)))
+            held.keep(held.known.with_head(TreeHead(origin=f"docket.local/unsigned/o{number}", size=1, root=HEAD.root)))
 
     threads = [threading.Thread(target=learn, args=(number,)) for number in range(8)]
     for thread in threads:
@@ -99,7 +99,9 @@ def test_several_at_once_lose_nothing(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     with hold_state(path) as held:
-        assert sorted(one.origin for one in held.known.heads) == [f"o{number}" for number in range(8)]
+        assert sorted(one.origin for one in held.known.heads) == [
+            f"docket.local/unsigned/o{number}" for number in range(8)
+        ]
     with hold_state(path), pytest.raises(UnavailableError) as caught, hold_state(path, wait_seconds=0):
         pass
     assert caught.value.reason == Reason.LOCKED

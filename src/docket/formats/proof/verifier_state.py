@@ -26,6 +26,8 @@ UNSIGNED = "unsigned"
 MAX_STATE_BYTES = 16 * 1024 * 1024
 MAX_ENTRIES = 10_000
 _PROJECT = re.compile(r"[0-9a-f]{32}")
+_SESSION = re.compile(r"[0-9A-Za-z_-]{1,64}")
+_ORIGIN = re.compile(rf"docket\.local/(?:{UNSIGNED}|[0-9a-f]{{16}})/{_SESSION.pattern}")
 
 T = TypeVar("T")
 
@@ -106,9 +108,9 @@ def _run(item: JsonValue, where: str) -> KnownRun:
     reader = Reader(item, where)
     run = KnownRun(
         key=_key(reader),
-        project=_project(reader),
+        project=_formed(reader, "project", _PROJECT, "32 lower-case hexadecimal digits"),
         run=reader.integer("run", minimum=1),
-        session=reader.text("session"),
+        session=_formed(reader, "session", _SESSION, "1 to 64 letters, digits, _ and -"),
         receipt_sha256=reader.digest("receipt_sha256"),
     )
     reader.close()
@@ -123,18 +125,20 @@ def _key(reader: Reader) -> str:
     return key
 
 
-def _project(reader: Reader) -> str:
-    project = reader.text("project")
-    if not _PROJECT.fullmatch(project):
-        raise InvalidDocumentError(
-            Reason.WRONG_VALUE, f"{reader.where}.project is not 32 lower-case hexadecimal digits"
-        )
-    return project
+def _formed(reader: Reader, name: str, form: re.Pattern[str], words: str) -> str:
+    text = reader.text(name)
+    if not form.fullmatch(text):
+        raise InvalidDocumentError(Reason.WRONG_VALUE, f"{reader.where}.{name} is not {words}")
+    return text
 
 
 def _head(item: JsonValue, where: str) -> TreeHead:
     reader = Reader(item, where)
-    head = TreeHead(origin=reader.text("origin"), size=reader.integer("size", minimum=1), root=reader.digest("root"))
+    head = TreeHead(
+        origin=_formed(reader, "origin", _ORIGIN, "an origin, docket.local/KEY/SESSION"),
+        size=reader.integer("size", minimum=1),
+        root=reader.digest("root"),
+    )
     reader.close()
     return head
 

@@ -21,7 +21,7 @@ def run(number: int, key: str = KEY, project: str = PROJECT) -> KnownRun:
 
 
 def head(origin: str, size: int) -> TreeHead:
-    return TreeHead(origin=origin, size=size, root=DIGEST)
+    return TreeHead(origin=f"docket.local/unsigned/{origin}", size=size, root=DIGEST)
 
 
 STATE = VerifierState(runs=(run(3), run(9, UNSIGNED)), heads=(head("a", 4), head("b", 5)))
@@ -38,7 +38,7 @@ def test_what_is_known_of_a_project_is_by_each_key_and_by_none() -> None:
     assert highest(VerifierState(runs=(run(12), run(9, UNSIGNED))).runs_of(PROJECT)) == run(12)
     assert STATE.runs_of("00" * 16) == ()
     assert highest(()) is None
-    assert (STATE.head_of("b"), STATE.head_of("c")) == (head("b", 5), None)
+    assert (STATE.head_of(head("b", 1).origin), STATE.head_of("c")) == (head("b", 5), None)
 
 
 def test_what_is_learned_stands_last_and_instead_of_what_was_known() -> None:
@@ -48,7 +48,7 @@ def test_what_is_learned_stands_last_and_instead_of_what_was_known() -> None:
 
 def test_the_oldest_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifier_state, "MAX_ENTRIES", 2)
-    assert [one.origin for one in STATE.with_head(head("c", 1)).heads] == ["b", "c"]
+    assert [one.origin for one in STATE.with_head(head("c", 1)).heads] == [head(name, 1).origin for name in "bc"]
 
 
 def changed(**members: Any) -> dict[str, Any]:
@@ -62,9 +62,9 @@ def changed(**members: Any) -> dict[str, Any]:
         changed(projects=[{**STATE.to_json()["projects"][0], "run": 0}]),  # type: ignore[index, call-overload, dict-item]
         changed(projects=STATE.to_json()["projects"] * 2),  # type: ignore[operator]
         changed(origins=STATE.to_json()["origins"] * 2),  # type: ignore[operator]
-        changed(origins=[{"origin": "a", "size": 0, "root": DIGEST}]),
-        changed(origins=[{"origin": "a", "size": 1, "root": "AB" * 32}]),
-        changed(origins=[{"origin": "a", "size": 1, "root": DIGEST, "more": 1}]),
+        changed(origins=[{"origin": "docket.local/unsigned/a", "size": 0, "root": DIGEST}]),
+        changed(origins=[{"origin": "docket.local/unsigned/a", "size": 1, "root": "AB" * 32}]),
+        changed(origins=[{"origin": "docket.local/unsigned/a", "size": 1, "root": DIGEST, "more": 1}]),
     ],
 )  # fmt: skip
 def test_what_is_no_state(document: Any) -> None:
@@ -84,9 +84,18 @@ def test_what_is_no_state(document: Any) -> None:
         ("projects", "run", -1, "projects[1].run is below 1"),
         ("projects", "run", "9", "projects[1].run is not an integer"),
         ("projects", "session", 1, "projects[1].session is not a text"),
+        ("projects", "session", "", "projects[1].session is not 1 to 64 letters, digits, _ and -"),
         ("projects", "receipt_sha256", "ab", "projects[1].receipt_sha256: "),
         ("projects", "note", "", "projects[1] has the unknown member 'note'"),
         ("origins", "origin", 7, "origins[1].origin is not a text"),
+        (
+            "origins",
+            "origin",
+            "docket.local/unsigned/a b",
+            "origins[1].origin is not an origin, docket.local/KEY/SESSION",
+        ),
+        ("origins", "origin", "docket.local/unsigned/a\n", "origins[1].origin is not an origin"),
+        ("origins", "origin", "docket.local/ABCDEF/a", "origins[1].origin is not an origin"),
         ("origins", "size", True, "origins[1].size is not an integer"),
         ("origins", "size", -5, "origins[1].size is below 1"),
     ],

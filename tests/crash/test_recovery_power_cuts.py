@@ -103,7 +103,7 @@ def judge(disk, layout, whole, tail, expected):
         assert recovery_lab.read(disk, folder / "latest") == f"{NUMBER}\n".encode()
     assert recovery_lab.read(disk, layout.docket_dir / "latest.receipt.json") == expected
     runs = layout.state / "runs"
-    aside = [recovery_lab.read(disk, runs / name) for name in recovery_lab.names(disk, runs) if ".torn-" in name]
+    aside = [recovery_lab.read(disk, runs / name) for name in recovery_lab.names(disk, runs) if ".jsonl.torn-" in name]
     assert set(aside) == ({tail} if tail else set())
 
 

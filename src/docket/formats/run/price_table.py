@@ -13,7 +13,6 @@ It knows nothing of providers, tiers and dates: those are settled before a famil
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
@@ -21,10 +20,12 @@ from functools import lru_cache
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue
-from docket.formats.dataclass import dataclass
+from docket.formats.dataclass import dataclass, field
+from docket.formats.effort import Effort
 from docket.formats.letters import lowered
 from docket.formats.reading import Reader
 from docket.formats.reason import Reason
+from docket.formats.run.pattern_index import PatternIndex, Rank
 
 SCHEMA = "docket/prices/v1"
 CURRENCY = "USD"
@@ -71,24 +72,68 @@ class Match:
     assumed: bool
 
 
+class FamilyIndex:
+    """Families in their places, found by what their patterns match (`PatternIndex`); the fallback behind them all."""
+
+    __slots__ = ("_fallback", "_patterns")
+
+    def __init__(self, effort: Effort | None = None) -> None:
+        self._patterns = PatternIndex[Family](effort)
+        self._fallback: tuple[Rank, Family] | None = None
+
+    def add(self, family: Family, rank: Rank) -> None:
+        """Take one more, in its place."""
+        for pattern in alternatives(family.pattern):
+            if pattern != FALLBACK_PATTERN:
+                self._patterns.add(pattern, rank, family)
+            elif self._fallback is None or rank < self._fallback[0]:
+                self._fallback = rank, family
+
+    def steps(self, name: str) -> int:
+        """Return what finding a name's family counts, where efforts are counted."""
+        return self._patterns.steps(name)
+
+    def match(self, name: str) -> Match | None:
+        """Return the first family that fits a name in lower case, None if there is not even a fallback."""
+        family = self._patterns.first(name)
+        if family is not None:
+            return Match(family, assumed=False)
+        return None if self._fallback is None else Match(self._fallback[1], assumed=True)
+
+
+def at_place(number: int) -> Rank:
+    """Return the rank of the family that stands there in a table that is walked from its beginning."""
+    return False, 0, number, ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTable:
-    """A table in matching order; `meta` is the document's `_meta` as it stands."""
+    """A table in matching order; `meta` is the document's `_meta` as it stands.
+
+    `indexes` is its own: what is made of the families when the first model is looked up, all of them and the variants.
+    """
 
     meta: JsonObject
     families: tuple[Family, ...]
+    indexes: dict[str, FamilyIndex] = field(default_factory=dict, repr=False, compare=False)
 
     def match(self, model: str) -> Match | None:
         """Return the first family that fits the model, None if there is not even a fallback."""
-        name = lowered(model)
-        fallback = None
-        for family in self.families:
-            for pattern in alternatives(family.pattern):
-                if pattern == FALLBACK_PATTERN:
-                    fallback = fallback or family
-                elif fnmatch.fnmatchcase(name, pattern):
-                    return Match(family, assumed=False)
-        return None if fallback is None else Match(fallback, assumed=True)
+        return self._index("").match(lowered(model))
+
+    def match_variant(self, model: str) -> Match | None:
+        """As `match`, among the families alone that were written for a component or a tier: their pattern has a `+`."""
+        return self._index("+").match(lowered(model))
+
+    def _index(self, mark: str) -> FamilyIndex:
+        known = self.indexes.get(mark)
+        if known is None:
+            known = FamilyIndex()
+            for number, family in enumerate(self.families):
+                if mark in family.pattern:
+                    known.add(family, at_place(number))
+            self.indexes[mark] = known
+        return known
 
     def document(self) -> dict[str, JsonValue]:
         """Return the document."""
@@ -123,7 +168,7 @@ def specific_first(families: Iterable[Family]) -> tuple[Family, ...]:
     return tuple(sorted(families, key=specificity))
 
 
-def specificity(family: Family) -> tuple[bool, int, int, str]:
+def specificity(family: Family) -> Rank:
     """Return where a family stands in an embedded table; no two patterns have the same place."""
     pattern = family.pattern
     return pattern == FALLBACK_PATTERN, pattern.count("*"), pattern.count("?"), pattern

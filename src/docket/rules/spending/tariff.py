@@ -374,9 +374,8 @@ def _dearest_family(table: PriceTable) -> Family:
 
 
 def _variant(table: PriceTable, name: str) -> Family | None:
-    """Return a family that was written for a component or a tier: its pattern holds the `+` that marks them."""
-    plus = PriceTable(meta=table.meta, families=tuple(item for item in table.families if "+" in item.pattern))
-    match = plus.match(name)
+    """Return a family that was written for a component or a tier."""
+    match = table.match_variant(name)
     return None if match is None else match.family
 
 

@@ -616,11 +616,85 @@ const sha256Hex = (bytes) => toHex(sha256(bytes));
 return { Sha256, toHex, fromHex, isHexOf, sha256, sha256Hex };
 })();
 
+// digests.mjs
+const $digests = (() => {
+// The quickest digests that the platform has without waiting: Node's own, where this is Node, else those of `sha256.mjs`.
+// What they give is the same.
+
+const { Sha256, sha256, toHex } = $sha256;
+
+const native = nativeDigests();
+
+function nativeDigests() {
+  const found = globalThis.process?.getBuiltinModule?.("node:crypto");
+  if (typeof found?.hash !== "function" || typeof found.createHash !== "function") return null;
+  const text = Uint8Array.of(97, 98, 99);
+  return found.hash("sha256", text, "latin1") === String.fromCharCode(...sha256(text)) ? found : null;
+}
+
+// Whether these are the platform's own.
+const isNative = native !== null;
+
+// As Sha256, of short texts: what comes is gathered and given away at once.
+class NativeSha256 {
+  constructor() {
+    this.gathered = new Uint8Array(4096);
+    this.length = 0;
+    // Its beginnings that were needed, by their length.
+    this.beginnings = [];
+  }
+
+  reset() {
+    this.length = 0;
+    return this;
+  }
+
+  update(bytes, from = 0, to = bytes.length) {
+    const at = this.length;
+    this.length += to - from;
+    if (this.length > this.gathered.length) {
+      const larger = new Uint8Array(2 * this.length);
+      larger.set(this.gathered.subarray(0, at));
+      this.gathered = larger;
+      this.beginnings = [];
+    }
+    if (to - from > 64) this.gathered.set(bytes.subarray(from, to), at);
+    else for (let index = from; index < to; index += 1) this.gathered[at + index - from] = bytes[index];
+    return this;
+  }
+
+  into(out, at = 0) {
+    const { gathered, length } = this;
+    const text = length < 128 ? (this.beginnings[length] ??= gathered.subarray(0, length)) : gathered.subarray(0, length);
+    const units = native.hash("sha256", text, "latin1");
+    for (let byte = 0; byte < 32; byte += 1) out[at + byte] = units.charCodeAt(byte);
+    this.reset();
+    return out;
+  }
+
+  digest() {
+    return this.into(new Uint8Array(32));
+  }
+}
+
+// For many short texts, one after another: {update(bytes, from, to), into(out, at), digest(), reset()}.
+const quickSha256 = () => (isNative ? new NativeSha256() : new Sha256());
+
+// For a long text that comes in pieces: {update(bytes), digest()}.
+const longSha256 = () => (isNative ? native.createHash("sha256") : new Sha256());
+
+// The same of SHA-512; null where the platform makes that of whole texts only.
+const longSha512 = () => (isNative ? native.createHash("sha512") : null);
+
+const hexOf = (hash) => toHex(hash.digest());
+return { isNative, quickSha256, longSha256, longSha512, hexOf };
+})();
+
 // chunks.mjs
 const $chunks = (() => {
 // What a receipt or a ledger is given as: its bytes, a Blob of them, or pieces of them one after another.
 
-const { Sha256 } = $sha256;
+const { hexOf, longSha256 } = $digests;
 
 const CHUNK_BYTES = 1 << 17;
 
@@ -635,34 +709,41 @@ async function* ofBlob(blob) {
   }
 }
 
-// The size and the digest of a source, read no further than is told; null where it cannot be read.
-async function measured(source, most) {
-  const hash = new Sha256();
-  let size = 0;
-  try {
-    const isBlob = typeof Blob === "function" && source instanceof Blob;
-    for await (const piece of source instanceof Uint8Array ? slices(source) : isBlob ? ofBlob(source) : source) {
-      hash.update(piece);
-      size += piece.length;
-      if (size > most) break;
-    }
-  } catch {
-    return null;
-  }
-  return { size, digest: hash.hex() };
+// Bytes may be another window's, whose classes are not ours.
+function bytesOf(piece) {
+  if (!ArrayBuffer.isView(piece)) throw new TypeError("a file is given as its bytes, a Blob, or pieces that are bytes");
+  return piece instanceof Uint8Array ? piece : new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+}
+
+function piecesOf(source) {
+  if (ArrayBuffer.isView(source)) return [source];
+  return typeof Blob === "function" && source instanceof Blob ? ofBlob(source) : source;
 }
 
 // Calls `take` with each piece in order, none longer than that; pieces of an iterable may be overwritten once the next is
-// asked for.
+// asked for. Ends early where `take` gives true.
 async function eachChunk(source, take) {
-  if (source instanceof Uint8Array) {
-    for (const chunk of slices(source)) take(chunk);
-    return;
+  for await (const piece of piecesOf(source)) {
+    for (const chunk of slices(bytesOf(piece))) if (take(chunk) === true) return;
   }
-  const isBlob = typeof Blob === "function" && source instanceof Blob;
-  for await (const piece of isBlob ? ofBlob(source) : source) for (const chunk of slices(piece)) take(chunk);
 }
-return { slices, measured, eachChunk };
+
+// The size and the digest of a source, read no further than is told; null where it cannot be read.
+async function measured(source, most) {
+  const hash = longSha256();
+  let size = 0;
+  try {
+    await eachChunk(source, (chunk) => {
+      hash.update(chunk);
+      size += chunk.length;
+      return size > most;
+    });
+  } catch {
+    return null;
+  }
+  return { size, digest: hexOf(hash) };
+}
+return { slices, eachChunk, measured };
 })();
 
 // receipt_window.mjs
@@ -776,24 +857,32 @@ const MICROS = 1_000_000n;
 const MOST = 4096;
 const LONGEST = 12;
 const known = new Map();
+const knownCanonical = new Map();
 
 // The micro-dollars of a text of dollars; null where it is none. Fewer digits than the canonical ones are read too.
 function microsOf(text) {
   if (!isText(text)) return null;
-  const found = known.get(text);
-  if (found !== undefined) return found;
+  return known.get(text) ?? kept(known, text, read(text));
+}
+
+function read(text) {
   const match = AMOUNT.exec(text);
-  const micros = match === null ? null : BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+  return match === null ? null : BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+}
+
+function kept(map, text, micros) {
   // A longer text may be a part of one that is much longer yet, and hold on to it.
-  if (text.length <= LONGEST) {
-    if (known.size === MOST) known.clear();
-    known.set(text, micros);
-  }
+  if (micros === null || text.length > LONGEST) return micros;
+  if (map.size === MOST) map.clear();
+  map.set(text, micros);
   return micros;
 }
 
 // The same of an amount in its one spelling; null where it is another's.
-const canonicalMicros = (text) => (isText(text) && CANONICAL.test(text) ? microsOf(text) : null);
+function canonicalMicros(text) {
+  if (!isText(text)) return null;
+  return knownCanonical.get(text) ?? kept(knownCanonical, text, CANONICAL.test(text) ? microsOf(text) : null);
+}
 
 // The one spelling of an amount.
 function spelledUsd(micros) {
@@ -1095,6 +1184,8 @@ class RowReader {
     // Where the path of the row stands that was looked at last; 0 and 0 where none was seen.
     this.pathAt = 0;
     this.pathEnd = 0;
+    // How many bytes its text is.
+    this.textBytes = 0;
   }
 
   // The row that begins where the window stands, with what stands behind it; `isOver` then tells whether it is the last.
@@ -1114,7 +1205,7 @@ class RowReader {
     const text = this.text(bytes, at, end);
     const row = text === null ? UNKNOWN : this.read(text);
     if (row === UNKNOWN) return row;
-    window.pass(behind + 1 - at, behind + 1 - at);
+    window.pass(behind + 1 - at, behind + 1 - at - (this.textBytes - text.length));
     return this.held(row);
   }
 
@@ -1166,6 +1257,7 @@ class RowReader {
       length += MARK.length - cut;
     }
     scratch[length] = 0;
+    this.textBytes = length + 1;
     try {
       return textOf(scratch.subarray(0, length + 1), false);
     } catch {
@@ -2122,80 +2214,6 @@ function familiesOf(receipt) {
   return read.get(receipt);
 }
 return { priceOf, Families, rankOf, moreSpecificFirst, familiesOf };
-})();
-
-// digests.mjs
-const $digests = (() => {
-// The quickest digests that the platform has without waiting: Node's own, where this is Node, else those of `sha256.mjs`.
-// What they give is the same.
-
-const { Sha256, sha256, toHex } = $sha256;
-
-const native = nativeDigests();
-
-function nativeDigests() {
-  const found = globalThis.process?.getBuiltinModule?.("node:crypto");
-  if (typeof found?.hash !== "function" || typeof found.createHash !== "function") return null;
-  const text = Uint8Array.of(97, 98, 99);
-  return found.hash("sha256", text, "latin1") === String.fromCharCode(...sha256(text)) ? found : null;
-}
-
-// Whether these are the platform's own.
-const isNative = native !== null;
-
-// As Sha256, of short texts: what comes is gathered and given away at once.
-class NativeSha256 {
-  constructor() {
-    this.gathered = new Uint8Array(4096);
-    this.length = 0;
-    // Its beginnings that were needed, by their length.
-    this.beginnings = [];
-  }
-
-  reset() {
-    this.length = 0;
-    return this;
-  }
-
-  update(bytes, from = 0, to = bytes.length) {
-    const at = this.length;
-    this.length += to - from;
-    if (this.length > this.gathered.length) {
-      const larger = new Uint8Array(2 * this.length);
-      larger.set(this.gathered.subarray(0, at));
-      this.gathered = larger;
-      this.beginnings = [];
-    }
-    if (to - from > 64) this.gathered.set(bytes.subarray(from, to), at);
-    else for (let index = from; index < to; index += 1) this.gathered[at + index - from] = bytes[index];
-    return this;
-  }
-
-  into(out, at = 0) {
-    const { gathered, length } = this;
-    const text = length < 128 ? (this.beginnings[length] ??= gathered.subarray(0, length)) : gathered.subarray(0, length);
-    const units = native.hash("sha256", text, "latin1");
-    for (let byte = 0; byte < 32; byte += 1) out[at + byte] = units.charCodeAt(byte);
-    this.reset();
-    return out;
-  }
-
-  digest() {
-    return this.into(new Uint8Array(32));
-  }
-}
-
-// For many short texts, one after another: {update(bytes, from, to), into(out, at), digest(), reset()}.
-const quickSha256 = () => (isNative ? new NativeSha256() : new Sha256());
-
-// For a long text that comes in pieces: {update(bytes), digest()}.
-const longSha256 = () => (isNative ? native.createHash("sha256") : new Sha256());
-
-// The same of SHA-512; null where the platform makes that of whole texts only.
-const longSha512 = () => (isNative ? native.createHash("sha512") : null);
-
-const hexOf = (hash) => toHex(hash.digest());
-return { isNative, quickSha256, longSha256, longSha512, hexOf };
 })();
 
 // merkle.mjs

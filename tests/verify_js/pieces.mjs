@@ -1,7 +1,7 @@
 // Holds the reading of files in pieces against the reading of them as a whole. Each line of the standard input is
-// {receipt, ledger, damages, seed}: two files in base64, and how many of each are to be damaged at random. Each line of
-// the output is {cases, refused, wrong}: how many receipts and ledgers were read, how many of them are none, and what of
-// them was read otherwise.
+// {receipt, ledger, damages, seed}: two files in base64, and how many of each are to be damaged at random; or {everywhere}: a
+// small receipt, to be damaged in every place. Each line of the output is {cases, refused, wrong}: how many receipts and
+// ledgers were read, how many of them are none, and what of them was read otherwise.
 import { createInterface } from "node:readline";
 
 import { verify } from "../../verify-js/docket-verify.mjs";
@@ -15,6 +15,8 @@ process.getBuiltinModule = undefined;
 const { verify: verifyAlone } = await import("../../verify-js/docket-verify.mjs?alone");
 
 const bytesOf = (text) => new Uint8Array(Buffer.from(text, "base64"));
+// What is refused by the thousands need not tell from where.
+Error.stackTraceLimit = 0;
 const SIZES = [61, 256, 1021, 5003];
 const TOKENS = [
   '"', "\\", "{", "}", "[", "]", ",", ":", "0", "-", ".0", ".5", "e1", "null", "\0", "\n", " ", "é", "\u{1f600}", "\ufeff", "\\u0000",
@@ -95,6 +97,7 @@ async function verdictsDiffer(receipt, ledger) {
     { receipt: new Blob([receipt]), ledger: new Blob([ledger]) },
     { receipt: slowly(receipt, 1021), ledger: () => slowly(ledger, 777) },
     { receipt: [receipt], ledger: pieces(ledger, 4096) },
+    { receipt: new DataView(receipt.buffer, receipt.byteOffset, receipt.length), ledger: [Buffer.from(ledger)] },
   ];
   for (const given of others) if (JSON.stringify(await verify(given)) !== whole) return true;
   const alone = [{ receipt, ledger }, { receipt: new Blob([receipt]), ledger: new Blob([ledger]) }];
@@ -102,8 +105,33 @@ async function verdictsDiffer(receipt, ledger) {
   return false;
 }
 
+// Every token in every place, by turns before what stands there and instead of it, and each byte left out.
+function* everywhere(bytes) {
+  for (let at = 0; at <= bytes.length; at += 1) {
+    const [before, behind] = [bytes.subarray(0, at), bytes.subarray(at)];
+    for (const [turn, token] of [...TOKENS, ...ODD].entries()) yield Buffer.concat([before, token, behind.subarray((turn + at) % 2)]);
+    yield Buffer.concat([before, behind.subarray(1)]);
+  }
+}
+
+function sweep(bytes) {
+  const found = { cases: 0, refused: 0, wrong: [] };
+  for (const one of everywhere(bytes)) {
+    const wanted = refusedOr(() => wholeReceipt(one));
+    found.cases += 1;
+    if (wanted === null) found.refused += 1;
+    const size = found.cases % 3 === 0 ? 200 : one.length + 1;
+    if (refusedOr(() => receiptIn(one, size)) !== wanted) found.wrong.push({ size, receipt: one.toString() });
+  }
+  return found;
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
   const { damages, seed, ...files } = JSON.parse(line);
+  if (files.everywhere !== undefined) {
+    process.stdout.write(`${JSON.stringify(sweep(bytesOf(files.everywhere)))}\n`);
+    continue;
+  }
   const [receipt, ledger] = [bytesOf(files.receipt), bytesOf(files.ledger)];
   const draw = drawing(seed);
   const found = { cases: 0, refused: 0, wrong: [] };

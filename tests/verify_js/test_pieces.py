@@ -27,7 +27,27 @@ def read_in_pieces(asked: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@some(100)
+def test_a_token_in_every_place_of_the_rows_is_read_alike() -> None:
+    steps = [{"side": "left", "hash": "0f" * 32}, {"hash": "a1" * 32, "side": "right"}]
+    rows = [
+        {"a": {"merkle_path": []}, "merkle_path": steps, "b": 1},
+        {"merkle_path": []},
+        {"m": "é", "merkle_path": None},
+        7,
+    ]
+    asked = [
+        {"everywhere": base64.b64encode(write({"appendix": {"usage": of, "n": 0}})).decode()}
+        for of in (rows[:2], rows[1:3], rows[3:], [])
+        for write in (encode_document, encode)
+    ]
+
+    found = read_in_pieces(asked)
+    assert [one["wrong"] for one in found if one["wrong"]] == []
+    assert all(0 < one["refused"] < one["cases"] for one in found)
+    assert sum(one["cases"] for one in found) > 40_000
+
+
+@some(200)
 def test_receipts_and_ledgers_whole_and_damaged_are_read_alike(stride: int) -> None:
     asked = []
     for number, make in enumerate(samples.ALL.values()):

@@ -1,6 +1,6 @@
 // What a receipt or a ledger is given as: its bytes, a Blob of them, or pieces of them one after another.
 
-import { Sha256 } from "./sha256.mjs";
+import { hexOf, longSha256 } from "./digests.mjs";
 
 const CHUNK_BYTES = 1 << 17;
 
@@ -15,30 +15,37 @@ async function* ofBlob(blob) {
   }
 }
 
-// The size and the digest of a source, read no further than is told; null where it cannot be read.
-export async function measured(source, most) {
-  const hash = new Sha256();
-  let size = 0;
-  try {
-    const isBlob = typeof Blob === "function" && source instanceof Blob;
-    for await (const piece of source instanceof Uint8Array ? slices(source) : isBlob ? ofBlob(source) : source) {
-      hash.update(piece);
-      size += piece.length;
-      if (size > most) break;
-    }
-  } catch {
-    return null;
-  }
-  return { size, digest: hash.hex() };
+// Bytes may be another window's, whose classes are not ours.
+function bytesOf(piece) {
+  if (!ArrayBuffer.isView(piece)) throw new TypeError("a file is given as its bytes, a Blob, or pieces that are bytes");
+  return piece instanceof Uint8Array ? piece : new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
+}
+
+function piecesOf(source) {
+  if (ArrayBuffer.isView(source)) return [source];
+  return typeof Blob === "function" && source instanceof Blob ? ofBlob(source) : source;
 }
 
 // Calls `take` with each piece in order, none longer than that; pieces of an iterable may be overwritten once the next is
-// asked for.
+// asked for. Ends early where `take` gives true.
 export async function eachChunk(source, take) {
-  if (source instanceof Uint8Array) {
-    for (const chunk of slices(source)) take(chunk);
-    return;
+  for await (const piece of piecesOf(source)) {
+    for (const chunk of slices(bytesOf(piece))) if (take(chunk) === true) return;
   }
-  const isBlob = typeof Blob === "function" && source instanceof Blob;
-  for await (const piece of isBlob ? ofBlob(source) : source) for (const chunk of slices(piece)) take(chunk);
+}
+
+// The size and the digest of a source, read no further than is told; null where it cannot be read.
+export async function measured(source, most) {
+  const hash = longSha256();
+  let size = 0;
+  try {
+    await eachChunk(source, (chunk) => {
+      hash.update(chunk);
+      size += chunk.length;
+      return size > most;
+    });
+  } catch {
+    return null;
+  }
+  return { size, digest: hexOf(hash) };
 }

@@ -10,24 +10,32 @@ const MICROS = 1_000_000n;
 const MOST = 4096;
 const LONGEST = 12;
 const known = new Map();
+const knownCanonical = new Map();
 
 // The micro-dollars of a text of dollars; null where it is none. Fewer digits than the canonical ones are read too.
 export function microsOf(text) {
   if (!isText(text)) return null;
-  const found = known.get(text);
-  if (found !== undefined) return found;
+  return known.get(text) ?? kept(known, text, read(text));
+}
+
+function read(text) {
   const match = AMOUNT.exec(text);
-  const micros = match === null ? null : BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+  return match === null ? null : BigInt(match[1]) * MICROS + BigInt((match[2] ?? "").padEnd(6, "0"));
+}
+
+function kept(map, text, micros) {
   // A longer text may be a part of one that is much longer yet, and hold on to it.
-  if (text.length <= LONGEST) {
-    if (known.size === MOST) known.clear();
-    known.set(text, micros);
-  }
+  if (micros === null || text.length > LONGEST) return micros;
+  if (map.size === MOST) map.clear();
+  map.set(text, micros);
   return micros;
 }
 
 // The same of an amount in its one spelling; null where it is another's.
-export const canonicalMicros = (text) => (isText(text) && CANONICAL.test(text) ? microsOf(text) : null);
+export function canonicalMicros(text) {
+  if (!isText(text)) return null;
+  return knownCanonical.get(text) ?? kept(knownCanonical, text, CANONICAL.test(text) ? microsOf(text) : null);
+}
 
 // The one spelling of an amount.
 export function spelledUsd(micros) {

@@ -36,6 +36,8 @@ export class RowReader {
     // Where the path of the row stands that was looked at last; 0 and 0 where none was seen.
     this.pathAt = 0;
     this.pathEnd = 0;
+    // How many bytes its text is.
+    this.textBytes = 0;
   }
 
   // The row that begins where the window stands, with what stands behind it; `isOver` then tells whether it is the last.
@@ -55,7 +57,7 @@ export class RowReader {
     const text = this.text(bytes, at, end);
     const row = text === null ? UNKNOWN : this.read(text);
     if (row === UNKNOWN) return row;
-    window.pass(behind + 1 - at, behind + 1 - at);
+    window.pass(behind + 1 - at, behind + 1 - at - (this.textBytes - text.length));
     return this.held(row);
   }
 
@@ -107,6 +109,7 @@ export class RowReader {
       length += MARK.length - cut;
     }
     scratch[length] = 0;
+    this.textBytes = length + 1;
     try {
       return textOf(scratch.subarray(0, length + 1), false);
     } catch {

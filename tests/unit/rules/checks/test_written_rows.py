@@ -166,3 +166,12 @@ def test_a_long_ledger_read_by_its_shapes_gives_the_same_reading(changed: int | 
     assert ("components" in reading.faults) is (changed is not None)
     document = whole(encode_document(receipt_from_ledger([raw])))
     assert judge(document, reading, Word.CONSISTENT) == judge(document, strict, Word.CONSISTENT)
+
+
+def test_the_rows_of_dockets_own_ledger_are_a_sequence_of_any_ledger_s_rows():
+    reading = reading_of(ALL["anthropic"]().data())
+    assert [item.row for item in reading.rows] == list(reading.folded.rows)
+    assert {item.asserted_by for item in reading.rows} == {None}
+    assert list(reading.rows[1:]) == list(reading.rows)[1:]
+    assert (len(reading.rows), reading.rows[-1].row) == (len(reading.folded.rows), reading.folded.rows[-1])
+    assert reading.rows != list(reading.rows)

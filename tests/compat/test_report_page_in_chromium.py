@@ -18,7 +18,7 @@ from chromium_lab import Browser, browser, needs_chromium
 from docket.formats.canonical import encode_document
 from docket.formats.ledger.model_events import ModelDenied
 from docket.formats.ledger.session_events import Note
-from golden_ledgers import headed, samples, vouched, windowed
+from golden_ledgers import headed, kept, samples, vouched, windowed
 from golden_ledgers.build import LedgerBuilder, closed, opened
 from golden_ledgers.judging import judged, receipt_of
 from golden_ledgers.proven import PUBLIC_KEY
@@ -173,6 +173,24 @@ def test_checkpoints_and_deltas_are_checked_too(shown: Shown, tmp_path: Path) ->
     broken = headed.file_of(ledger).replace(b"\\n8\\n", b"\\n9\\n").replace(b'"number":1', b'"number":7')
     (tmp_path / "runs/0123456789ab.checkpoints").write_bytes(broken)
     assert verify(shown(page_at(path)))[0] == "FAILED"
+
+
+def test_kept_replies_are_checked_where_the_page_carries_them(shown: Shown, tmp_path: Path) -> None:
+    ledger = samples.cached()
+    path = write(tmp_path, ledger.data(), receipt_of(ledger.data()))
+    kept.write_bodies(tmp_path)
+    page = shown(page_at(path))
+    assert verify(page)[0] == "CONSISTENT"
+    assert ["retained-responses", "pass"] in outcomes(page)
+    page = shown(page_at(path, contents=False))
+    assert verify(page)[0] == "CONSISTENT"
+    assert ["retained-responses", "not checked"] in outcomes(page)
+    said = "this page carries none: no contents are shown in it"
+    assert said in page.run("document.getElementById('checks').textContent")
+    (tmp_path / kept.path_of(kept.WHOLE)).write_bytes(b"another")
+    page = shown(page_at(path))
+    assert verify(page)[0] == "FAILED"
+    assert page.run("document.querySelector('.failures strong').textContent") == "retained-responses"
 
 
 def drop(page: Browser, files: dict[str, bytes], how: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ from docket.surfaces.render.page.chart import (
     CAP_IN_SIGHT,
     Curve,
     Point,
+    chart,
     chart_data,
     curve_of,
     in_words,
@@ -24,6 +25,7 @@ from docket.surfaces.render.page.chart import (
     time_ticks,
 )
 from docket.surfaces.render.page.sections import clock
+from docket.surfaces.render.page.tables import alike
 from golden_ledgers import elsewhere, samples, staged, windowed
 from golden_ledgers.build import LedgerBuilder, closed, opened, price, request
 from golden_ledgers.judging import receipt_of
@@ -272,3 +274,33 @@ def test_a_table_of_many_calls_shows_some_and_holds_all(tmp_path: Path) -> None:
 
 def test_ledger_of_nothing_but_a_start() -> None:
     assert recorded(LedgerBuilder().events).calls == []
+
+
+def test_a_drawing_names_its_axes_and_its_amounts_agree(tmp_path: Path) -> None:
+    (drawing, _) = parsed(page_of_ledger(tmp_path, samples.anthropic())).every("svg")
+    assert [text.text for text in drawing.every("text", class_="axis")] == [
+        "time since the run began", "dollars, running sum",
+    ]  # fmt: skip
+    ticks_ = [text.text for text in drawing.every("text", class_="tick") if text.text.startswith("$")]
+    assert ticks_ == ["$0.00", "$0.02", "$0.04", "$0.06"]
+    rows = Curve(points=(Point(across=1, spent=5, words="x"),), refusals=(), by_time=False, in_tokens=True, end=1)
+    assert "calls, in their order" in chart(rows)
+    assert "tokens, running sum" in chart(rows)
+    whole = Curve(
+        points=(Point(across=1, spent=9_000_000, words=""),), refusals=(), by_time=True, in_tokens=False, end=1
+    )
+    assert all(f">${dollars}</text>" in chart(whole) for dollars in (0, 2, 4, 6, 8))
+
+
+def test_without_a_call_nothing_is_drawn_and_nobody_counted(tmp_path: Path) -> None:
+    page = parsed(page_of_ledger(tmp_path, samples.zero()))
+    assert not page.every("svg")
+    assert "No call was billed." in page.one("section", id="spending").text
+    assert "Counted by" not in page.one("section", id="run").text
+
+
+def test_amounts_of_a_column_have_as_many_decimals() -> None:
+    assert alike([("a", "$0.01"), ("b", "$1.000001"), ("c", ""), ("d", "$2")], 1) == [
+        ("a", "$0.010000"), ("b", "$1.000001"), ("c", ""), ("d", "$2"),
+    ]  # fmt: skip
+    assert alike([], 1) == []

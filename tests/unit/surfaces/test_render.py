@@ -199,3 +199,8 @@ def test_no_command_is_promised_to_land_what_refuses_by_nature(outcome: str, rea
     workspace = {"transaction": "1f2e", "outcome": outcome, "reason": reason, "diff_sha256": "ab" * 32}
     told = operations.landing({"files": {"changed": 1}, "workspace": workspace})
     assert told == f"; docket tx diff 1f2e shows what it would change, {said}"
+
+
+def test_what_landed_is_not_said_to_be_yet_to_land() -> None:
+    workspace = {"transaction": "1f2e", "outcome": "committed", "diff_sha256": "ab" * 32}
+    assert operations.landing({"files": {"changed": 1}, "workspace": workspace}) == ""

@@ -94,6 +94,8 @@ def lasted_ms(document: JsonObject) -> int | None:
 def overview(document: JsonObject) -> Html:
     """Return what ran, where, when, by which policy, and what stood beside the calls."""
     session = ("session",)
+    was_called = lenient.count_at(document, "model_calls", "count") > 0
+    counted = [("Counted by", figures.text(document, "totals", "cost_basis"))] * was_called
     pairs: list[tuple[str, str | Html]] = [
         ("Folder", element("code", figures.text(document, *session, "cwd"), dir="ltr")),
         ("Agent", figures.text(document, *session, "agent")),
@@ -102,7 +104,7 @@ def overview(document: JsonObject) -> Html:
         ("Policy", _policy(document)),
         ("Caps", _caps(document)),
         ("Spend", figures.spend(document)),
-        ("Counted by", figures.text(document, "totals", "cost_basis")),
+        *counted,
         ("Recorded by", f"docket {figures.text(document, 'tool', 'version')}"),
     ]
     label = lenient.part(document, "label")

@@ -30,7 +30,7 @@ from docket.host.disk import SYSTEM_DISK, Disk
 from docket.host.locks import FileLock, is_held
 from docket.rules.proof.prepared import Prepared
 from docket.rules.receipt.assemble import receipt_from_ledger
-from docket.rules.receipt.proof import announces_a_key, previous_of, unsigned_end
+from docket.rules.receipt.proof import announces_a_key, previous_of, tells_of_checkpoints, unsigned_end
 from docket.stores.checkpoint_file import checkpoints_path, mend_checkpoints
 from docket.stores.layout import RECEIPTS, Layout, receipt_name
 from docket.stores.ledger_reader import AcquireLock, Lock, cut_torn_tail, read_chunks
@@ -265,16 +265,13 @@ class _Case:
             raise
         if stands(self._ledger, self.world.disk):
             self.torn_tail = cut_torn_tail(self._ledger, self.world.clock.now(), disk=self.world.disk)
-            note = None if receipt is None else self._last_note(receipt)
-            self.problems += mend_checkpoints(self._ledger, note, self.world.clock.now(), self.world.disk)
         if receipt is None:
             remove_file(self._ledger, self.world.disk)
             self._clean()
             return self._outcome(State.NOTHING_TO_DO, detail=_BLANK)
         stood = self._stood()
-        if self.prepared is not None:
-            receipt = self.prepared.receipt
-        path = self._publish(receipt)
+        self._mend_checkpoints(receipt)
+        path = self._publish(receipt if self.prepared is None else self.prepared.receipt)
         self._give_back_space()
         self._clean()
         return self._told(receipt, path, stood=stood)
@@ -300,10 +297,12 @@ class _Case:
             raise _damaged(f"{self._ledger} does not begin with this session's start")
         return receipt_from_ledger(read_chunks(self._ledger, disk=disk))
 
-    def _last_note(self, receipt: JsonObject) -> str | None:
-        """Return the checkpoint over the whole ledger; what the run had signed of its receipt and of it is kept."""
-        self.prepared = find_prepared(self._dead, receipt, self.world.disk)
-        return unsigned_end(receipt) if self.prepared is None else self.prepared.note or None
+    def _mend_checkpoints(self, receipt: JsonObject) -> None:
+        """Leave the file of checkpoints as it should be, with what the run had signed of its receipt and of its end."""
+        now, disk = self.world.clock.now(), self.world.disk
+        self.prepared = find_prepared(self._dead, receipt, disk)
+        note = unsigned_end(receipt) if self.prepared is None else self.prepared.note or None
+        self.problems += mend_checkpoints(self._ledger, note, now, disk, told=tells_of_checkpoints(receipt))
 
     @property
     def _dead(self) -> DeadRun:

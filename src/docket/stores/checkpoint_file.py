@@ -28,11 +28,12 @@ def checkpoints_path(ledger: Path) -> Path:
     return ledger.with_suffix(CHECKPOINTS_SUFFIX)
 
 
-def mend_checkpoints(ledger: Path, last: str | None, now: str, disk: Disk) -> tuple[str, ...]:
+def mend_checkpoints(ledger: Path, last: str | None, now: str, disk: Disk, *, told: bool = True) -> tuple[str, ...]:
     """Leave a killed run's file as it should be, for a caller that holds the run's lock; say what was wrong with it.
 
     A checkpoint that was being written is put aside. `last` is the one over the whole of a ledger that has its
-    end, where it is known: it is written, if it does not stand there. `now` is an RFC 3339 instant.
+    end, where it is known: it is written, if it does not stand there. A file without a line goes where the ledger
+    tells of none (`told`): the run was killed before its first. `now` is an RFC 3339 instant.
     """
     path = checkpoints_path(ledger)
     try:
@@ -42,9 +43,18 @@ def mend_checkpoints(ledger: Path, last: str | None, now: str, disk: Disk) -> tu
             torn = cut_torn_tail(path, now, disk=disk)
             if last is not None:
                 _complete(folder, path.name, last)
+            elif not told:
+                _drop_blank(folder, path.name)
     except DocketError as error:
         return (error.detail,)
     return () if torn is None else (f"a checkpoint was being written: its part is {torn}",)
+
+
+def _drop_blank(folder: Folder, name: str) -> None:
+    with folder.open(name) as file:
+        is_blank = file.size() == 0
+    if is_blank:
+        folder.remove(name)
 
 
 def _complete(folder: Folder, name: str, last: str) -> None:

@@ -103,6 +103,19 @@ def test_after_a_death_a_part_of_a_line_is_put_aside_and_an_end_without_a_key_is
         assert content(disk) == whole + line_of(2, note(9))
 
 
+def test_a_file_that_was_made_and_has_no_line_goes_where_the_ledger_tells_of_none(disk: FaultyDisk) -> None:
+    name = checkpoints_path(LEDGER).name
+    for begun, gone in ((b"", True), (b'{"format', True), (line_of(1, note(2)), False)):
+        with disk.folder(FOLDER) as folder, folder.create(name) as file:
+            file.append(begun)
+        mend_checkpoints(LEDGER, None, NOW, disk)
+        with disk.folder(FOLDER) as folder:
+            assert folder.identity(name) is not None  # what the ledger tells of is missed
+        mend_checkpoints(LEDGER, None, NOW, disk, told=False)
+        with disk.folder(FOLDER) as folder:
+            assert (folder.identity(name) is None) is gone
+
+
 def test_a_death_at_every_step_leaves_lines_that_hold_and_at_most_a_part_behind_them(disk: FaultyDisk) -> None:
     def work(on: Disk) -> None:
         file = CheckpointFile(LEDGER, disk=on)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from docket.formats.canonical import JsonObject, JsonValue, object_at
 from docket.formats.digest import digest_of, parse_digest
+from docket.formats.ledger.checkpoint_events import CheckpointMade
 from docket.formats.ledger.payload_codec import from_members, to_members
 from docket.formats.ledger.proof_facts import PreviousRun, ProofFacts
 from docket.formats.proof.checkpoint import TreeHead, head_text
@@ -37,6 +38,11 @@ def unsigned_end(receipt: JsonObject) -> str | None:
     if not isinstance(origin, str) or not isinstance(size, int):
         return None
     return head_text(TreeHead(origin=origin, size=size, root=parse_digest(ledger.get("merkle_root"))))
+
+
+def tells_of_checkpoints(receipt: JsonObject) -> bool:
+    """Whether the receipt's ledger tells of a checkpoint."""
+    return CheckpointMade.TYPE in object_at(receipt, "event_counts")
 
 
 def announces_a_key(receipt: JsonObject) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +15,15 @@ from docket.engines.run_page import gather, packing
 from docket.engines.run_page.gather import gathered
 from docket.engines.run_page.gathered import PageRequest
 from docket.engines.run_page.packing import Packer, packed
+from docket.formats.digest import sha256
 from docket.formats.relpath import RelPath
+from docket.formats.windows.delta import FileDelta, Hunk, encode_delta
+from docket.formats.windows.names import Operation
 from golden_ledgers import samples
 from golden_ledgers.build import added, closed, opened
-from golden_ledgers.judging import receipt_of
-from page_lab import layout_of, write
+from golden_ledgers.judging import bodies, chained, lines_of, receipt_of
+from page_lab import held, layout_of, page_at, parsed, write
+from verify_js.test_deltas_at_hand import delta
 
 
 @pytest.mark.parametrize("stated", [0, 9 * 1024 * 1024])
@@ -74,3 +80,34 @@ def test_a_ledger_that_is_a_link_is_left_out(tmp_path: Path) -> None:
     with gathered(PageRequest(path=path, layout=layout_of(tmp_path))) as run:
         assert run.evidence.ledger is None
         assert run.evidence.why_no_ledger != ""
+
+
+def test_deltas_at_hand_show_lines_and_go_with_the_page(tmp_path: Path) -> None:
+    file = FileDelta(
+        path=RelPath.parse(b"src/<b>.py"), operation=Operation.EDIT, before_hash="1" * 40, after_hash="2" * 40,
+        before_mode="100644", after_mode="100644",
+        hunks=(Hunk(old_start=3, new_start=3, old_lines=(b"one",), new_lines=(b"two <i>", b"three")),),
+    )  # fmt: skip
+    whole = encode_delta(replace(delta("toolu_01"), files=(file,)))
+    names = {"e1" * 32: whole, "e2" * 32: b"no delta"}
+    ledger = samples.windowed()
+    items = bodies(ledger.events)
+    for _, _, data in items:
+        if data.get("delta_sha256") in names:
+            data["delta_sha256"] = sha256(names[data["delta_sha256"]])
+    raw = lines_of(chained(items, ledger.events))
+    path = write(tmp_path, raw, receipt_of(raw))
+    folder = tmp_path / "windows" / "deltas"
+    folder.mkdir(parents=True)
+    for document in names.values():
+        (folder / f"{sha256(document)}.json").write_bytes(document)
+    with gathered(PageRequest(path=path, layout=layout_of(tmp_path))) as run:
+        assert list(run.deltas) == [sha256(whole)]
+        assert run.evidence.delta_count == 1
+    page = parsed(page_at(path))
+    assert json.loads(held(page, "deltas")) == {sha256(whole): whole.decode()}
+    said = page.one("section", id="windows").text
+    assert "-one" in said
+    assert "+two <i>" in said
+    assert "src/<b>.py" in said
+    assert not page.every("i")

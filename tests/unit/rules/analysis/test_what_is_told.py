@@ -46,7 +46,9 @@ def test_junk_in_events_is_left_out() -> None:
     builder.add_raw("model.request", {"call": 1, "provider": 7})
     builder.add_raw("fs.change", {"path": "../x"})
     builder.add_raw("model.response", {"call": 9, "response_retained": True, "response_path": 7, "usage": 7})
+    builder.events[-1] = builder.events[-1]._replace(ts="tomorrow")
     found = told_of(builder)
+    assert found.calls[0].elapsed_ms is None
     assert [(call.kind, call.provider) for call in found.calls] == [("billed", ""), (OPEN, "7")]
     assert found.calls[0].tokens == (0, 0, 0)
     assert (found.left_out["changes"], found.kept) == (1, {})

@@ -172,8 +172,8 @@ def _parse(data: bytes, decoder: json.JSONDecoder) -> JsonValue:
     except RecursionError as error:
         raise _too_deep() from error
     except json.JSONDecodeError as error:
-        detail = f"not JSON: {error}" if text.strip() else "there is nothing in it"
-        raise InvalidDocumentError(Reason.NOT_JSON, detail) from error
+        why = error if text.strip() else "there is nothing in it"
+        raise InvalidDocumentError(Reason.NOT_JSON, f"not JSON: {why}") from error
     except ValueError as error:  # an integer of more digits than the interpreter takes
         raise _too_large() from error
     return value

@@ -157,6 +157,19 @@ function keysOf(values) {
   return { publicKeys, sealKeys, either };
 }
 
+// Refuses what a person named as the file of an option, and is none.
+function fileNamed(option, path) {
+  if (path === "") throw new UsageError(`${option} names no file: a variable that is empty?`);
+  let found = null;
+  try {
+    found = standing(path, lstatSync) && statSync(path);
+  } catch {
+    throw new UsageError(`${option}: ${path} is not a regular file`);
+  }
+  if (found === null) throw new UsageError(`${option}: ${path} is not there`);
+  if (!found.isFile()) throw new UsageError(`${option}: ${path} is not a regular file`);
+}
+
 // The ledger that stands in the folder of a receipt's evidence.
 function ledgerBeside(receipt, document) {
   const id = document?.session?.id;
@@ -291,6 +304,7 @@ async function main() {
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
   const keys = keysOf(values);
+  for (const option of ["ledger", "checkpoints"]) if (values[option] !== undefined) fileNamed(`--${option}`, values[option]);
   let ledger = null;
   const asked = {
     receipt: pieces(path, "the receipt"),

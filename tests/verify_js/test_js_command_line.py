@@ -84,16 +84,17 @@ def test_what_fails_has_exit_code_1_and_what_cannot_be_read_says_why_on_stderr(r
     assert done.stderr.startswith(f"{record}: not JSON")
 
 
-@pytest.mark.parametrize("fault", ["no receipt", "a folder", "a ledger that cannot be read"])
+@pytest.mark.parametrize("fault", ["no receipt", "a folder", "a loop in the ledger's place"])
 def test_what_cannot_be_read_is_one_object_in_json_of_the_members_of_docket_verify(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
 ) -> None:
-    (tmp_path / "loop").symlink_to("loop")
     asked = [str(tmp_path if fault == "a folder" else record), "--json"]
     if fault == "no receipt":
         record.write_bytes(b"{} {}")
     elif fault != "a folder":
-        asked += ["--ledger", str(tmp_path / "loop")]
+        ledger = next((tmp_path / "runs").iterdir())
+        ledger.unlink()
+        ledger.symlink_to(ledger.name)
     assert main(["verify", *asked]) == 1
     here, done = capsys.readouterr(), run(*asked)
     told, found = json.loads(here.out), json.loads(done.stdout)
@@ -110,7 +111,10 @@ def test_what_cannot_be_read_is_one_object_in_json_of_the_members_of_docket_veri
     [
         ((), "Usage:"),
         (("none.json",), "is not there"),
-        (("RECEIPT", "--ledger", "none.jsonl"), "the ledger"),
+        (("RECEIPT", "--ledger", "none.jsonl"), "--ledger: none.jsonl is not there"),
+        (("RECEIPT", "--ledger", "/dev/zero"), "--ledger: /dev/zero is not a regular file"),
+        (("RECEIPT", "--ledger", ""), "--ledger names no file"),
+        (("RECEIPT", "--checkpoints", "."), "--checkpoints: . is not a regular file"),
         (("RECEIPT", "--public-key", "none"), "there is no such file"),
         (("RECEIPT", "--public-key", "00" * 32), "small order"),
         (("RECEIPT", "--seal-key", "RECEIPT"), "hexadecimal"),

@@ -74,9 +74,10 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
       docket verify --head "docket.local/unsigned/0123456789ab 12 6bc7…" --state ~/verified.json
     """
     pins = pins_asked(named)
-    receipt = _located(receipt)
+    receipt, checkpoints = _located(receipt), _there(named["checkpoints"])
     try:
         data = read_receipt(receipt)
+        beside = None if ledger is not None else _ledger_of(receipt, data)
     except InvalidDocumentError as error:
         if not as_json:
             raise
@@ -85,14 +86,14 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
         if ledger is not None or any(named[name] for name in _OF_RECEIPTS):
             raise UsageError(Reason.USAGE, f"{receipt} is the record of a commit: beside it stands nothing of a run's")
         return _verify_commit(receipt, data, pins, Word(require), as_json=as_json)
-    chosen = ledger_named(ledger) or _ledger_of(receipt, data)
+    chosen = ledger_named(ledger) or beside
     with ReadingProgress("verifying") as progress:
         asked = VerifyRequest(
             receipt=data,
             ledger_path=chosen,
             required=Word(require),
             pins=pins,
-            checkpoints_path=_there(named["checkpoints"]),
+            checkpoints_path=checkpoints,
             heads=heads_of(named["heads"], data),
             progress=progress,
         )

@@ -16,7 +16,7 @@ from docket.rules.analysis.told import BILLED, Call, Recorded
 from docket.surfaces.render import figures, operations, workspace
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.html import Html, element, joined
-from docket.surfaces.render.page.tables import Table, alike, facts, table
+from docket.surfaces.render.page.tables import Table, alike, facts, instant, table
 
 _CALL_HEADINGS = ("Call", "At", "Provider", "Model", "Input", "Cached", "Output", "Cost", "Latency", "What came of it")
 _GROUPS = {
@@ -149,8 +149,7 @@ def _caps(document: JsonObject) -> str:
 
 
 def _instant(text: str) -> Html:
-    shown = text[:19].replace("T", " ") + " UTC" if text.endswith("Z") else text
-    return element("time", shown, datetime=text)
+    return element("time", instant(text), datetime=text)
 
 
 def by_model(document: JsonObject) -> Html:

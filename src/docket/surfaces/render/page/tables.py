@@ -89,9 +89,14 @@ def _decimals(amount: str, most: int) -> str:
     return f"{whole}{point}{part.ljust(most, '0')}" if point else amount
 
 
+def instant(text: str) -> str:
+    """Return an instant of a record to the second; what is none in UTC as it stands."""
+    return text[:19].replace("T", " ") + " UTC" if text.endswith("Z") else text
+
+
 def facts(pairs: Sequence[tuple[str, str | Html]]) -> Html:
     """Return labelled values as a list of descriptions."""
     return element("dl", [element("div", element("dt", name), element("dd", value)) for name, value in pairs])
 
 
-__all__ = ["PAGE_ROWS", "Table", "alike", "facts", "table"]
+__all__ = ["PAGE_ROWS", "Table", "alike", "facts", "instant", "table"]

@@ -17,7 +17,7 @@ from docket.surfaces.render import windows as window_lines
 from docket.surfaces.render.figures import plural
 from docket.surfaces.render.page.files import LinesLeft, code, lines
 from docket.surfaces.render.page.html import Html, element, joined
-from docket.surfaces.render.page.tables import Table, table
+from docket.surfaces.render.page.tables import Table, instant, table
 
 MOST_WINDOWS = 300
 
@@ -105,7 +105,7 @@ def _delta(delta: Delta, left: LinesLeft) -> Iterator[Html]:
     span = delta.window
     summaries = dict.fromkeys(use.command_summary for use in delta.tool_uses if use.command_summary)
     yield from (element("p", code(summary)) for summary in summaries)
-    yield element("p", f"{span.started_at} to {span.completed_at}, {span.duration_ms:,} ms", class_="muted")
+    yield element("p", f"{instant(span.started_at)}, for {span.duration_ms:,} ms", class_="muted")
     if delta.head_before != delta.head_after:
         yield element("p", f"HEAD went from {delta.head_before or 'nothing'} to {delta.head_after or 'nothing'}")
     number = 1

@@ -621,15 +621,20 @@ const $digests = (() => {
 // The quickest digests that the platform has without waiting: Node's own, where this is Node, else those of `sha256.mjs`.
 // What they give is the same.
 
-const { Sha256, sha256, toHex } = $sha256;
+const { Sha256, sha256, sha256Hex, toHex } = $sha256;
 
 const native = nativeDigests();
 
+// Null where there are none, or they are others than Node's.
 function nativeDigests() {
-  const found = globalThis.process?.getBuiltinModule?.("node:crypto");
-  if (typeof found?.hash !== "function" || typeof found.createHash !== "function") return null;
   const text = Uint8Array.of(97, 98, 99);
-  return found.hash("sha256", text, "latin1") === String.fromCharCode(...sha256(text)) ? found : null;
+  try {
+    const found = globalThis.process.getBuiltinModule("node:crypto");
+    const isSame = found.hash("sha256", text, "latin1") === String.fromCharCode(...sha256(text));
+    return isSame && found.createHash("sha256").update(text).digest("hex") === sha256Hex(text) ? found : null;
+  } catch {
+    return null;
+  }
 }
 
 // Whether these are the platform's own.

@@ -1,7 +1,8 @@
 // Holds the reading of files in pieces against the reading of them as a whole. Each line of the standard input is
 // {receipt, ledger, damages, seed}: two files in base64, and how many of each are to be damaged at random; or {everywhere}: a
 // small receipt, to be damaged in every place. Each line of the output is {cases, refused, wrong}: how many receipts and
-// ledgers were read, how many of them are none, and what of them was read otherwise.
+// ledgers were read, how many of them are none, and what of them was read otherwise. Of {rows}, a receipt of so many rows is
+// made as it is read: {bytes, window, rows}, the bytes of it, the most that were held of its text, the rows that were read.
 import { createInterface } from "node:readline";
 
 import { verify } from "../../verify-js/docket-verify.mjs";
@@ -100,6 +101,13 @@ async function verdictsDiffer(receipt, ledger) {
     { receipt: new DataView(receipt.buffer, receipt.byteOffset, receipt.length), ledger: [Buffer.from(ledger)] },
   ];
   for (const given of others) if (JSON.stringify(await verify(given)) !== whole) return true;
+  // What breaks off while it is read is not judged by its beginning.
+  const broken = function* broken() {
+    yield ledger;
+    throw new Error("gone");
+  };
+  const told = await verify({ receipt, ledger: broken() }).catch((error) => error.message);
+  if (told !== "gone") return true;
   const alone = [{ receipt, ledger }, { receipt: new Blob([receipt]), ledger: new Blob([ledger]) }];
   for (const given of alone) if (JSON.stringify(await verifyAlone(given)) !== whole) return true;
   return false;
@@ -126,10 +134,36 @@ function sweep(bytes) {
   return found;
 }
 
+// The text of a receipt of so many rows, in pieces.
+function* written(rows) {
+  const step = (at) => `{\n            "side": "left",\n            "hash": "${String(at).padStart(64, "0")}"\n          }`;
+  yield '{"appendix": {"usage": [';
+  for (let at = 0; at < rows; at += 1) {
+    const path = Array.from({ length: 17 }, (_, level) => step(at + level)).join(",\n          ");
+    yield `${at === 0 ? "" : ", "}{"seq": ${at}, "model": "m", "merkle_path": [${path}]}`;
+  }
+  yield ']}}';
+}
+
+function held(rows) {
+  const reader = new ReceiptReader();
+  const found = { bytes: 0, window: 0 };
+  for (const text of written(rows)) {
+    const piece = Buffer.from(text);
+    reader.push(piece);
+    found.bytes += piece.length;
+    found.window = Math.max(found.window, reader.window.bytes.length);
+  }
+  const { usage } = reader.end().appendix;
+  const isRead = usage.every((row, at) => row.seq === at && row.merkle_path.length === 17);
+  return { ...found, rows: isRead ? usage.length : null };
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
   const { damages, seed, ...files } = JSON.parse(line);
-  if (files.everywhere !== undefined) {
-    process.stdout.write(`${JSON.stringify(sweep(bytesOf(files.everywhere)))}\n`);
+  if (files.everywhere !== undefined || files.rows !== undefined) {
+    const answer = files.rows === undefined ? sweep(bytesOf(files.everywhere)) : held(files.rows);
+    process.stdout.write(`${JSON.stringify(answer)}\n`);
     continue;
   }
   const [receipt, ledger] = [bytesOf(files.receipt), bytesOf(files.ledger)];

@@ -47,6 +47,13 @@ def test_a_token_in_every_place_of_the_rows_is_read_alike() -> None:
     assert sum(one["cases"] for one in found) > 40_000
 
 
+def test_of_a_long_receipt_little_is_held_of_its_text() -> None:
+    (found,) = read_in_pieces([{"rows": 2000}])
+    assert found["rows"] == 2000
+    assert found["bytes"] > 4_000_000
+    assert found["window"] <= 1 << 19
+
+
 @some(200)
 def test_receipts_and_ledgers_whole_and_damaged_are_read_alike(stride: int) -> None:
     asked = []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
+_ANY_WIDTH = 10_000
 PATHS_SHOWN = TOP_PATHS
 
 
@@ -69,7 +70,10 @@ def report(document: JsonObject, console: Console, *, wraps: bool = False, said:
     by_model = lenient.rows_at(document, "totals", "by_model")
     if by_model:
         console.print()
-        console.print(_by_model(by_model))
+        table = _by_model(by_model)
+        # Where there is no room, the parts of a model go to lines of their own before a name is cut.
+        wanted = console.measure(table, options=console.options.update(max_width=_ANY_WIDTH)).maximum
+        console.print(table if wanted <= console.width else _by_model(by_model, "\n +"))
     paths, more = figures.changed_paths(document, PATHS_SHOWN)
     if paths:
         console.print()
@@ -134,7 +138,7 @@ def _record(document: JsonObject) -> str:
     return f"{events}, head {figures.text(document, 'ledger', 'head')[:16]}…, {figures.vouching(document)}"
 
 
-def _by_model(by_model: Sequence[JsonObject]) -> Table:
+def _by_model(by_model: Sequence[JsonObject], plus: str = "+") -> Table:
     from rich.table import Table  # noqa: PLC0415
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
@@ -143,7 +147,8 @@ def _by_model(by_model: Sequence[JsonObject]) -> Table:
     for name in others:
         table.add_column(name, justify="right")
     for row in by_model:
-        table.add_row(*map(_styled, figures.model_cells(row)))
+        name, *cells = map(plain, figures.model_cells(row))
+        table.add_row(_shown(name.replace("+", plus)), *map(_shown, cells))
     return table
 
 
@@ -157,7 +162,11 @@ def _closing(document: JsonObject, said: str | None) -> str:
 
 
 def _styled(text: str, style: str = "") -> Text:
+    return _shown(plain(text), style)
+
+
+def _shown(text: str, style: str = "") -> Text:
     # Never as markup: a name is shown as it is, square brackets, backslashes and :emoji: codes too.
     from rich.text import Text  # noqa: PLC0415
 
-    return Text(plain(text), style=style)
+    return Text(text, style=style)

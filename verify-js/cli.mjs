@@ -17,7 +17,7 @@ const MAX_KEY_FILE_BYTES = 16 * 1024;
 const MAX_TRUST_BYTES = 1024 * 1024;
 const MAX_STATE_BYTES = 16 * 1024 * 1024;
 const MAX_CHECKPOINTS_BYTES = 64 * 1024 * 1024;
-const MAX_DELTA_BYTES = 64 * 1024 * 1024;
+const MAX_DELTA_BYTES = 256 * 1024 * 1024;
 const NOTHING = new Uint8Array(0);
 const SESSION_ID = /^[0-9A-Za-z_-]{1,64}$/;
 const OPTIONS = {
@@ -47,7 +47,8 @@ function read(path, most) {
       length += piece.length;
       if (length > most) throw new UsageError(`${path} has more than ${most} bytes`);
     }
-    return new Uint8Array(Buffer.concat(parts, length));
+    const { buffer, byteOffset } = Buffer.concat(parts, length);
+    return new Uint8Array(buffer, byteOffset, length);
   } catch (error) {
     throw error.code === undefined ? error : new UsageError(`${path} cannot be read: ${error.code}`);
   }
@@ -247,17 +248,13 @@ function responsesBeside(ledger, paths) {
   return isThere || found.size > 0 ? found : null;
 }
 
-function deltasBeside(ledger, document) {
-  const found = new Map();
-  const tools = document?.windows?.tools;
-  for (const tool of Array.isArray(tools) ? tools : []) {
-    const digest = tool?.delta?.delta_sha256;
-    if (typeof digest !== "string" || !/^[0-9a-f]{64}$/.test(digest) || found.has(digest)) continue;
-    const bytes = readOr(join(dirname(dirname(ledger)), "windows", "deltas", `${digest}.json`), MAX_DELTA_BYTES);
-    if (bytes !== null) found.set(digest, bytes);
-  }
-  return found;
-}
+// The deltas of windows beside a ledger by their digests, each read when it is asked for.
+const deltasBeside = (ledger) => ({
+  get(digest) {
+    if (!/^[0-9a-f]{64}$/.test(digest)) return undefined;
+    return readOr(join(dirname(dirname(ledger)), "windows", "deltas", `${digest}.json`), MAX_DELTA_BYTES) ?? undefined;
+  },
+});
 
 // The file that was named, or the one that stands beside the ledger; null where there is none.
 function checkpointsOf(named, ledger) {
@@ -313,7 +310,7 @@ async function main() {
       return ledger === null ? null : pieces(ledger, "the ledger");
     },
     responses: (paths) => responsesBeside(ledger, paths),
-    deltas: (document) => (ledger === null ? null : deltasBeside(ledger, document)),
+    deltas: () => (ledger === null ? null : deltasBeside(ledger)),
     checkpoints: () => checkpointsOf(values.checkpoints, ledger),
     heads: values.head.map((text) => told("--head", () => readHeadWords(text))),
     remembered: values.state === undefined ? null : stateOf(values.state),

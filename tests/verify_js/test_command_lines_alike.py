@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import os
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from docket.engines import verify, verify_deltas
 from docket.formats.canonical import encode
 from docket.surfaces.cli.root import run as main
 from golden_ledgers import elsewhere, samples
@@ -163,3 +165,42 @@ def test_kept_bodies(
     assert alike(receipt) == "failed"
     (tmp_path / "responses" / receipt.stem / "more.bin").unlink()
     assert alike(receipt) == word
+
+
+def test_of_many_large_files_in_the_place_of_deltas_the_first_is_read(
+    tmp_path: Path, alike: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raw = samples.ALL["windowed"]().data()
+    document = receipt_of(raw)
+    receipt = kept(tmp_path, raw, document, document["session"]["id"])
+    folder = tmp_path / "windows" / "deltas"
+    folder.mkdir(parents=True)
+    (tmp_path / "large").write_bytes(b"\0" * 100_000)
+    named = {tool["delta"]["delta_sha256"] for tool in document["windows"]["tools"] if tool["delta"]}
+    for digest in named:
+        (folder / f"{digest}.json").symlink_to(tmp_path / "large")
+    read: list[Path] = []
+    whole = verify_deltas.read_regular_file
+    monkeypatch.setattr(verify_deltas, "read_regular_file", lambda path, most: read.append(path) or whole(path, most))
+
+    assert alike(receipt) == "failed"
+    assert len(named) > 1
+    assert len(read) == 1
+
+
+def test_bodies_behind_one_that_is_another_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    receipt = theirs(tmp_path, "responses/x/body.bin")
+    folder = tmp_path / "responses" / "x"
+    folder.mkdir(parents=True)
+    (folder / "body.bin").write_bytes(b"another")
+    ledger = next((tmp_path / "runs").iterdir())
+    reading = verify.reading_of(ledger)
+    twice = dataclasses.replace(
+        reading, kept=(*reading.kept, dataclasses.replace(reading.kept[0], path="responses/x/b"))
+    )
+
+    found = verify.bodies_beside(ledger, twice)
+
+    assert receipt.exists()
+    assert list(found.digests) == ["responses/x/body.bin"]
+    assert (found.faults, found.folder) == ({}, True)

@@ -225,17 +225,25 @@ def _checkpoints(request: VerifyRequest) -> bytes | None:
 
 
 def bodies_beside(ledger_path: Path, ledger: LedgerReading) -> FoundBodies:
-    """Return what stands in the folder of kept responses beside a ledger, hashed; a path that leads out is not read."""
+    """Return what stands in the folder of kept responses beside a ledger, hashed up to the first that is another.
+
+    A path that leads out is not read, nor is what stands behind a body by which the record fails.
+    """
     root = ledger_path.parent.parent
     digests: dict[str, tuple[str, int]] = {}
     faults: dict[str, str] = {}
+    paths = {body.path for body in ledger.kept if isinstance(body.path, str) and not has_way_out(body.path)}
     for body in ledger.kept:
-        path = body.path if isinstance(body.path, str) and not has_way_out(body.path) else None
-        if path is not None and path not in digests:
-            try:
-                digests[path] = _digest_of(root / path, body.size_bytes)
-            except UnavailableError as error:
-                faults[path] = error.detail
+        path = str(body.path)
+        if path in digests or path not in paths:
+            continue
+        try:
+            digests[path] = _digest_of(root / path, body.size_bytes)
+        except UnavailableError as error:
+            faults[path] = error.detail
+            break
+        if digests[path][0] != body.sha256:
+            break
     session = root / RESPONSES / ledger_path.stem
     named = {str(body.path) for body in ledger.kept}
     own = (f"{RESPONSES}/{session.name}/{name}" for name in _names_in(session))
@@ -244,7 +252,7 @@ def bodies_beside(ledger_path: Path, ledger: LedgerReading) -> FoundBodies:
         faults=faults,
         others=tuple(sorted(path for path in own if path not in named)),
         # Path's own raises for a name that is too long.
-        folder=any(os.path.isdir((root / path).parent) for path in (*digests, *faults)),  # noqa: PTH112
+        folder=any(os.path.isdir((root / path).parent) for path in paths),  # noqa: PTH112
     )
 
 

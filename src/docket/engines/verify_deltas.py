@@ -21,13 +21,15 @@ WINDOWS, DELTAS = "windows", "deltas"
 
 
 def deltas_beside(ledger_path: Path, receipt: JsonObject) -> dict[Digest, FoundDelta]:
-    """Return what stands beside a ledger of the deltas that a receipt names."""
+    """Return what stands beside a ledger of the deltas that a receipt names, up to the first that is none."""
     folder = ledger_path.parent.parent / WINDOWS / DELTAS
     found: dict[Digest, FoundDelta] = {}
     for digest in dict.fromkeys(_named(receipt)):
         delta = _read(folder / f"{digest}.json", digest)
         if delta is not None:
             found[digest] = delta
+            if delta.fault is not None:
+                break  # the record fails by it, and each of the others may be as large as a delta can be
     return found
 
 

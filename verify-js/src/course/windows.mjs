@@ -179,29 +179,38 @@ export class ToolDeltas {
     if (!ledger.sound) return skip(DAMAGED);
     const known = new Map();
     for (const { where, window, delta } of deltasOf(windows)) {
-      const bytes = deltas?.get(delta.delta_sha256);
-      if (bytes === undefined) continue;
-      if (!known.has(delta.delta_sha256)) known.set(delta.delta_sha256, read(bytes, delta.delta_sha256));
-      const fault = disagreement(known.get(delta.delta_sha256), window, delta);
+      const digest = delta.delta_sha256;
+      let found = known.get(digest);
+      if (found === undefined) {
+        const bytes = deltas?.get(digest);
+        if (bytes === undefined) continue;
+        found = read(bytes, digest);
+        known.set(digest, found);
+      }
+      const fault = disagreement(found, window, delta);
       if (fault !== null) return fail(`${where}: ${fault}`);
     }
     return known.size === 0 ? skip("the deltas are not beside the ledger") : pass(`${known.size} deltas are those that were named`);
   }
 }
 
+// What a receipt restates of a delta, or what is wrong with it; what changed is not kept.
 function read(bytes, digest) {
-  return sha256Hex(bytes) === digest ? readDelta(bytes) : { fault: "what stands beside the ledger is not the delta that was named" };
+  if (sha256Hex(bytes) !== digest) return { fault: "what stands beside the ledger is not the delta that was named" };
+  const { fault, delta } = readDelta(bytes);
+  if (fault !== null) return { fault };
+  const { files, reason, scope, status, tool_uses: uses } = delta;
+  return { fault, files: files.length, reason, scope, status, members: uses.length, ids: new Set(uses.map((use) => use.tool_use_id)) };
 }
 
-function disagreement({ fault, delta: found }, window, delta) {
-  if (fault !== null) return fault;
-  const ids = found.tool_uses.map((use) => use.tool_use_id);
-  if (!ids.includes(window.id)) return "the delta is not about this tool use";
+function disagreement(found, window, delta) {
+  if (found.fault !== null) return found.fault;
+  if (!found.ids.has(window.id)) return "the delta is not about this tool use";
   const same =
     delta.status === found.status &&
     delta.scope === found.scope &&
     delta.reason === found.reason &&
-    delta.files === found.files.length &&
-    delta.members === ids.length;
+    delta.files === found.files &&
+    delta.members === found.members;
   return same ? null : "the delta says otherwise of its status, scope, reason, files or members";
 }

@@ -8,8 +8,8 @@ Rules:
 1. What this makes behaves as what the library makes of the same arguments; for type checkers it is the library's. The
    library's own functions (`fields`, `replace`, `asdict`, `is_dataclass`) work on it: what they look at is made by the
    library when they ask.
-2. It takes classes with `slots`, all of whose fields are their own or all inherited: none adds to what it inherits,
-   none has an InitVar, and a field that is left out of `__init__` has no default.
+2. It takes classes with `slots`, all of whose fields are their own or all inherited: none adds to what it inherits or
+   checks it anew, none has an InitVar, and a field that is left out of `__init__` has no default.
 3. `__init__` is written and compiled with the first instance; the rest needs no code of its own.
 """
 
@@ -184,7 +184,10 @@ def _of_the_same_fields(cls: type, above: type, space: dict[str, Any], names: tu
     """Return a class that has the fields of the one above it, none of its own, and so all of its methods."""
     if names or _NAMES not in above.__dict__:
         raise TypeError(f"{cls.__qualname__} inherits fields")
-    return type(cls)(cls.__name__, cls.__bases__, {**space, "__slots__": (), _NAMES: above.__dict__[_NAMES]})
+    if "__post_init__" in space:
+        raise TypeError(f"{cls.__qualname__} checks fields that it inherits")
+    space |= {"__slots__": (), "__qualname__": cls.__qualname__, _NAMES: above.__dict__[_NAMES]}
+    return type(cls)(cls.__name__, cls.__bases__, space)
 
 
 def _init(cls: type, arguments: dict[str, bool]) -> object:

@@ -21,7 +21,7 @@ from docket.formats.ledger.event import Event
 from docket.formats.ledger.redaction_facts import OPENING_BYTES, Profile
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
-from docket.host.disk import SYSTEM_DISK
+from docket.host.disk import SYSTEM_DISK, is_component
 from docket.host.durable import publish, publish_chunks
 from docket.rules.proof.vouching import NO_VOUCHER, Voucher
 from docket.rules.receipt.assemble import receipt_from_ledger
@@ -91,6 +91,10 @@ def _written(request: CopyRequest, events: list[Event], opening: bytes) -> Copie
     document = request.voucher.vouched(receipt_from_ledger(_lines(events)))
     session, number = (str(object_at(document, "session").get("id")), str(document.get("docket_number")))
     ledger, receipt = ledger_name(session), receipt_name(number)
+    for name in (ledger, receipt):
+        if not is_component(name):
+            detail = f"the record names itself {name!r}, which no file can be named: nothing is written"
+            raise InvalidDocumentError(Reason.NOT_A_PATH, detail)
     data = encode_document(document)
     with SYSTEM_DISK.folder(Path(os.path.realpath(request.out)), create=True) as out:
         with out.folder(RUNS, create=True) as runs:

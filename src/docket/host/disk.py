@@ -21,6 +21,7 @@ from typing import Self
 
 from docket.errors import UnavailableError
 from docket.formats.reason import Reason
+from docket.formats.relpath import MAX_NAME_BYTES
 from docket.host.disk_calls import clone, fallocate, syncfs
 from docket.host.disk_errors import reported, unavailable
 from docket.host.disk_port import Disk, FileFigures, FileIdentity, Folder, Held, StoredFile
@@ -362,13 +363,20 @@ def _is_link(name: str | Path, dir_fd: int | None) -> bool:
         return False
 
 
-def _component(name: str) -> str:
+def is_component(name: str) -> bool:
+    """Whether a file can have this name: one step of a path, no longer than a system takes it."""
     if not name or "/" in name or "\0" in name or name in (".", ".."):
+        return False
+    return len(os.fsencode(name)) <= MAX_NAME_BYTES
+
+
+def _component(name: str) -> str:
+    if not is_component(name):
         raise UnavailableError(Reason.NOT_A_PATH, f"{name!r} is not the name of one file")
     return name
 
 
 __all__ = [
     "FILE_MODE", "FOLDER_MODE", "SYSTEM_DISK", "Disk", "FileFigures", "FileIdentity", "Folder", "Held", "Holding",
-    "StoredFile", "SystemDisk", "SystemFile", "SystemFolder", "create_file", "reported", "unavailable",
+    "StoredFile", "SystemDisk", "SystemFile", "SystemFolder", "create_file", "is_component", "reported", "unavailable",
 ]  # fmt: skip

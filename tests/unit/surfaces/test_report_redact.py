@@ -43,6 +43,20 @@ def test_a_report_of_a_file_says_how_to_check_that_file(
     assert "Check it: docket verify 'a b\\x1b/r.json'. " in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("number", ["../DKT-1", "a/b", "N" * 243])
+def test_a_record_whose_number_no_file_can_have_is_not_copied(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], number: str
+) -> None:
+    named = LedgerBuilder()
+    for event in samples.anthropic().events:
+        data = dict(event.data)
+        named.add_raw(event.type, data | {"docket_number": number} if "docket_number" in data else data)
+    receipt, out = evidence(tmp_path / "mine", named), tmp_path / "theirs"
+    assert run(["report", str(receipt), "--redact", "argv", "--out", str(out)]) == 1
+    assert "which no file can be named: nothing is written" in capsys.readouterr().err
+    assert not out.exists()
+
+
 def test_a_copy_stands_in_its_folder_and_verifies(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     receipt = evidence(tmp_path / "mine", samples.anthropic())
     before, out = files_below(tmp_path / "mine"), tmp_path / "theirs"

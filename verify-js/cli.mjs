@@ -83,7 +83,7 @@ function* pieces(path, what) {
   try {
     yield* filled(opened(path));
   } catch (error) {
-    if (error.code === "ENOENT" || error.code === "ENOTDIR") throw new UsageError(`${what}: ${path} is not there`);
+    if (error.code === "ENOENT" || error.code === "ENOTDIR") throw new Unreadable(`${what}: ${path} is not there`);
     if (error.code !== undefined) throw new Unreadable(`${what}: ${path} cannot be read: ${error.code}`);
     throw error instanceof UsageError ? new Unreadable(`${what}: ${error.message}`) : error;
   }

@@ -84,13 +84,15 @@ def test_what_fails_has_exit_code_1_and_what_cannot_be_read_says_why_on_stderr(r
     assert done.stderr.startswith(f"{record}: not JSON")
 
 
-@pytest.mark.parametrize("fault", ["no receipt", "a folder", "a loop in the ledger's place"])
+@pytest.mark.parametrize("fault", ["no receipt", "not there", "a folder", "a loop in the ledger's place"])
 def test_what_cannot_be_read_is_one_object_in_json_of_the_members_of_docket_verify(
     record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], fault: str
 ) -> None:
     asked = [str(tmp_path if fault == "a folder" else record), "--json"]
     if fault == "no receipt":
         record.write_bytes(b"{} {}")
+    elif fault == "not there":
+        record.unlink()
     elif fault != "a folder":
         ledger = next((tmp_path / "runs").iterdir())
         ledger.unlink()
@@ -110,7 +112,6 @@ def test_what_cannot_be_read_is_one_object_in_json_of_the_members_of_docket_veri
     ("arguments", "said"),
     [
         ((), "Usage:"),
-        (("none.json",), "is not there"),
         (("RECEIPT", "--ledger", "none.jsonl"), "--ledger: none.jsonl is not there"),
         (("RECEIPT", "--ledger", "/dev/zero"), "--ledger: /dev/zero is not a regular file"),
         (("RECEIPT", "--ledger", ""), "--ledger names no file"),

@@ -7,10 +7,10 @@ micro-dollars, durations in milliseconds, percentages rounded half up to a tenth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.lenient import amount_of
 from docket.rules.analysis.finding import Finding
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.lenient import amount_of, count_at, text_at
 from docket.formats.run.price_table import Family

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
 from docket.errors import InvalidDocumentError
 from docket.formats import lenient
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.lenient import amount_of
 from docket.formats.relpath import RelPath

@@ -16,12 +16,12 @@ Rules (spec/receipt.md, Checks):
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.effort import GLOB_STEPS, Effort, weight, weight_of
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelRequest, ModelResponse

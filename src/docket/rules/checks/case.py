@@ -6,9 +6,9 @@ for what a document holds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from docket.formats.dataclass import dataclass, field
 from docket.formats.proof.pins import NO_PINS, Pins
 from docket.formats.run.receipt_view import ReceiptView
 from docket.formats.run.verdict import Status

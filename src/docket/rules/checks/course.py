@@ -17,9 +17,8 @@ What is said of caps is `caps`'s, of a transaction `workspace_course`'s.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from docket.formats.amount import Usd
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.ledger.model_events import ModelError, ModelRequest, ModelResponse
 from docket.formats.ledger.network_events import NetAllowed, NetClosed

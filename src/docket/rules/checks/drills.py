@@ -11,11 +11,11 @@ Rules (spec/receipt.md, Checks):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from docket.errors import UsageError
 from docket.formats.canonical import JsonObject, object_at
+from docket.formats.dataclass import dataclass, field
 from docket.formats.effort import Effort, weight_of
 from docket.formats.ledger.model_events import ModelRequest, ModelResponse
 from docket.formats.ledger.payload_codec import Payload

@@ -11,9 +11,9 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 from operator import attrgetter
 
+from docket.formats.dataclass import dataclass, field_names
 from docket.formats.run.usage import Usage
 
 BASE = ""
@@ -39,7 +39,7 @@ WRITES = {
 
 
 _IN_BASE = frozenset(("input_tokens", "cached_input_tokens", "output_tokens", "reasoning_tokens"))
-_BESIDE_BASE = attrgetter(*(item.name for item in fields(Usage) if item.name not in _IN_BASE))
+_BESIDE_BASE = attrgetter(*(name for name in field_names(Usage) if name not in _IN_BASE))
 
 
 @dataclass(frozen=True, slots=True)

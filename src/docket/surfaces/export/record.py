@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from docket.formats.canonical import JsonObject, JsonValue, object_at
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest
 from docket.formats.lenient import items_of, text_of
 from docket.formats.run.receipt_view import is_ours

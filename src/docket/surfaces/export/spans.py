@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from operator import itemgetter
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass, field
 from docket.formats.ledger.event import Event
 from docket.formats.lenient import integer_of, object_of, text_of
 from docket.rules.spending.components import WRITES

@@ -7,11 +7,11 @@ goes first, then names stand on lines of their own; figures are never cut.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import click
 
 from docket.formats.canonical import JsonObject, JsonValue
+from docket.formats.dataclass import dataclass
 from docket.formats.digest import is_digest
 from docket.formats.shown import shown
 from docket.rules.analysis.comparison import Comparison, Figure, spelled

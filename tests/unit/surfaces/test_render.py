@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 
+import click
 import pytest
 from rich.console import Console
 
 from docket.formats import lenient
-from docket.surfaces.render import figures, markdown, operations, text
+from docket.rules.analysis.comparison import Comparison, Figure
+from docket.surfaces.render import comparison, figures, markdown, operations, text
 
 RECEIPT = {
     "format": "docket/receipt/v1",
@@ -132,6 +134,19 @@ BESIDE = {
         "fault_injection": {"injections": 5},
     },
 }
+
+
+def test_a_copy_tells_that_it_leaves_kept_responses_out():
+    assert dict(text.facts({**BESIDE, "redaction": {"profiles": ["argv"]}}))["Kept"] == "left out of this copy"
+
+
+def test_a_change_too_small_for_its_share_is_no_change_of_minus_nothing():
+    sides = {"few": (20_000, 19_999), "more": (1000, 1001)}
+    counted = tuple(Figure(name=name, unit="count", left=was, right=now) for name, (was, now) in sides.items())
+    nothing: dict[str, tuple[()]] = dict.fromkeys(("models", "findings", "texts", "caveats"), ())
+    compared = Comparison(figures=counted, paths_only_left=(), paths_only_right=(), **nothing)
+    said = [click.unstyle(line).split() for line in comparison.lines(RECEIPT, RECEIPT, compared)]
+    assert [line[3:] for line in said if line[:1] in (["few"], ["more"])] == [["-1", "<0.1", "%"], ["+1", "+0.1", "%"]]
 
 
 def test_what_stood_beside_the_calls_has_lines_of_its_own():

@@ -104,7 +104,7 @@ def _row(item: Figure) -> _Row:
     if not change:
         return _Row(plain(item.name), (*values, "?" if change is None else "="), "", None)
     sign = "+" if change > 0 else "-"
-    share = "" if permille is None else f"{sign}{abs(permille) // 10}.{abs(permille) % 10} %"
+    share = {None: "", 0: "<0.1 %"}.get(permille, f"{sign}{abs(permille or 0) // 10}.{abs(permille or 0) % 10} %")
     # More is red and less is green only where it is money: more files may be what was wanted.
     colour = {"usd": "red" if change > 0 else "green"}.get(item.unit)
     return _Row(plain(item.name), (*values, f"{sign}{_amount(item, abs(change))}"), share, colour)

@@ -130,6 +130,8 @@ def _micros(document: JsonObject, *names: str) -> int:
 def _kept(document: JsonObject) -> str:
     if lenient.part(document, "responses") is None:
         return ""
+    if lenient.part(document, "redaction") is not None:
+        return "left out of this copy"
     kept, missing = (
         lenient.count_at(document, "responses", "kept"),
         lenient.count_at(document, "responses", "not_kept"),

@@ -2,7 +2,7 @@
 
 A hook is a process of its own, before and after each tool of an agent, and loads half a hundred dataclasses of which it
 makes a few; a run loads hundreds. What the library does for each of them when it is defined takes longer than all else
-that is loaded.
+that is loaded (docs/adr/0033).
 
 Rules:
 1. What this makes behaves as what the library makes of the same arguments; for type checkers it is the library's. The

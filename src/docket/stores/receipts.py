@@ -104,6 +104,11 @@ class ReceiptReserve:
             self._file.truncate(0)
             raise
 
+    def stands_in(self, folder: Folder) -> bool:
+        """Whether nobody took it away from there, and put nothing else in its place."""
+        found = folder.identity(self._name)
+        return found is not None and found == self._file.identity()
+
     def become(self, name: str, data: bytes) -> None:
         """Turn the reserved file into `name`; NO_SPACE if the reserve was too small, ALREADY_EXISTS if it is taken."""
         try:
@@ -292,10 +297,13 @@ class _Press:
         data = self._publication.receipt
         if self._make_room(receipts, self._receipt, lambda file: _holds(file, data)):
             return
-        if reserve is not None:
+        if reserve is not None and reserve.stands_in(receipts):
             reserve.become(self._receipt, data)
-        else:
-            publish_file(receipts, self._receipt, data, overwrite=False)
+            return
+        if reserve is not None:
+            detail = f"somebody took away, or replaced, the file that was to become {receipts.path / self._receipt}"
+            self.problems.append(Problem(Reason.VANISHED, detail))
+        publish_file(receipts, self._receipt, data, overwrite=False)
 
     def _copy_ledger(self, visible: Folder) -> None:
         source = self._publication.ledger_path

@@ -350,6 +350,29 @@ def test_a_dead_runs_reserve_is_taken_over_empty_or_with_the_receipt_in_it(layou
         assert (layout.state / f"receipts/{NUMBER}.receipt.json").read_bytes() == b"signed"
 
 
+@pytest.mark.parametrize(
+    "meddle",
+    [
+        lambda path: path.unlink(),
+        lambda path: (path.unlink(), path.write_bytes(b"another")),
+        lambda path: (path.unlink(), path.symlink_to("/etc/passwd")),
+        lambda path: (path.unlink(), os.mkfifo(path)),
+        lambda path: (path.unlink(), path.mkdir()),
+        lambda path: path.parent.rename(path.parent.with_name("elsewhere")),
+    ],
+    ids=["gone", "another", "link", "fifo", "folder", "moved"],
+)
+def test_nothing_that_was_put_in_the_place_of_a_reserve_becomes_the_receipt(layout, meddle):
+    reserve = ReceiptReserve.hold(layout, NUMBER)
+    reserve.prepare(RECEIPT, b"and behind it")
+    (path,) = (layout.state / "receipts").iterdir()
+    meddle(path)
+    done = publish(layout, publication(layout, reserve=reserve))
+    receipt = layout.state / f"receipts/{NUMBER}.receipt.json"
+    assert (done.state_receipt_path, receipt.is_symlink(), receipt.read_bytes()) == (receipt, False, RECEIPT)
+    assert [problem.reason for problem in done.problems] == [Reason.VANISHED]
+
+
 def test_a_reserve_that_is_not_needed_is_given_back(layout):
     reserve = ReceiptReserve.hold(layout, NUMBER)
     assert len(list((layout.state / "receipts").iterdir())) == 1

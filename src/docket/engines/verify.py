@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -185,8 +185,8 @@ def _bounded(data: bytes) -> None:
 def reading_of(path: Path, progress: Callable[[int], None] | None = None) -> LedgerReading:
     """Return the reading of a ledger file; a damaged one is a reading too. `progress` as in `VerifyRequest`."""
     ledger, damage, digest = LedgerPass(), None, hashlib.sha256()
-    told = regular_file_chunks(path) if progress is None else _counted(path, progress)
-    chunks = _hashed(told, digest)
+    read = regular_file_chunks(path)
+    chunks = _hashed(read if progress is None else counted(read, progress), digest)
     try:
         try:
             for item in follow(chunks, LineShapes(PAYLOADS)):
@@ -200,11 +200,12 @@ def reading_of(path: Path, progress: Callable[[int], None] | None = None) -> Led
     return ledger.finish(file_sha256=Digest(digest.hexdigest()), damage=damage)
 
 
-def _counted(path: Path, progress: Callable[[int], None]) -> Iterator[bytes]:
-    read = 0
-    for chunk in regular_file_chunks(path):
-        read += len(chunk)
-        progress(read)
+def counted(chunks: Iterable[bytes], progress: Callable[[int], None]) -> Iterator[bytes]:
+    """Yield the same chunks; `progress` is told how many bytes they are so far."""
+    read_bytes = 0
+    for chunk in chunks:
+        read_bytes += len(chunk)
+        progress(read_bytes)
         yield chunk
 
 

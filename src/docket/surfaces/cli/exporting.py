@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from docket.engines.verify import VerifyRequest, examine_receipt, read_receipt, session_of
+from docket.engines.verify import VerifyRequest, counted, examine_receipt, read_receipt, session_of
 from docket.errors import DocketError, InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.dataclass import dataclass, replace
 from docket.formats.digest import sha256
@@ -37,7 +37,7 @@ from docket.surfaces.cli import console
 from docket.surfaces.cli.completing import files_like
 from docket.surfaces.cli.key_choice import pin_options, pins_asked
 from docket.surfaces.cli.paths import ANY_PATH
-from docket.surfaces.cli.progress import ReadingProgress, counted
+from docket.surfaces.cli.progress import ReadingProgress
 from docket.surfaces.cli.project import ledger_named, receipt_asked_for
 from docket.surfaces.export.record import VerifiedRecord
 

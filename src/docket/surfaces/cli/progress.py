@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -109,12 +108,3 @@ class ReadingProgress:
         if self._open_line:
             console.overwrite("")
         self._open_line = False
-
-
-def counted(chunks: Iterable[bytes], progress: Callable[[int], None]) -> Iterator[bytes]:
-    """Yield the same chunks; `progress` is told how many bytes they are so far."""
-    read_bytes = 0
-    for chunk in chunks:
-        read_bytes += len(chunk)
-        progress(read_bytes)
-        yield chunk

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -45,18 +46,7 @@ if TYPE_CHECKING:
 @click.option("--yes", is_flag=True, help="Land it without a review on the terminal.")
 @sign_option
 @as_json_option
-def commit(  # noqa: PLR0913 - each is an option
-    transaction: str | None,
-    *,
-    only: tuple[str, ...],
-    hunks: Path | None,
-    approve: str | None,
-    from_discarded: bool,
-    merge: bool,
-    yes: bool,
-    sign: str | None,
-    as_json: bool,
-) -> int:
+def commit(transaction: str | None, *, yes: bool, sign: str | None, as_json: bool, **chosen: Any) -> int:  # noqa: ANN401
     """Land a transaction, all or nothing.
 
     On a terminal and without options it is put before you first: its paths, their diffs, and which of them, down to
@@ -76,17 +66,21 @@ def commit(  # noqa: PLR0913 - each is an option
       docket tx commit --merge
     """
     state = named_transaction(transaction)
-    asked = LaterCommit(
-        transaction=state.id,
-        only=paths_of(only),
-        hunks=hunks_of(hunks, only),
-        shown=_digest(approve),
-        from_discarded=from_discarded,
-        merge=merge,
-    )
+    asked = _asked(state, chosen)
     world = signing_world(state, sign)
     is_reviewed = asked == LaterCommit(transaction=state.id) and not (yes or as_json) and is_attended()
     return _landed(_reviewed(state) if is_reviewed else asked, state, world, as_json=as_json)
+
+
+def _asked(state: TransactionState, chosen: Mapping[str, Any]) -> LaterCommit:
+    return LaterCommit(
+        transaction=state.id,
+        only=paths_of(chosen["only"]),
+        hunks=hunks_of(chosen["hunks"], chosen["only"]),
+        shown=_digest(chosen["approve"]),
+        from_discarded=chosen["from_discarded"],
+        merge=chosen["merge"],
+    )
 
 
 def _landed(asked: LaterCommit | None, state: TransactionState, world: TransactionWorld, *, as_json: bool) -> int:

@@ -11,6 +11,7 @@ import click
 from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, session_of, verify_receipt
 from docket.errors import InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.canonical import first_member
+from docket.formats.dataclass import replace
 from docket.formats.proof.pins import Pins
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
@@ -86,24 +87,27 @@ def verify(receipt: Path | None, *, ledger: Path | None, as_json: bool, require:
         if ledger is not None or any(named[name] for name in _OF_RECEIPTS):
             raise UsageError(Reason.USAGE, f"{receipt} is the record of a commit: beside it stands nothing of a run's")
         return _verify_commit(receipt, data, pins, Word(require), as_json=as_json)
-    chosen = ledger_named(ledger) or beside
+    asked = VerifyRequest(
+        receipt=data,
+        ledger_path=ledger_named(ledger) or beside,
+        required=Word(require),
+        pins=pins,
+        checkpoints_path=checkpoints,
+        heads=heads_of(named["heads"], data),
+    )
+    return _verify_run(receipt, asked, named["state"], as_json=as_json)
+
+
+def _verify_run(path: Path, asked: VerifyRequest, state: Path | None, *, as_json: bool) -> int:
+    """Check a receipt."""
     with ReadingProgress("verifying") as progress:
-        asked = VerifyRequest(
-            receipt=data,
-            ledger_path=chosen,
-            required=Word(require),
-            pins=pins,
-            checkpoints_path=checkpoints,
-            heads=heads_of(named["heads"], data),
-            progress=progress,
-        )
-        verdict = _verdict(asked, named["state"])
+        verdict = _verdict(replace(asked, progress=progress), state)
     if as_json:
         return _printed(verdict)
     if verdict.word is Word.UNREADABLE:
-        raise InvalidDocumentError(Reason.UNREADABLE, f"{receipt}: {verdict.detail}")
-    _tell(verdict, chosen)
-    if verdict.word is not Word.FAILED and _is_copy(data):
+        raise InvalidDocumentError(Reason.UNREADABLE, f"{path}: {verdict.detail}")
+    _tell(verdict, asked.ledger_path)
+    if verdict.word is not Word.FAILED and _is_copy(asked.receipt):
         console.result("It says of itself that it is a redacted copy: that all else is as it was is its maker's word.")
     return exits.OK if verdict.ok else exits.FAILED
 

@@ -11,10 +11,10 @@ Rules:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from fnmatch import fnmatchcase
 
 from docket.formats.dataclass import dataclass
 from docket.formats.run.price_table import literal_pattern
+from docket.formats.run.sub_budgets import SubBudget
 
 _WILD = frozenset("*?[")
 
@@ -95,7 +95,7 @@ class Aliases:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    return fnmatchcase(name.lower(), pattern.lower())
+    return SubBudget(pattern=pattern).matches(name)
 
 
 def _cased(word: str, turn: int) -> str:

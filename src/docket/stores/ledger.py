@@ -392,5 +392,5 @@ def _as_failure(error: Exception) -> DocketError:
     return error if isinstance(error, DocketError) else UnavailableError(Reason.WRITE_FAILED, f"{error!r}")
 
 
-__all__ = ["CONTROL_TYPES", "LOCK_SUFFIX", "LedgerOptions", "LedgerWriter", "Recheck", "quarantine_torn_tail"]
-__all__ += ["read_ledger"]
+__all__ = ["CONTROL_TYPES", "LOCK_SUFFIX", "LedgerOptions", "LedgerWriter", "Recheck", "quarantine_torn_tail",
+           "read_ledger"]  # fmt: skip

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 STAT_CACHE = "statcache"
 MAX_INPUT_BYTES = 4 * 1024 * 1024
-# Without -P, a folder `docket` in the tree would be what is started.
 _PLATFORM = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._+-")
+# Without -P, a folder `docket` in the tree would be what is started.
 HOOK_COMMAND = (sys.executable, "-P", "-m", "docket")
 
 

@@ -10,6 +10,10 @@ import { array, constant, count, digest, record, text } from "./shapes.mjs";
 
 const FORMAT = "docket/verifier-state/v1";
 const UNSIGNED = "unsigned";
+// Each fault is what an attack looks like, and what something harmless may look like too: that, and what to do then.
+const OVERLAPPED = "runs that overlap are verified in the order of their numbers, and an older one without a state";
+const OTHER_MAKE = "a redacted copy is another one too: give copies a state of their own";
+const PUT_BACK = "after a project's state was put back to an older one, start a new state";
 
 const positive = (value, where) => count(value, where) ?? (value > 0 ? null : `${where} is 0`);
 
@@ -65,20 +69,25 @@ function isNamed(receipt, { publicKeys, sealKeys }) {
 function otherKey(key, ofProject) {
   const signers = ofProject.map((one) => one.key).filter((one) => one !== UNSIGNED);
   if (signers.length === 0 || signers.includes(key)) return null;
-  const by = key === UNSIGNED ? "no key" : `the key ${key}`;
-  return `the key of its project changed: ${signers.at(-1)} signed what was verified before, ${by} this; name the one that you expect`;
+  const [by, advice] =
+    key === UNSIGNED
+      ? ["no key", "sign it, or give unsigned runs and copies a state of their own"]
+      : [`the key ${key}`, "name the one that you expect"];
+  return `the key of its project changed: ${signers.at(-1)} signed what was verified before, ${by} this; ${advice}`;
 }
 
 function olderRun(receipt, { run, previous }, known) {
-  if (run < known.run) return `it is run ${run} of its project, and run ${known.run} was verified before`;
+  if (run < known.run) {
+    return `it is run ${run} of its project, and run ${known.run} was verified before; ${OVERLAPPED}, ${PUT_BACK}`;
+  }
   if (run === known.run) {
     const hash = longSha256();
     encodeTo(receipt.document, (piece) => hash.update(piece));
     const same = hexOf(hash) === known.receipt_sha256;
-    return same ? null : `another receipt of run ${run} was verified before`;
+    return same ? null : `another receipt of run ${run} was verified before; ${OTHER_MAKE}, ${PUT_BACK}`;
   }
   if (previous?.session === known.session && previous.receipt_sha256 !== known.receipt_sha256) {
-    return `it names another receipt of run ${known.run} as the one before than was verified`;
+    return `it names another receipt of run ${known.run} as the one before than was verified; ${OTHER_MAKE}`;
   }
   return null;
 }

@@ -21,6 +21,10 @@ from docket.rules.checks.case import Answer, Case, broken, held, skipped
 from docket.rules.proof.vouching import seal_key_id
 
 _UNNAMED = ", and no key that was named vouches for it"
+# Each fault is what an attack looks like, and what something harmless may look like too: that, and what to do then.
+_OVERLAPPED = "runs that overlap are verified in the order of their numbers, and an older one without a state"
+_OTHER_MAKE = "a redacted copy is another one too: give copies a state of their own"
+_PUT_BACK = "after a project's state was put back to an older one, start a new state"
 
 
 def rollback(case: Case) -> Answer:
@@ -59,10 +63,10 @@ def _other_key(run: KnownRun, of_project: tuple[KnownRun, ...]) -> str | None:
     keys = [one.key for one in of_project if one.key != UNSIGNED]
     if not keys or run.key in keys:
         return None
-    changed = (
-        f"{keys[-1]} signed what was verified before, {'no key' if run.key == UNSIGNED else f'the key {run.key}'} this"
-    )
-    return f"the key of its project changed: {changed}; name the one that you expect"
+    by, advice = f"the key {run.key}", "name the one that you expect"
+    if run.key == UNSIGNED:
+        by, advice = "no key", "sign it, or give unsigned runs and copies a state of their own"
+    return f"the key of its project changed: {keys[-1]} signed what was verified before, {by} this; {advice}"
 
 
 def known_of(receipt: ReceiptView) -> tuple[KnownRun, TreeHead] | None:
@@ -94,13 +98,14 @@ def learned(state: VerifierState, receipt: ReceiptView) -> VerifierState:
 
 def _older_run(case: Case, run: KnownRun, known: KnownRun) -> str | None:
     if run.run < known.run:
-        return f"it is run {run.run} of its project, and run {known.run} was verified before"
+        fault = f"it is run {run.run} of its project, and run {known.run} was verified before"
+        return f"{fault}; {_OVERLAPPED}, {_PUT_BACK}"
     if run.run == known.run:
         same = run.receipt_sha256 == known.receipt_sha256
-        return None if same else f"another receipt of run {run.run} was verified before"
+        return None if same else f"another receipt of run {run.run} was verified before; {_OTHER_MAKE}, {_PUT_BACK}"
     previous = case.receipt.mapping("proof", "previous")
     if previous.get("session") == known.session and previous.get("receipt_sha256") != known.receipt_sha256:
-        return f"it names another receipt of run {known.run} as the one before than was verified"
+        return f"it names another receipt of run {known.run} as the one before than was verified; {_OTHER_MAKE}"
     return None
 
 

@@ -35,6 +35,23 @@ def test_what_is_older_fails(name: str) -> None:
     assert said in check.detail
 
 
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("a later one known", "runs that overlap are verified in the order of their numbers"),
+        ("a later one known", "start a new state"),
+        ("another receipt of the run", "give copies a state of their own"),
+        ("another receipt of the run", "start a new state"),
+        ("another receipt of the one before", "give copies a state of their own"),
+        ("an earlier one by a key, of one by none", "sign it, or give unsigned runs and copies a state of their own"),
+        ("signed, an earlier one by another key", "name the one that you expect"),
+    ],
+)
+def test_it_says_what_harmless_thing_it_may_be_and_what_to_do(name: str, advice: str) -> None:
+    state, receipt, raw, _ = CASES[name]
+    assert advice in checked(state, receipt, raw).detail.partition(";")[2]
+
+
 @pytest.mark.parametrize("name", NAMED_CASES)
 def test_a_key_that_the_caller_named_is_held_against_its_own_runs(name: str) -> None:
     state, receipt, raw, said = NAMED_CASES[name]

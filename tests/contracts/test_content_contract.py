@@ -1,9 +1,8 @@
-"""What every content store does: the blob folder on two disks, the memory twin, git's objects read only, made ones."""
+"""What every content store does: the blob folder on two disks, the memory twin, made ones."""
 
 from __future__ import annotations
 
 import hashlib
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,7 @@ from docket.formats.digest import Digest
 from docket.formats.reason import Reason
 from docket.formats.tree.address import Address
 from docket.host.disk import SYSTEM_DISK
-from docket.host.git_batch import GitBatch
 from docket.stores.blobs import BlobFolder
-from docket.stores.git_objects import GitObjects
 from docket.stores.workspace.made_contents import MadeContents
 from fakes.memory_content import MemoryContent
 
@@ -48,26 +45,6 @@ class Memory:
         self.store.kept[address] = data
 
 
-class Git:
-    """Contents that were put with git's own program; a spoilt one is told under another's name."""
-
-    def __init__(self, path):
-        self.names, self.path = {}, path
-        self.git("init", "--quiet", "--bare", ".")
-        for data in CONTENTS:
-            self.add(Address(Digest(hashlib.sha256(data).hexdigest()), len(data)), data)
-        self.store = GitObjects(GitBatch(path / "objects"), self.names)
-
-    def git(self, *words, **options):
-        return subprocess.run(["git", *words], cwd=self.path, check=True, capture_output=True, **options).stdout
-
-    def add(self, address, data):
-        self.names[address] = self.git("hash-object", "-w", "--stdin", input=data).decode().strip()
-
-    def spoil(self, address, data):
-        self.add(address, data)
-
-
 class Made:
     """Contents made in memory before those of another store, which holds the one that is spoilt."""
 
@@ -87,16 +64,15 @@ def address_of(data):
 ONE = address_of(b"one")
 
 
-@pytest.fixture(params=["system", "memory disk", "memory", "git", "made"])
+@pytest.fixture(params=["system", "memory disk", "memory", "made"])
 def kept(request, tmp_path):
     made = {
         "system": lambda: Blobs(SYSTEM_DISK, tmp_path / "blobs"),
         "memory disk": lambda: Blobs(MemoryDisk(), Path("/blobs")),
         "memory": Memory,
-        "git": lambda: Git(tmp_path),
         "made": Made,
     }[request.param]()
-    if request.param not in ("git", "made"):
+    if request.param != "made":
         for data in CONTENTS:
             made.store.put([data])
     yield made

@@ -23,7 +23,6 @@ from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
 from docket.formats.tree.plan import Plan
 from docket.formats.tree.steps import ANYTHING, MakeDirectory, Outcome, Remove, StepStatus
-from docket.formats.visible import visible
 from docket.formats.workspace.journal import Journal, JournalStep
 from docket.host.confined import ConfinedTree
 from docket.host.placing import Built, Deed, Placed
@@ -271,8 +270,3 @@ def _placed(item: JournalStep, *, displaced: bool) -> Placed:
     else:
         deed = Deed.EXCHANGED if displaced else Deed.CREATED
     return Placed(built=built, deed=deed, before=as_found(item.before))
-
-
-def told_name(journal: Journal) -> str:
-    """Return the name of the staging directory as a person is shown it."""
-    return "" if journal.staging is None else visible(os.fsencode(journal.staging.name))

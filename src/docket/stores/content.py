@@ -8,7 +8,7 @@ Rules:
 A store may have `clone_into(address, descriptor) -> bool` too: it makes an empty open file share or hold a content
 without reading it here, or says False. What was cloned is checked by whoever asked, who reads the file back.
 
-Implementations: `stores.blobs` (a folder), `stores.pool` and `stores.git_objects` (read only), the tests' memory twin.
+Implementations: `stores.blobs` (a folder), `stores.pool`, `stores.workspace.made_contents`, the tests' memory twin.
 One suite holds them to this (tests/contracts/test_content_contract.py).
 """
 

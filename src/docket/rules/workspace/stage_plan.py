@@ -52,11 +52,6 @@ class StageParts:
     steps: tuple[Step, ...]
 
 
-def stage_steps(staged: Listing) -> tuple[Step, ...]:
-    """Return the steps that make the staged part of a base anew."""
-    return tuple(_Steps(staged, staged.entries).each())
-
-
 def stage_parts(staged: Listing) -> StageParts:
     """Return the parts in which a staged part is made anew."""
     apart = (item.path.raw for item in staged.details.paths if _is_apart(item))

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from docket.errors import InvalidDocumentError
 from docket.formats.dataclass import dataclass, replace
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -107,11 +106,3 @@ def staged_only(surface: Surface, rules: SurfaceRules, shared: Sequence[RelPath]
     matchers = tuple(matcher for matcher in (surface.ignored, unstaged) if matcher is not None)
     ignored = AnyOf(matchers) if matchers else None
     return replace(surface, ignored=ignored, evidence=(*surface.evidence, *shared))
-
-
-def check_patterns(name: str, patterns: Sequence[str]) -> None:
-    """Refuse patterns that cannot be meant; InvalidDocumentError names the flag or key `name`."""
-    try:
-        compile_patterns(patterns)
-    except InvalidDocumentError as error:
-        raise InvalidDocumentError(error.reason, f"{name}: {error.detail}") from error

@@ -40,7 +40,7 @@ from docket.rules.workspace.changes import blocked, find_changes, only_staged, s
 from docket.rules.workspace.commit_plan import landing
 from docket.rules.workspace.derive import derive, landed_listing
 from docket.rules.workspace.result import laid_over, outermost
-from docket.rules.workspace.stage_plan import not_kept, stage_parts, stage_steps
+from docket.rules.workspace.stage_plan import not_kept, stage_parts
 from docket.rules.workspace.surface import Classes
 
 A, B = Digest("aa" * 32), Digest("bb" * 32)
@@ -187,7 +187,7 @@ def test_a_stage_is_its_base_step_by_step() -> None:
             symlink_mtimes=times(4),
         ),
     )  # fmt: skip
-    assert stage_steps(base) == (
+    assert stage_parts(base).steps == (  # nothing here is plain, and what is omitted has no step
         MakeDirectory(path=RelPath(b"d"), precondition=ABSENT, mode=0o2755, mtime_ns=3),
         WriteFile(
             path=RelPath(b"d/a"), precondition=ABSENT, content=Address(A, 1), mode=0o755, mtime_ns=5, sparse=True
@@ -195,7 +195,6 @@ def test_a_stage_is_its_base_step_by_step() -> None:
         Link(path=RelPath(b"d/b"), precondition=ABSENT, to=RelPath(b"d/a")),
         MakeSymlink(path=RelPath(b"l"), precondition=ABSENT, target=b"t", mtime_ns=4),
     )
-    assert stage_parts(base).steps == stage_steps(base)  # nothing here is plain, and what is omitted has no step
     assert [(str(item.path), item.what) for item in not_kept(base)] == [("d/a", "mode 4000")]
 
 
@@ -403,6 +402,8 @@ def test_what_was_looked_at_again_is_laid_over_the_base() -> None:
     assert found.details.symlink_mtimes == times(31, 30)
 
 
-def test_a_file_of_one_name_with_something_beside_it_is_written() -> None:
-    base = listing(file(b"a"), details=Details(paths=(Detail(path=RelPath(b"a"), kind="file", owner=1),)))
-    assert [type(step) for step in stage_steps(base)] == [WriteFile]
+def test_a_file_of_one_name_with_something_beside_it_is_written_where_a_plan_can_give_that() -> None:
+    for beside, steps in (({"allocated_bytes": 0}, [WriteFile]), ({"owner": 1}, [])):
+        details = Details(paths=(Detail(path=RelPath(b"a"), kind="file", **beside),))  # type: ignore[arg-type]
+        parts = stage_parts(listing(file(b"a"), details=details))
+        assert [type(step) for step in parts.steps] == steps

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from docket.errors import InvalidDocumentError
 from docket.formats.digest import Digest
 from docket.formats.ledger.tree_events import Change, EntryState, FsChange
 from docket.formats.reason import Reason
@@ -40,7 +39,7 @@ from docket.rules.workspace.protected import Approval, approval, protected_hits
 from docket.rules.workspace.renames import Rename, renames
 from docket.rules.workspace.settle import EndFacts, settle
 from docket.rules.workspace.states import MOVES, Move, Standing, after, standing
-from docket.rules.workspace.surface import Classes, PathClass, check_patterns, staged_only
+from docket.rules.workspace.surface import Classes, PathClass, staged_only
 
 A, B = Digest("aa" * 32), Digest("bb" * 32)
 FOLDER = EntryState(kind="directory", mode=0o755)
@@ -337,12 +336,6 @@ def test_what_a_run_watches_is_watched_as_far_as_it_is_staged() -> None:
     assert all(found.left_out(raw, is_directory=False) for raw in (b"a.log", b"secret.key", b"cache"))
     assert found.left_out(b"a", is_directory=False) is None
     assert staged_only(Surface(), SurfaceRules(), ()) == Surface()
-
-
-def test_a_pattern_that_cannot_be_meant_is_refused_by_the_name_of_its_list() -> None:
-    check_patterns("workspace.share", ["a"])
-    with pytest.raises(InvalidDocumentError, match=r"workspace\.share: the pattern '/' is refused"):
-        check_patterns("workspace.share", ["/"])
 
 
 def test_a_rename_is_an_addition_with_the_content_of_a_removal_once() -> None:

@@ -35,6 +35,21 @@ def root_of(hashes: Sequence[str]) -> str:
     ).hexdigest()
 
 
+def root_by(entry: bytes, index: int, size: int, proof: list[bytes]) -> str:
+    """The root by the recursion of RFC 9162, 2.1.3.1, read backwards."""
+
+    def climb(at: int, leaves: int, left: list[bytes]) -> bytes:
+        if leaves == 1:
+            return hashlib.sha256(b"\0" + entry).digest()
+        half = 1 << (leaves - 1).bit_length() - 1
+        *below, sibling = left
+        if at < half:
+            return hashlib.sha256(b"\1" + climb(at, half, below) + sibling).digest()
+        return hashlib.sha256(b"\1" + sibling + climb(at - half, leaves - half, below)).digest()
+
+    return climb(index, size, proof).hex()
+
+
 def made(events: Sequence[Event], number: int, size: int) -> CheckpointMade:
     """The event of a checkpoint over the first `size` events."""
     return CheckpointMade(number=number, size=size, root=Digest(root_of([event.hash for event in events[:size]])))

@@ -3,7 +3,7 @@
 Rules (spec/ledger.md): leaf = sha256(00 || 32 raw bytes of the event hash); node = sha256(01 || left || right);
 the empty tree's root is sha256 of nothing. A path lists siblings from the leaf to the root.
 
-What proves something to whoever has no tree is `formats.merkle_proof`.
+What a proof shows to whoever has no tree is checked by `formats.merkle_proof`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checking proofs about a Merkle tree without the tree (RFC 9162, 2.1.3.2 and 2.1.4.2).
+"""Checking that a Merkle tree begins with another one, without either (RFC 9162, 2.1.4.2).
 
 Rules: hashes are 32 raw bytes; a proof that is too long, too short or of other hashes proves nothing. Proofs are made
 by `formats.merkle`.
@@ -8,25 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from docket.formats.merkle import leaf_hash, node_hash
-
-
-def is_included(event_hash: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> bool:
-    """Whether the proof leads from the leaf of an event's hash, number `index` of `size`, to the root."""
-    if not 0 <= index < size:
-        return False
-    at, last = index, size - 1
-    node = leaf_hash(event_hash)
-    for other in proof:
-        if last == 0:
-            return False
-        if at & 1 or at == last:
-            node = node_hash(other, node)
-            at, last = _risen(at, last)
-        else:
-            node = node_hash(node, other)
-        at, last = at >> 1, last >> 1
-    return last == 0 and node == root
+from docket.formats.merkle import node_hash
 
 
 def is_prefix(first: int, second: int, proof: Sequence[bytes], first_root: bytes, second_root: bytes) -> bool:

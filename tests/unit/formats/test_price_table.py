@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from docket.errors import InvalidDocumentError
 from docket.formats.amount import Usd
 from docket.formats.canonical import decode_document, encode
+from docket.formats.dataclass import replace
 from docket.formats.run.price_table import (
     Family,
     Match,
@@ -58,6 +59,13 @@ def test_the_first_family_that_fits_counts_and_the_fallback_last(model: str, pat
     match = read_price_table(DOCUMENT).match(model)
     assert match is not None
     assert (match.family.pattern, match.assumed) == (pattern, assumed)
+
+
+def test_a_table_that_was_made_of_another_remembers_nothing_of_it() -> None:
+    table = embedded([family("a*")], {})
+    assert table.match("ab") is not None
+    other = replace(table, families=(family("b*"),))
+    assert (table == replace(table), other.match("ab")) == (True, None)
 
 
 def test_without_a_fallback_an_unknown_model_has_no_family() -> None:

@@ -115,7 +115,10 @@ class PriceTable:
 
     meta: JsonObject
     families: tuple[Family, ...]
-    indexes: dict[str, FamilyIndex] = field(default_factory=dict, repr=False, compare=False)
+    indexes: dict[str, FamilyIndex] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "indexes", {})
 
     def match(self, model: str) -> Match | None:
         """Return the first family that fits the model, None if there is not even a fallback."""

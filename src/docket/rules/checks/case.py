@@ -40,7 +40,10 @@ class Case:
     checkpoints: bytes | None = None
     heads: tuple[TreeHead, ...] = ()
     remembered: VerifierState | None = None
-    tables: list[tuple[Families | None, str]] = field(default_factory=list)
+    tables: list[tuple[Families | None, str]] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tables", [])
 
     @property
     def gives_rows(self) -> bool:

@@ -106,10 +106,7 @@ def _examined(request: VerifyRequest) -> Examined:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Leave what goes round in circles where it is for a while.
-
-    What is read here does not, there is much of it, and every collection would walk through all that is there.
-    """
+    """Collect no cycles for a while: what is read here has none, and each search for some would walk through it all."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

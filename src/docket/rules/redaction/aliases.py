@@ -2,7 +2,8 @@
 
 Rules:
 1. A name that is kept stands for itself; every other one is numbered, in the order of its letters. Names that differ
-   in case alone, or in what a glob gives a meaning, have one number, and are told apart by their case.
+   in case alone have one number, and are told apart by their case. So have those that differ in what a price's pattern
+   gives a meaning: they are told apart by characters of that kind that no glob gives one.
 2. A pattern is kept where all it is made of may be kept and it goes on matching the same names. Else it is a mark,
    which those names have at their end that it matched.
 3. No alias has a character that a glob gives a meaning, but for a pattern's own.
@@ -13,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from docket.formats.dataclass import dataclass
+from docket.formats.letters import lowered
 from docket.formats.run.price_table import literal_pattern
 from docket.formats.run.sub_budgets import SubBudget
 
@@ -70,15 +72,17 @@ class Aliases:
         return [text for text, alias in self._stems.items() if text != alias]
 
     def _numbered(self, names: set[str]) -> dict[str, str]:
-        form, alike = self._form, dict[str, list[str]]()
+        form, alike = self._form, dict[str, dict[str, list[str]]]()
         for name in sorted(names):
             if name and not form.kept(name):
-                alike.setdefault(literal_pattern(name), []).append(name)
+                alike.setdefault(literal_pattern(name), {}).setdefault(lowered(name), []).append(name)
         digits, stems = len(str(len(alike))), {name: name for name in names}
         for at, key in enumerate(sorted(alike), 1):
-            for turn, name in enumerate(alike[key]):
-                head = form.head if name.startswith(form.head) else ""
-                stems[name] = f"{head}{_cased(form.word, turn)}-{at:0{digits}}"
+            for place, spellings in enumerate(alike[key].values()):
+                number = f"{at:0{digits}}{_told_apart(place, len(alike[key]))}"
+                for turn, name in enumerate(spellings):
+                    head = name[: len(form.head)] if lowered(name).startswith(form.head) else ""
+                    stems[name] = f"{head}{_cased(form.word, turn)}-{number}"
         return stems
 
     def _mark(self, patterns: Iterable[str]) -> None:
@@ -96,6 +100,11 @@ class Aliases:
 
 def _matches(pattern: str, name: str) -> bool:
     return SubBudget(pattern=pattern).matches(name)
+
+
+def _told_apart(place: int, count: int) -> str:
+    """Return the end of a number that `count` names have, by which number `place` of them is another in any case."""
+    return "".join("/]"[place >> at & 1] for at in range((count - 1).bit_length()))
 
 
 def _cased(word: str, turn: int) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from docket.errors import UsageError
 from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.dataclass import dataclass, field
+from docket.formats.letters import lowered
 from docket.formats.run.price_table import FALLBACK_PATTERN, family_name, literal_pattern
 from docket.rules.drills.faults import FaultRule, FaultyCall, parse_faults
 from docket.rules.redaction.aliases import Aliases, Form, is_wild
@@ -53,7 +54,7 @@ class Naming:
         forms = {
             Kind.MODEL: Form(word="model", kept=public.knows, kept_part=public.knows_part),
             Kind.PROVIDER: Form(word="provider", kept=PROVIDERS.__contains__),
-            Kind.AGENT: Form(word="agent", kept=AGENTS.__contains__, kept_part=AGENT_PARTS.__contains__, head="sub:"),
+            Kind.AGENT: Form(word="agent", kept=_is_public_agent, kept_part=AGENT_PARTS.__contains__, head="sub:"),
             Kind.TOOL: Form(word="tool", kept=TOOLS.__contains__),
             **{kind: Form(word=word, kept=_none) for kind, word in _NUMBERED.items()},
         }
@@ -109,6 +110,10 @@ _NUMBERED: Mapping[Kind, str] = {
     Kind.REMARK: "remark",
 }
 _SCOPES = {"model": Kind.MODEL, "agent": Kind.AGENT, "pool": Kind.POOL}
+
+
+def _is_public_agent(name: str) -> bool:
+    return lowered(name) in AGENTS  # a budget is for an agent in any case
 
 
 def _none(_text: str) -> bool:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from docket.formats.ledger.redaction_facts import Profile
+from docket.formats.run.price_table import literal_pattern
 from docket.rules.drills.faults import FaultyCall
-from docket.rules.redaction.aliases import Aliases, Form
+from docket.rules.redaction.aliases import Aliases, Form, is_wild
 from docket.rules.redaction.collect import collected
 from docket.rules.redaction.familiar import PublicPrices, is_known_variable
 from docket.rules.redaction.hide import Hider, Known
@@ -31,6 +32,26 @@ def test_names_that_differ_in_case_alone_have_one_number() -> None:
     aliases = Aliases(NOTHING, ["Acme", "acme", "a", ""])
     assert (aliases.name("Acme"), aliases.name("acme")) == ("pool-2", "Pool-2")
     assert (aliases.name("a"), aliases.name("")) == ("pool-1", "")
+
+
+def test_names_that_a_price_cannot_tell_apart_have_one_and_are_told_apart_by_a_budget() -> None:
+    names = ["a/b", "A/b", "a]b", "a[b", "a*b", "a?b"]
+    aliases = Aliases(Form(word="model", kept=lambda _: False), names)
+    found = {name: aliases.name(name) for name in names}
+    assert {literal_pattern(alias) for alias in found.values()} == {"model-1???"}
+    assert len({alias.lower() for alias in found.values()}) == len(names) - 1
+    assert found["a/b"].lower() == found["A/b"].lower() != found["a?b"].lower()
+    assert not any(is_wild(alias) for alias in found.values())
+
+
+def test_a_budget_for_an_agent_in_another_case_stays_one_for_it() -> None:
+    chosen = Chosen()
+    chosen.add(Kind.AGENT, ["main", "sub:a"])
+    chosen.patterns[Kind.AGENT] = {"MAIN", "Sub:A"}
+    naming = Naming(chosen, PUBLIC)
+    assert (naming.pattern(Kind.AGENT, "MAIN"), naming.name(Kind.AGENT, "main")) == ("MAIN", "main")
+    alias, pattern = naming.name(Kind.AGENT, "sub:a"), naming.pattern(Kind.AGENT, "Sub:A")
+    assert (alias.lower(), pattern[:4], alias[:4]) == (pattern.lower(), "Sub:", "sub:")
 
 
 def test_a_pattern_is_a_mark_or_stays() -> None:

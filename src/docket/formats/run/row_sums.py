@@ -1,4 +1,4 @@
-"""What usage rows add up to, model by model (spec/receipt.md, Totals).
+"""What usage rows add up to, model by model (spec/fold.md, member `totals`).
 
 Rules: rows are counted, calls are not; every figure is of all rows of its model, in the order in which models first
 stand in them. What a receipt says of its sums is for others: here is one look at each row.

@@ -46,6 +46,7 @@ from docket.stores.unfinished import (
     read_head,
     remove_file,
     stands,
+    sweep_files,
     temporaries,
     temporaries_of,
     traces,
@@ -185,7 +186,7 @@ def _sweep(layout: Layout, world: RecoverWorld, seen: tuple[Path, ...]) -> tuple
     left = [path for path in seen if stands(path, world.disk)]
     if not left or any(world.is_held(lock_path(layout, one)) for one in traces(layout, disk=world.disk).locks):
         return ()
-    return tuple(path for path in left if remove_file(path, world.disk))
+    return sweep_files(left, world.disk)
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ It removes what it is told to. Deriving and publishing a receipt is `engines.rec
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -157,6 +157,16 @@ def remove_file(path: Path, disk: Disk) -> bool:
             return False
         raise
     return True
+
+
+def sweep_files(paths: Iterable[Path], disk: Disk) -> tuple[Path, ...]:
+    """Remove files, and return those that went: what is something else, or stands in a folder that is shut, stays."""
+    gone = []
+    for path in paths:
+        with suppress(DocketError):
+            if remove_file(path, disk):
+                gone.append(path)
+    return tuple(gone)
 
 
 def names_in(folder: Path, disk: Disk) -> tuple[str, ...]:

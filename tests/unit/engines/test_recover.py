@@ -149,6 +149,17 @@ def test_a_run_that_has_written_nothing_yet_keeps_its_reserve(disk, layout):
     assert leavings(disk, layout) == [RESERVE, f"{SESSION}.jsonl.lock"]
 
 
+def test_a_folder_under_a_temporary_files_name_stops_no_recovery(disk, layout):
+    recovery_lab.plant_dead(disk, layout, recovery_lab.ledger(has_end=False))
+    in_the_way = layout.docket_dir / f"receipts/.{NUMBER}.receipt.json.{'0' * 16}.tmp"
+    disk.folder(in_the_way, create=True).close()
+    outcome = only(recovery_lab.recovered(disk, layout))
+    assert (outcome.state, receipt_of(disk, layout) is None) == (State.RECOVERED, False)
+    assert any(str(in_the_way) in problem for problem in outcome.problems)
+    assert only(recovery_lab.recovered(disk, layout)).state is State.NOTHING_TO_DO
+    assert leavings(disk, layout) == [in_the_way.name]
+
+
 def test_a_run_that_was_killed_before_anything_was_recorded(disk, layout):
     write(disk, layout.ledger_path(SESSION), b"", reserved=9000)
     write(disk, layout.state / f"runs/{SESSION}.jsonl.lock", b"")

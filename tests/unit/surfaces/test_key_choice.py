@@ -122,6 +122,13 @@ def test_what_cannot_sign_is_refused(tree: Path, text: str, said: str) -> None:
     path = secret(tree.parent / "b.key", text)
     refused = refusal(KeysAsked(sign=str(path)), tree)
     assert (refused.reason, said in refused.detail) == (Reason.KEY_UNUSABLE, True)
+    assert "docket keygen" in str(refused.hint)
+
+
+def test_a_key_that_is_not_there_is_one_to_be_made(tree: Path) -> None:
+    refused = refusal(KeysAsked(sign=str(tree.parent / "none.key")), tree)
+    assert refused.hint == "docket keygen makes one, and --sign names its file"
+    assert refusal(KeysAsked(sign="fd:999999"), tree).hint is None
 
 
 def test_a_key_of_which_only_the_name_is_wanting_is_refused(tree: Path) -> None:
@@ -204,7 +211,10 @@ def test_what_is_no_key_to_verify_with_is_a_matter_of_usage(tree: Path) -> None:
     for text, said in (
         ("00" * 32, "--public-key: the public key is a point of small order"),
         (str(folder / "small"), "small order"),
-        (PUBLIC_KEY.upper(), "there is no such file"),
+        (PUBLIC_KEY.upper(), f"--public-key {PUBLIC_KEY.upper()}: it is neither"),
+        ("no.pub", "--public-key no.pub: it is neither"),
+        ("ssh-ed25519 AAAA me", "it is a public key of OpenSSH"),
+        (private_pem(SECRET_KEY), "--public-key: it is a private key"),
         (str(folder), "is not a regular file"),
         (str(folder / "a.key"), "it is a private key"),
     ):
@@ -240,6 +250,10 @@ def test_a_list_of_trusted_keys(tree: Path) -> None:
         assert raised.value.detail.startswith("--trust")
     with pytest.raises(UsageError):
         pins_of((), (), folder / "nothing")
+    path.write_text(public_pem(PUBLIC))
+    with pytest.raises(UsageError) as raised:
+        pins_of((), (), path)
+    assert str(raised.value.hint).endswith("one key by itself is for --public-key")
 
 
 def test_the_library_is_loaded_for_a_signature_alone(tree: Path) -> None:

@@ -90,8 +90,9 @@ def test_a_copy_may_be_signed_by_a_key_of_its_own(tmp_path: Path, capsys: pytest
     receipt, key, out = evidence(tmp_path / "mine", samples.numbered()), tmp_path / "k" / "key", tmp_path / "theirs"
     key.parent.mkdir()
     assert run(["keygen", str(key)]) == 0
+    fingerprint = capsys.readouterr().out.split()[-1]
     assert run(["report", str(receipt), "--redact", "all", "--out", str(out), "--sign", str(key)]) == 0
-    capsys.readouterr()
+    assert f"\nsigned   by {fingerprint}, " in capsys.readouterr().out
     copy = str(out / f"{NUMBER}.receipt.json")
     assert run(["verify", copy, "--public-key", f"{key}.pub", "--require", "verified"]) == 0
     assert "verified, checked with the ledger" in capsys.readouterr().out

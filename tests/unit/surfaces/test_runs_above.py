@@ -60,6 +60,12 @@ def test_a_folder_with_nothing_above_it_is_led_nowhere(
     monkeypatch.chdir(tmp_path)
     assert runs_above(None) is None
     assert run(["report", NUMBER]) == 75
-    assert capsys.readouterr().err.endswith("docket: docket runs lists them\n")
+    assert capsys.readouterr().err.endswith(
+        "docket: docket runs lists those of this folder, docket runs --all lists those of every project\n"
+    )
+    assert run(["verify"]) == 75
+    assert capsys.readouterr().err.endswith(
+        "docket: docket run -- <agent> writes one, docket runs --all lists those of every project\n"
+    )
     assert run(["snapshots", "list"]) == 0
     assert capsys.readouterr().err == "docket: docket run --snapshot keeps one\n"

@@ -76,6 +76,8 @@ def read_public_key(text: str) -> bytes:
     note = _VKEY.fullmatch(bare)
     if note is not None:
         return _of_note(note)
+    if bare.startswith("ssh-"):
+        raise _unusable("it is a public key of OpenSSH, whose keys sign nothing here: docket keygen makes one")
     raise _unusable("it is neither 64 lower-case hexadecimal digits nor a public key in PEM nor a verifier key")
 
 

@@ -110,7 +110,7 @@ def _record_fault(phase: Phase, facts: PhaseFacts, served: Served) -> str | None
 
 def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
     if not facts.attempts and phase.kind is not Kind.RECORD_FULL:
-        return Word.NO_CALLS, *_unheard(facts)
+        return Word.NO_CALLS, *_unheard(phase, facts)
     if phase.kind is Kind.STOP:
         return _stop(facts)
     if phase.kind in (Kind.RECORD_FULL, Kind.KILLED):
@@ -128,10 +128,15 @@ def _agent(phase: Phase, facts: PhaseFacts) -> tuple[Word, str, str]:
     return _after_fault(phase, facts)
 
 
-def _unheard(facts: PhaseFacts) -> tuple[str, str]:
+def _unheard(phase: Phase, facts: PhaseFacts) -> tuple[str, str]:
     if facts.agent_exit in _NOT_STARTED:
         why = _NOT_STARTED[facts.agent_exit]
         return f"The agent did not start: its program {why} (exit {facts.agent_exit}).", "Check the command after --."
+    if facts.agent_exit:
+        return (
+            f"The agent ended with {facts.agent_exit}, and no model call of it arrived.",
+            f"See {phase.name}.log beside the phase's folder for what it said; docket agents tells how it is pointed here.",
+        )
     return (
         "No model call of the agent arrived.",
         "The agent does not reach docket: docket agents tells how it is pointed at it.",

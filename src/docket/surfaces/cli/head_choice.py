@@ -13,6 +13,8 @@ from docket.formats.reason import Reason
 from docket.host.regular_file import read_regular_file
 from docket.surfaces.cli.project import fault_of
 
+_WHOLE = "it takes 'ORIGIN SIZE ROOT', as after docket-head in the run's last line, or a file of docket run --anchor"
+
 
 def heads_of(named: Sequence[str], receipt: bytes) -> tuple[TreeHead, ...]:
     """Return the heads that are named, of a file those of the receipt's origin; UsageError says what is wrong."""
@@ -23,7 +25,7 @@ def _of_words(text: str) -> list[TreeHead]:
     try:
         return [read_head_words(text)]
     except InvalidDocumentError as error:
-        raise UsageError(error.reason, f"--head: {error.detail}") from error
+        raise UsageError(error.reason, f"--head: {error.detail}", hint=_WHOLE) from error
 
 
 def _of(path: str, receipt: bytes) -> list[TreeHead]:
@@ -32,7 +34,7 @@ def _of(path: str, receipt: bytes) -> list[TreeHead]:
     try:
         heads = read_anchored(read_regular_file(Path(path), MAX_CHECKPOINTS_BYTES).decode("utf-8", "replace"))
     except DocketError as error:
-        raise UsageError(error.reason, f"--head: {fault_of(path, error)}") from error
+        raise UsageError(error.reason, f"--head: {fault_of(path, error)}", hint=_WHOLE) from error
     try:
         origin = object_at(decode_receipt(receipt), "proof").get("origin")
     except InvalidDocumentError:

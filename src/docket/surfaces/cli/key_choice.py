@@ -35,6 +35,9 @@ from docket.surfaces.cli.paths import ANY_PATH
 from docket.surfaces.cli.project import fault_of, path_said
 
 _DESCRIPTOR = re.compile(r"fd:([0-9]{1,6})")
+_MADE = "docket keygen makes one, and --sign names its file"
+_LIST = 'a list is {"format": "docket/trust/v1", "signers": [...]}; one key by itself is for --public-key'
+_SAID_CHARACTERS = 100
 _PUBLIC_SUFFIXES = (".pub", ".vkey")
 _NO_LIBRARY = f"{ed25519.MISSING_LIBRARY}: without it nothing can be signed"
 
@@ -79,7 +82,8 @@ def _signer(named: str, tree: Path) -> Signer:
             detail, hint = f"{named} cannot sign: it is a public key", f"name {_private_of(named)}"
             raise RefusedBeforeStartError(Reason.KEY_UNUSABLE, detail, hint=hint) from error
         said = f"{named} cannot sign" if isinstance(error, InvalidDocumentError) else "the signing key"
-        raise RefusedBeforeStartError(error.reason, f"{said}: {error.detail}", hint=error.hint) from error
+        made = _MADE if descriptor is None else None
+        raise RefusedBeforeStartError(error.reason, f"{said}: {error.detail}", hint=error.hint or made) from error
     except ImportError as error:
         raise RefusedBeforeStartError(Reason.KEY_UNUSABLE, _NO_LIBRARY) from error
 
@@ -161,13 +165,19 @@ def _public_key(text: str) -> bytes:
         return _usable("--public-key", PinnedKey(public_key=key_text.read_public_key(text))).public_key
     except InvalidDocumentError as error:
         if not os.path.lexists(text):
-            raise UsageError(error.reason, f"--public-key: {error.detail}, and there is no such file") from error
+            detail = f"--public-key{_said(text)}: {error.detail}, and there is no such file"
+            raise UsageError(error.reason, detail) from error
     try:
         data = read_regular_file(Path(text), key_text.MAX_KEY_FILE_BYTES)
         key = key_text.read_public_key(data.decode("utf-8", "replace"))
     except DocketError as error:
         raise UsageError(error.reason, f"--public-key: {fault_of(text, error)}") from error
     return _usable("--public-key", PinnedKey(public_key=key)).public_key
+
+
+def _said(text: str) -> str:
+    # A secret that was given in a public key's place is not repeated.
+    return f" {text}" if text and len(text) <= _SAID_CHARACTERS and "-----" not in text else ""
 
 
 def _usable(option: str, pin: PinnedKey) -> PinnedKey:
@@ -188,4 +198,5 @@ def _trust(path: Path) -> trust.Trust:
     try:
         return trust.read_trust(decode_document(read_regular_file(path, trust.MAX_TRUST_BYTES)))
     except (InvalidDocumentError, UnavailableError) as error:
-        raise UsageError(error.reason, f"--trust: {fault_of(str(path), error)}") from error
+        hint = _LIST if isinstance(error, InvalidDocumentError) else None
+        raise UsageError(error.reason, f"--trust: {fault_of(str(path), error)}", hint=hint) from error

@@ -19,6 +19,8 @@ from docket.surfaces.cli import console
 
 _RECEIPTS = "docket/receipt/"
 _BEGINNING_BYTES = 4096
+_ELSEWHERE = "docket runs --all lists those of every project"
+_LISTED = f"docket runs lists those of this folder, {_ELSEWHERE}"
 
 
 def layout_at(root: Path, docket_dir: Path | None) -> Layout:
@@ -31,7 +33,7 @@ def locate_receipt(ref: str | None, docket_dir: Path | None) -> Path:
     try:
         return find_receipt(layout_at(current_folder(), docket_dir), ref)
     except UnavailableError as error:
-        hint = runs_above(docket_dir) or ("docket runs lists them" if ref is not None else error.hint)
+        hint = runs_above(docket_dir) or (_LISTED if ref is not None else f"{error.hint}, {_ELSEWHERE}")
         raise UnavailableError(error.reason, error.detail, hint=hint) from error
 
 

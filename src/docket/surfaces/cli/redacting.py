@@ -9,6 +9,7 @@ from docket.errors import RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.canonical import JsonObject, object_at
 from docket.formats.ledger.redaction_facts import Profile
 from docket.formats.nearest import nearest
+from docket.formats.proof.origin import fingerprint
 from docket.formats.reason import Reason
 from docket.formats.run.policy import Policy
 from docket.rules.proof.vouching import NO_VOUCHER, Voucher
@@ -59,6 +60,9 @@ def _tell(copied: Copied, profiles: frozenset[Profile]) -> None:
     ]
     if isinstance(left, (list, tuple)) and left:
         lines.append(f"without  {', '.join(map(str, left))}")
+    key = object_at(copied.document, "signature").get("public_key")
+    if isinstance(key, str):
+        lines.append(f"signed   by {fingerprint(bytes.fromhex(key))}, whose word the copy is")
     lines.append(f"verdict  {copied.word}")
     for line in lines:
         console.result(console.plain(line))

@@ -111,6 +111,7 @@ def test_what_cannot_sign_is_named_as_what_it_is(text: str, said: str) -> None:
         NOTE_KEY.replace("+Ac4z", "+As4z"),
         NOTE_KEY[:-4],
         "name+00000000+AQ==",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAINdamAGCsQq31Uv+08lkBzoO4XLz2qYjJa8CGmj3B1Ea me",
     ],
 )
 def test_what_is_no_public_key_in_its_one_spelling(text: str) -> None:

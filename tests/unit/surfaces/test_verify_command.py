@@ -14,6 +14,7 @@ from docket.surfaces.cli.root import run
 from docket.surfaces.render.verdict import established
 from golden_ledgers import samples
 from golden_ledgers.judging import receipt_of
+from golden_ledgers.proven import PUBLIC_KEY
 
 
 @pytest.fixture
@@ -53,6 +54,24 @@ def test_without_a_ledger_that_is_said(evidence: Path, capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert "consistent, checked with no ledger\n" in out
     assert "Not established: that a ledger bears it out (none was given)" in out
+
+
+def test_a_word_that_is_not_enough_says_what_was_required(
+    evidence: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    receipt = str(evidence / "latest.receipt.json")
+    assert run(["verify", receipt, "--require", "verified"]) == 1
+    assert capsys.readouterr().err == (
+        "docket: exit 1: consistent is less than the verified that was required: name whose key has to vouch, "
+        "with --public-key\n"
+    )
+    assert run(["verify", receipt, "--require", "verified", "--public-key", PUBLIC_KEY]) == 1
+    assert capsys.readouterr().err == ""  # it failed, and the check says why
+    raw = b"".join(samples.anthropic().data().splitlines(keepends=True)[:-1])
+    (tmp_path / "cut.json").write_bytes(encode_document(receipt_of(raw)))
+    (tmp_path / "runs" / "0123456789ab.jsonl").write_bytes(raw)
+    assert run(["verify", str(tmp_path / "cut.json")]) == 1
+    assert capsys.readouterr().err == "docket: exit 1: incomplete is less than the consistent that was required\n"
 
 
 def test_a_changed_byte_fails_and_names_the_event(evidence: Path, capsys: pytest.CaptureFixture[str]) -> None:

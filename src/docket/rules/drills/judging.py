@@ -135,7 +135,7 @@ def _unheard(phase: Phase, facts: PhaseFacts) -> tuple[str, str]:
     if facts.agent_exit:
         return (
             f"The agent ended with {facts.agent_exit}, and no model call of it arrived.",
-            f"See {phase.name}.log beside the phase's folder for what it said; docket agents tells how it is pointed here.",
+            f"See {phase.name}.log beside the phase's folder, and docket agents for how it is pointed at docket.",
         )
     return (
         "No model call of the agent arrived.",

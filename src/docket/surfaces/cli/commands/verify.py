@@ -12,7 +12,7 @@ from docket.engines.verify import VerifyRequest, decode_receipt, read_receipt, s
 from docket.errors import InvalidDocumentError, UnavailableError, UsageError
 from docket.formats.canonical import first_member
 from docket.formats.dataclass import replace
-from docket.formats.proof.pins import Pins
+from docket.formats.proof.pins import NO_PINS, Pins
 from docket.formats.reason import Reason
 from docket.formats.run.verdict import Verdict, Word
 from docket.stores.receipts import DOCKET_NUMBER, ledger_beside
@@ -109,6 +109,7 @@ def _verify_run(path: Path, asked: VerifyRequest, state: Path | None, *, as_json
     _tell(verdict, asked.ledger_path)
     if verdict.word is not Word.FAILED and _is_copy(asked.receipt):
         console.result("It says of itself that it is a redacted copy: that all else is as it was is its maker's word.")
+    _tell_unmet(verdict, asked)
     return exits.OK if verdict.ok else exits.FAILED
 
 
@@ -141,6 +142,14 @@ def _tell(verdict: Verdict, ledger: Path | None) -> None:
     console.result("")
     for line in (*wrapped(said, width), *wrapped(established(verdict, ledger), width)):
         console.result(line)
+
+
+def _tell_unmet(verdict: Verdict, asked: VerifyRequest) -> None:
+    if verdict.ok or verdict.word is Word.FAILED:
+        return
+    named = asked.required is Word.VERIFIED and asked.pins == NO_PINS
+    hint = ": name whose key has to vouch, with --public-key" if named else ""
+    console.say(f"exit {int(exits.FAILED)}: {verdict.word} is less than the {asked.required} that was required{hint}")
 
 
 def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:

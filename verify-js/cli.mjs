@@ -18,6 +18,8 @@ const MAX_TRUST_BYTES = 1024 * 1024;
 const MAX_STATE_BYTES = 16 * 1024 * 1024;
 const MAX_CHECKPOINTS_BYTES = 64 * 1024 * 1024;
 const MAX_DELTA_BYTES = 256 * 1024 * 1024;
+const BEGINNING_BYTES = 4096;
+const BEGINS_A_RECEIPT = /^\s*\{\s*"format"\s*:\s*"docket\/receipt\//;
 const NOTHING = new Uint8Array(0);
 const SESSION_ID = /^[0-9A-Za-z_-]{1,64}$/;
 const OPTIONS = {
@@ -171,6 +173,25 @@ function fileNamed(option, path) {
   if (!found.isFile()) throw new UsageError(`${option}: ${path} is not a regular file`);
 }
 
+// Refuses a receipt that was named as the ledger, by its beginning; what cannot be read is told by what reads it.
+function ledgerNamed(path) {
+  fileNamed("--ledger", path);
+  if (BEGINS_A_RECEIPT.test(beginningOf(path))) {
+    throw new UsageError(
+      `--ledger: ${path} is a receipt; the ledger is runs/SESSION.jsonl, the receipt is named without an option`,
+    );
+  }
+}
+
+function beginningOf(path) {
+  try {
+    for (const piece of filled(opened(path))) return Buffer.from(piece.subarray(0, BEGINNING_BYTES)).toString("latin1");
+  } catch {
+    // Read as empty.
+  }
+  return "";
+}
+
 // The ledger that stands in the folder of a receipt's evidence.
 function ledgerBeside(receipt, document) {
   const id = document?.session?.id;
@@ -301,7 +322,8 @@ async function main() {
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
   const keys = keysOf(values);
-  for (const option of ["ledger", "checkpoints"]) if (values[option] !== undefined) fileNamed(`--${option}`, values[option]);
+  if (values.ledger !== undefined) ledgerNamed(values.ledger);
+  if (values.checkpoints !== undefined) fileNamed("--checkpoints", values.checkpoints);
   let ledger = null;
   const asked = {
     receipt: pieces(path, "the receipt"),

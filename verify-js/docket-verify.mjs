@@ -2368,6 +2368,17 @@ function rootFromPath(eventHash, steps) {
 return { Hashes, MerkleTree, rootFromPath };
 })();
 
+// wording.mjs
+const $wording = (() => {
+// How a number of things is said in the sentences of checks.
+
+const grouped = (number) => String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
+
+// `1 row` or `2,000 rows`.
+const countOf = (number, word) => (number === 1 ? `1 ${word}` : `${grouped(number)} ${word}s`);
+return { countOf };
+})();
+
 // course/replay.mjs
 const $course_replay = (() => {
 // What a ledger says of its response cache, and how often each reply was given again (spec/course.md, Cache).
@@ -2516,6 +2527,7 @@ const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
 const { familiesOf } = $families;
 const { rootFromPath } = $merkle;
 const { amount, array, count, digest, oneOf, record, text } = $shapes;
+const { countOf } = $wording;
 const { Replay } = $course_replay;
 const { dollars, isObject, micros, shown } = $course_values;
 
@@ -2670,7 +2682,7 @@ class CacheHitProofs {
     const groups = found.flatMap((list) => list.groups);
     const wrong = groups.find(({ group }) => rootFromPath(group.event_hash, group.merkle_path) !== root);
     if (wrong !== undefined) return fail(`${wrong.where}: its path does not lead to ledger.merkle_root`);
-    return pass(`${groups.length} pinned hits lead to the root`);
+    return pass(`${countOf(groups.length, "pinned hit")} with a path to the root`);
   }
 }
 return { CacheSavings, CacheHitOrigins, CacheHitProofs };
@@ -3153,6 +3165,7 @@ const $course_kept = (() => {
 const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
 const { isInteger } = $canonical;
 const { measured } = $chunks;
+const { countOf } = $wording;
 const { objectAt, shown } = $course_values;
 
 const SAID = ["response_path", "response_stored_bytes", "response_stored_sha256", "response_truncated"];
@@ -3193,7 +3206,7 @@ class RetainedResponses {
     const wrong = await this.#compared(bodies);
     if (wrong !== null) return fail(wrong);
     if (other !== undefined) return fail(`${shown(other)} is named by no event of the ledger`);
-    return pass(`${this.kept.length} responses hashed and as they were kept`);
+    return pass(`${countOf(this.kept.length, "response")} hashed, as kept`);
   }
 
   // What docket's own ledger says must fit together.
@@ -4102,6 +4115,7 @@ const { encode, utf8 } = $canonical;
 const { merklePath } = $proof_path;
 const { rootFromPath } = $merkle;
 const { sha256Hex } = $sha256;
+const { countOf } = $wording;
 const { readDelta } = $course_delta;
 const { isObject } = $course_values;
 
@@ -4135,7 +4149,7 @@ class ToolWindows {
     }
     if (!receipt.ours) return skip("another writer's windows are not known here");
     const fault = sums(windows) ?? proofs(windows, receipt.part("ledger", "merkle_root"));
-    return fault === null ? pass(`${windows.count} windows, their deltas lead to the root`) : fail(fault);
+    return fault === null ? pass(`${countOf(windows.count, "window")}, each delta with a path to the root`) : fail(fault);
   }
 
   #wrong(type, data) {
@@ -4286,7 +4300,8 @@ class ToolDeltas {
       const fault = disagreement(found, window, delta);
       if (fault !== null) return fail(`${where}: ${fault}`);
     }
-    return known.size === 0 ? skip("the deltas are not beside the ledger") : pass(`${known.size} deltas are those that were named`);
+    if (known.size === 0) return skip("the deltas are not beside the ledger");
+    return pass(`${countOf(known.size, "delta")} read, each the one that was named`);
   }
 }
 
@@ -4930,10 +4945,9 @@ const { isInteger } = $canonical;
 const { checkpointFault, readCheckpoints } = $notes;
 const { Refused, shown } = $refused;
 const { fromHex } = $sha256;
+const { countOf } = $wording;
 
 const TYPE = "x-docket.checkpoint";
-
-const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
 
 class Checkpoints {
   constructor() {
@@ -4954,8 +4968,8 @@ class Checkpoints {
       if (!(error instanceof Refused)) throw error;
       return fail(error.message);
     }
-    if (checkpoints !== null) return pass(`${counted(readCheckpoints(checkpoints).length, "checkpoint")} of this ledger`);
-    if (heads.length > 0) return pass(`${counted(heads.length, "head")} written down earlier: beginnings of this ledger`);
+    if (checkpoints !== null) return pass(`${countOf(readCheckpoints(checkpoints).length, "checkpoint")} of this ledger`);
+    if (heads.length > 0) return pass(`${countOf(heads.length, "head")} written down earlier: beginnings of this ledger`);
     return skip("no file of checkpoints was given");
   }
 
@@ -4976,10 +4990,10 @@ class Checkpoints {
     const text = receipt.part("proof", "signature", "public_key");
     const key = text === undefined ? null : (fromHex(text, 32) ?? new Uint8Array(0));
     const kept = readCheckpoints(checkpoints);
-    const told = ledger?.sound ? this.made.length : countOf(receipt);
+    const told = ledger?.sound ? this.made.length : numberOfEvents(receipt);
     const ended = receipt.part("evidence", "ended") === true;
     if (kept.length !== told + 1 && (ended || kept.length !== told)) {
-      return `the file holds ${counted(kept.length, "checkpoint")}, the ledger tells of ${told} before the last`;
+      return `the file holds ${countOf(kept.length, "checkpoint")}, the ledger tells of ${told} before the last`;
     }
     let last = 0;
     for (const one of kept) {
@@ -5010,7 +5024,7 @@ function eventFault(tree, { seq, number, size, root }, next, last) {
   return tree.rootAt(size) === root ? null : `its root is not that of the first ${size} events`;
 }
 
-function countOf(receipt) {
+function numberOfEvents(receipt) {
   const count = receipt.part("event_counts", TYPE);
   return isInteger(count) ? count : 0;
 }
@@ -5188,6 +5202,7 @@ const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
 const { isInteger } = $canonical;
 const { GENESIS } = $ledger;
 const { shown } = $refused;
+const { countOf } = $wording;
 
 class LedgerChain {
   finish({ ledger, receipt }) {
@@ -5196,7 +5211,7 @@ class LedgerChain {
     if (ledger.torn) return fail(`event ${ledger.events}: the file ends inside its line`);
     if (ledger.events === 0) return fail("the ledger is empty");
     if (receipt.part("ledger", "genesis") !== GENESIS) return fail("ledger.genesis is not the genesis of docket/ledger/v1");
-    return pass(`${ledger.events} events, every hash and link recomputed`);
+    return pass(`${countOf(ledger.events, "event")}, every hash and link recomputed`);
   }
 }
 
@@ -6085,6 +6100,7 @@ const { canonicalMicros, microsOf, spelledUsd } = $money;
 const { ProofPath } = $proof_path;
 const { familiesOf } = $families;
 const { shown } = $refused;
+const { countOf } = $wording;
 
 const name = (index, row) => `appendix.usage[${index}] (event ${row.seq})`;
 const SOURCES = ["reported", "estimated"];
@@ -6196,9 +6212,9 @@ class UsageRowsRebound {
       }
     }
     if (receipt.rows.length !== rows.length) {
-      return fail(`the receipt has ${receipt.rows.length} usage rows, the ledger gives ${rows.length}`);
+      return fail(`the receipt has ${countOf(receipt.rows.length, "usage row")}, the ledger gives ${rows.length}`);
     }
-    return pass(`${rows.length} rows equal what the ledger's events say`);
+    return pass(`${countOf(rows.length, "row")} as the ledger's events say`);
   }
 }
 
@@ -6231,7 +6247,7 @@ class UsageInclusionProofs {
         return fail(`${name(index, row)}: its path does not lead to ledger.merkle_root`);
       }
     }
-    return pass(`${receipt.rows.length} rows lead to the root`);
+    return pass(`${countOf(receipt.rows.length, "row")} with a path to the root`);
   }
 }
 
@@ -6246,7 +6262,7 @@ class CostRecomputation {
         return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${spelledUsd(micros)}`);
       }
     }
-    return pass(`${receipt.rows.length} rows priced from the embedded table`);
+    return pass(`${countOf(receipt.rows.length, "row")} priced from the embedded table`);
   }
 }
 return { LedgerRows, UsageRowsRebound, isOnItsPath, UsageInclusionProofs, CostRecomputation };
@@ -7244,6 +7260,7 @@ const $rebuild_checks = (() => {
 const { DAMAGED, NO_LEDGER, fail, pass, skip } = $case;
 const { GENESIS } = $ledger;
 const { shown } = $refused;
+const { countOf } = $wording;
 const { difference, differenceOfSome } = $rebuild_compare;
 const { KNOWN_CODES, disclosureOf } = $rebuild_disclosure;
 const { LedgerFold } = $rebuild_fold;
@@ -7255,13 +7272,13 @@ class LimitsDisclosure {
     if (!ours) {
       const groups = Object.values(stated).filter((group) => Array.isArray(group) || typeof group === "string");
       const count = groups.reduce((sum, group) => sum + group.length, 0);
-      return count > 0 ? pass(`${count} statements`) : fail("limits_disclosure states nothing");
+      return count > 0 ? pass(countOf(count, "statement")) : fail("limits_disclosure states nothing");
     }
     const codes = stated.codes ?? [];
     const unknown = codes.find((code) => !KNOWN_CODES.has(code));
     if (unknown !== undefined) return fail(`limits_disclosure.codes has ${shown(unknown)}, which is no known code`);
     const found = difference(stated, disclosureOf(new Set(codes)), "limits_disclosure");
-    return found === null ? pass(`${codes.length} known codes with their sentences`) : fail(found);
+    return found === null ? pass(`${countOf(codes.length, "known code")}, each with its sentence`) : fail(found);
   }
 }
 
@@ -7528,6 +7545,7 @@ const { latencySummary } = $latency;
 const { microsOf, spelledUsd } = $money;
 const { familiesOf } = $families;
 const { shown } = $refused;
+const { countOf } = $wording;
 
 const sum = (rows, member) => rows.reduce((total, row) => total + row[member], 0);
 const cost = (rows) => spelledUsd(rows.reduce((total, row) => total + microsOf(row.cost_usd), 0n));
@@ -7574,7 +7592,7 @@ class AssumedPrices {
     if (!isWhole || !stated.every((model) => allowed.has(model))) {
       return fail(`totals.assumed_price_models is ${shown(stated)}, the table's fallback prices ${shown(fallback)}`);
     }
-    return pass(`${stated.length} models have an assumed price`);
+    return pass(`${countOf(stated.length, "model")} with an assumed price`);
   }
 }
 
@@ -7635,7 +7653,7 @@ class LatencySummary {
     if (stated === null && found === null) return skip("no latency was measured");
     const held = stated !== null && found !== null && Object.keys(found).every((member) => found[member] === stated[member]);
     if (!held) return fail(`latency is ${shown(stated)}, the rows give ${shown(found)}`);
-    return pass(`${measured.length} rows measured`);
+    return pass(`${countOf(measured.length, "row")} measured`);
   }
 }
 return { Totals, TokenTotals, CachedTotals, AssumedPrices, ByModelTotals, UsageSourceCounts, CostBasis, LatencySummary };

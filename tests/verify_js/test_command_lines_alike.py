@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from docket.engines import verify, verify_deltas
-from docket.formats.canonical import encode
+from docket.formats.canonical import encode, encode_document
 from docket.surfaces.cli.root import run as main
 from golden_ledgers import elsewhere, samples
 from golden_ledgers.judging import Body, bodies, chained, lines_of, receipt_of
@@ -64,6 +64,15 @@ def record(folder: Path, change: Callable[[list[Body]], object] = lambda items: 
     session = items[0][2]["session_id"]
     receipt = kept(folder, raw, receipt_of(raw), session)
     return receipt, folder / "runs" / f"{session}.jsonl"
+
+
+def test_a_receipt_in_the_place_of_a_ledger_is_asked_wrongly(tmp_path: Path, alike: Callable[..., str]) -> None:
+    receipt, ledger = record(tmp_path)
+    receipt.write_bytes(encode_document(receipt_of(ledger.read_bytes())))
+
+    assert alike(receipt, "--ledger", ledger) == "consistent"
+    assert alike(receipt, "--ledger", receipt) == "unreadable"
+    assert js(receipt, "--ledger", receipt)[1] == 2
 
 
 def called(name: str) -> Callable[[list[Body]], object]:

@@ -4,6 +4,7 @@ import { DAMAGED, NO_LEDGER, fail, pass, skip } from "./case.mjs";
 import { isInteger } from "./canonical.mjs";
 import { GENESIS } from "./ledger.mjs";
 import { shown } from "./refused.mjs";
+import { countOf } from "./wording.mjs";
 
 export class LedgerChain {
   finish({ ledger, receipt }) {
@@ -12,7 +13,7 @@ export class LedgerChain {
     if (ledger.torn) return fail(`event ${ledger.events}: the file ends inside its line`);
     if (ledger.events === 0) return fail("the ledger is empty");
     if (receipt.part("ledger", "genesis") !== GENESIS) return fail("ledger.genesis is not the genesis of docket/ledger/v1");
-    return pass(`${ledger.events} events, every hash and link recomputed`);
+    return pass(`${countOf(ledger.events, "event")}, every hash and link recomputed`);
   }
 }
 

@@ -5,10 +5,9 @@ import { isInteger } from "./canonical.mjs";
 import { checkpointFault, readCheckpoints } from "./notes.mjs";
 import { Refused, shown } from "./refused.mjs";
 import { fromHex } from "./sha256.mjs";
+import { countOf } from "./wording.mjs";
 
 const TYPE = "x-docket.checkpoint";
-
-const counted = (number, what) => `${number} ${what}${number === 1 ? "" : "s"}`;
 
 export class Checkpoints {
   constructor() {
@@ -29,8 +28,8 @@ export class Checkpoints {
       if (!(error instanceof Refused)) throw error;
       return fail(error.message);
     }
-    if (checkpoints !== null) return pass(`${counted(readCheckpoints(checkpoints).length, "checkpoint")} of this ledger`);
-    if (heads.length > 0) return pass(`${counted(heads.length, "head")} written down earlier: beginnings of this ledger`);
+    if (checkpoints !== null) return pass(`${countOf(readCheckpoints(checkpoints).length, "checkpoint")} of this ledger`);
+    if (heads.length > 0) return pass(`${countOf(heads.length, "head")} written down earlier: beginnings of this ledger`);
     return skip("no file of checkpoints was given");
   }
 
@@ -51,10 +50,10 @@ export class Checkpoints {
     const text = receipt.part("proof", "signature", "public_key");
     const key = text === undefined ? null : (fromHex(text, 32) ?? new Uint8Array(0));
     const kept = readCheckpoints(checkpoints);
-    const told = ledger?.sound ? this.made.length : countOf(receipt);
+    const told = ledger?.sound ? this.made.length : numberOfEvents(receipt);
     const ended = receipt.part("evidence", "ended") === true;
     if (kept.length !== told + 1 && (ended || kept.length !== told)) {
-      return `the file holds ${counted(kept.length, "checkpoint")}, the ledger tells of ${told} before the last`;
+      return `the file holds ${countOf(kept.length, "checkpoint")}, the ledger tells of ${told} before the last`;
     }
     let last = 0;
     for (const one of kept) {
@@ -85,7 +84,7 @@ function eventFault(tree, { seq, number, size, root }, next, last) {
   return tree.rootAt(size) === root ? null : `its root is not that of the first ${size} events`;
 }
 
-function countOf(receipt) {
+function numberOfEvents(receipt) {
   const count = receipt.part("event_counts", TYPE);
   return isInteger(count) ? count : 0;
 }

@@ -7,6 +7,7 @@ import { canonicalMicros, microsOf, spelledUsd } from "./money.mjs";
 import { ProofPath } from "./proof_path.mjs";
 import { familiesOf } from "./families.mjs";
 import { shown } from "./refused.mjs";
+import { countOf } from "./wording.mjs";
 
 const name = (index, row) => `appendix.usage[${index}] (event ${row.seq})`;
 const SOURCES = ["reported", "estimated"];
@@ -118,9 +119,9 @@ export class UsageRowsRebound {
       }
     }
     if (receipt.rows.length !== rows.length) {
-      return fail(`the receipt has ${receipt.rows.length} usage rows, the ledger gives ${rows.length}`);
+      return fail(`the receipt has ${countOf(receipt.rows.length, "usage row")}, the ledger gives ${rows.length}`);
     }
-    return pass(`${rows.length} rows equal what the ledger's events say`);
+    return pass(`${countOf(rows.length, "row")} as the ledger's events say`);
   }
 }
 
@@ -153,7 +154,7 @@ export class UsageInclusionProofs {
         return fail(`${name(index, row)}: its path does not lead to ledger.merkle_root`);
       }
     }
-    return pass(`${receipt.rows.length} rows lead to the root`);
+    return pass(`${countOf(receipt.rows.length, "row")} with a path to the root`);
   }
 }
 
@@ -168,6 +169,6 @@ export class CostRecomputation {
         return fail(`${name(index, row)}: cost_usd is ${row.cost_usd}, its tokens cost ${spelledUsd(micros)}`);
       }
     }
-    return pass(`${receipt.rows.length} rows priced from the embedded table`);
+    return pass(`${countOf(receipt.rows.length, "row")} priced from the embedded table`);
   }
 }

@@ -6,6 +6,7 @@ import { latencySummary } from "./latency.mjs";
 import { microsOf, spelledUsd } from "./money.mjs";
 import { familiesOf } from "./families.mjs";
 import { shown } from "./refused.mjs";
+import { countOf } from "./wording.mjs";
 
 const sum = (rows, member) => rows.reduce((total, row) => total + row[member], 0);
 const cost = (rows) => spelledUsd(rows.reduce((total, row) => total + microsOf(row.cost_usd), 0n));
@@ -52,7 +53,7 @@ export class AssumedPrices {
     if (!isWhole || !stated.every((model) => allowed.has(model))) {
       return fail(`totals.assumed_price_models is ${shown(stated)}, the table's fallback prices ${shown(fallback)}`);
     }
-    return pass(`${stated.length} models have an assumed price`);
+    return pass(`${countOf(stated.length, "model")} with an assumed price`);
   }
 }
 
@@ -113,6 +114,6 @@ export class LatencySummary {
     if (stated === null && found === null) return skip("no latency was measured");
     const held = stated !== null && found !== null && Object.keys(found).every((member) => found[member] === stated[member]);
     if (!held) return fail(`latency is ${shown(stated)}, the rows give ${shown(found)}`);
-    return pass(`${measured.length} rows measured`);
+    return pass(`${countOf(measured.length, "row")} measured`);
   }
 }

@@ -5,6 +5,7 @@ import { DAMAGED, NO_LEDGER, fail, pass, skip } from "../case.mjs";
 import { familiesOf } from "../families.mjs";
 import { rootFromPath } from "../merkle.mjs";
 import { amount, array, count, digest, oneOf, record, text } from "../shapes.mjs";
+import { countOf } from "../wording.mjs";
 import { Replay } from "./replay.mjs";
 import { dollars, isObject, micros, shown } from "./values.mjs";
 
@@ -159,6 +160,6 @@ export class CacheHitProofs {
     const groups = found.flatMap((list) => list.groups);
     const wrong = groups.find(({ group }) => rootFromPath(group.event_hash, group.merkle_path) !== root);
     if (wrong !== undefined) return fail(`${wrong.where}: its path does not lead to ledger.merkle_root`);
-    return pass(`${groups.length} pinned hits lead to the root`);
+    return pass(`${countOf(groups.length, "pinned hit")} with a path to the root`);
   }
 }

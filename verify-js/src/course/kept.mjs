@@ -4,6 +4,7 @@
 import { DAMAGED, NO_LEDGER, fail, pass, skip } from "../case.mjs";
 import { isInteger } from "../canonical.mjs";
 import { measured } from "../chunks.mjs";
+import { countOf } from "../wording.mjs";
 import { objectAt, shown } from "./values.mjs";
 
 const SAID = ["response_path", "response_stored_bytes", "response_stored_sha256", "response_truncated"];
@@ -44,7 +45,7 @@ export class RetainedResponses {
     const wrong = await this.#compared(bodies);
     if (wrong !== null) return fail(wrong);
     if (other !== undefined) return fail(`${shown(other)} is named by no event of the ledger`);
-    return pass(`${this.kept.length} responses hashed and as they were kept`);
+    return pass(`${countOf(this.kept.length, "response")} hashed, as kept`);
   }
 
   // What docket's own ledger says must fit together.

@@ -6,6 +6,7 @@ import { encode, utf8 } from "../canonical.mjs";
 import { merklePath } from "../proof_path.mjs";
 import { rootFromPath } from "../merkle.mjs";
 import { sha256Hex } from "../sha256.mjs";
+import { countOf } from "../wording.mjs";
 import { readDelta } from "./delta.mjs";
 import { isObject } from "./values.mjs";
 
@@ -39,7 +40,7 @@ export class ToolWindows {
     }
     if (!receipt.ours) return skip("another writer's windows are not known here");
     const fault = sums(windows) ?? proofs(windows, receipt.part("ledger", "merkle_root"));
-    return fault === null ? pass(`${windows.count} windows, their deltas lead to the root`) : fail(fault);
+    return fault === null ? pass(`${countOf(windows.count, "window")}, each delta with a path to the root`) : fail(fault);
   }
 
   #wrong(type, data) {
@@ -190,7 +191,8 @@ export class ToolDeltas {
       const fault = disagreement(found, window, delta);
       if (fault !== null) return fail(`${where}: ${fault}`);
     }
-    return known.size === 0 ? skip("the deltas are not beside the ledger") : pass(`${known.size} deltas are those that were named`);
+    if (known.size === 0) return skip("the deltas are not beside the ledger");
+    return pass(`${countOf(known.size, "delta")} read, each the one that was named`);
   }
 }
 

@@ -3,6 +3,7 @@
 import { DAMAGED, NO_LEDGER, fail, pass, skip } from "../case.mjs";
 import { GENESIS } from "../ledger.mjs";
 import { shown } from "../refused.mjs";
+import { countOf } from "../wording.mjs";
 import { difference, differenceOfSome } from "./compare.mjs";
 import { KNOWN_CODES, disclosureOf } from "./disclosure.mjs";
 import { LedgerFold } from "./fold.mjs";
@@ -14,13 +15,13 @@ export class LimitsDisclosure {
     if (!ours) {
       const groups = Object.values(stated).filter((group) => Array.isArray(group) || typeof group === "string");
       const count = groups.reduce((sum, group) => sum + group.length, 0);
-      return count > 0 ? pass(`${count} statements`) : fail("limits_disclosure states nothing");
+      return count > 0 ? pass(countOf(count, "statement")) : fail("limits_disclosure states nothing");
     }
     const codes = stated.codes ?? [];
     const unknown = codes.find((code) => !KNOWN_CODES.has(code));
     if (unknown !== undefined) return fail(`limits_disclosure.codes has ${shown(unknown)}, which is no known code`);
     const found = difference(stated, disclosureOf(new Set(codes)), "limits_disclosure");
-    return found === null ? pass(`${codes.length} known codes with their sentences`) : fail(found);
+    return found === null ? pass(`${countOf(codes.length, "known code")}, each with its sentence`) : fail(found);
   }
 }
 

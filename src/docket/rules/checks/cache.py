@@ -19,6 +19,7 @@ from docket.rules.checks.case import DAMAGED, NO_LEDGER, Answer, Case, broken, h
 from docket.rules.checks.ledger_pass import LedgerReading
 from docket.rules.checks.rows import table
 from docket.rules.receipt.families import Families
+from docket.rules.wording import count_of
 
 NO_CACHE = "this run had no response cache"
 
@@ -156,7 +157,7 @@ def _against_ledger(ledger: LedgerReading, origins: tuple[_Origin, ...]) -> Answ
             return broken(f"{origin.where}: its pinned hit is not event {origin.first_seq}")
     if found:
         return broken(f"the ledger has hits of event {min(found)[0]} that no group names")
-    return held(f"{len(origins)} groups equal the ledger's hits")
+    return held(f"{count_of(len(origins), 'group')} as the ledger's hits")
 
 
 def _check_proofs(case: Case, origins: tuple[_Origin, ...]) -> Answer:
@@ -164,7 +165,7 @@ def _check_proofs(case: Case, origins: tuple[_Origin, ...]) -> Answer:
     for origin in origins:
         if root_from_path(origin.event_hash, origin.path) != root:
             return broken(f"{origin.where}: its path does not lead to ledger.merkle_root")
-    return held(f"{len(origins)} pinned hits lead to the root")
+    return held(f"{count_of(len(origins), 'pinned hit')} with a path to the root")
 
 
 def _origins(cache: JsonValue) -> tuple[_Origin, ...]:

@@ -21,6 +21,7 @@ from docket.rules.checks.case import Answer, Case, broken, held, skipped
 from docket.rules.checks.ledger_pass import LedgerReading
 from docket.rules.proof import ed25519
 from docket.rules.proof.signed_note import checkpoint_fault
+from docket.rules.wording import count_of
 
 
 def checkpoints(case: Case) -> Answer:
@@ -38,15 +39,15 @@ def checkpoints(case: Case) -> Answer:
     if case.checkpoints is not None:
         return held(_told(case))
     if case.heads:
-        return held(f"{_counted(len(case.heads), 'head')} written down earlier: beginnings of this ledger")
+        return held(f"{count_of(len(case.heads), 'head')} written down earlier: beginnings of this ledger")
     return skipped("no file of checkpoints was given")
 
 
 def _told(case: Case) -> str:
     lines = len(read_checkpoints(case.checkpoints or b""))
     by = "no key signed them" if _key(case) is None else "signed by the run's key"
-    heads = f", {_counted(len(case.heads), 'head')} written down earlier" if case.heads else ""
-    return f"{_counted(lines, 'checkpoint')}, {by}{heads}"
+    heads = f", {count_of(len(case.heads), 'head')} written down earlier" if case.heads else ""
+    return f"{count_of(lines, 'checkpoint')}, {by}{heads}"
 
 
 def _events_fault(ledger: LedgerReading | None) -> str | None:
@@ -108,7 +109,7 @@ def _file_fault(case: Case) -> str | None:
     told = _told_of(case)
     ended = case.receipt.part("evidence", "ended") is True
     if len(kept) != told + 1 and (ended or len(kept) != told):
-        return f"the file holds {_counted(len(kept), 'checkpoint')}, the ledger tells of {told} before the last"
+        return f"the file holds {count_of(len(kept), 'checkpoint')}, the ledger tells of {told} before the last"
     last = 0
     for one in kept:
         fault = _note_fault(case, one, last) or checkpoint_fault(one, key)
@@ -152,7 +153,3 @@ def _key(case: Case) -> bytes | None:
     if key is None:
         return None
     return bytes.fromhex(key) if isinstance(key, str) and is_digest(key) else b""
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -17,7 +17,7 @@ def limits_disclosure(case: Case) -> Answer:
     stated = case.receipt.mapping("limits_disclosure")
     if not case.receipt.ours:
         sentences = sum(len(group) for group in stated.values() if isinstance(group, Sequence))
-        return held(f"{sentences} statements") if sentences else broken("limits_disclosure states nothing")
+        return held(count_of(sentences, "statement")) if sentences else broken("limits_disclosure states nothing")
     codes = stated.get("codes")
     known = {str(limit): limit for limit in Limit}
     chosen = []

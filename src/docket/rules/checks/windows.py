@@ -61,8 +61,7 @@ def tool_windows(case: Case) -> Answer:
         return broken(error.detail)
     if found is not None:
         return broken(found)
-    deltas = sum(1 for _ in _deltas(case))
-    return held(f"{case.receipt.part('windows', 'count')} windows, {deltas} deltas lead to the root")
+    return held(f"{count_of(sum(1 for _ in _windows(case)), 'window')}, each delta with a path to the root")
 
 
 def tool_deltas(case: Case) -> Answer:

@@ -161,6 +161,8 @@ def pins_of(public_keys: Sequence[str], seal_keys: Sequence[Path], trusted: Path
 
 
 def _public_key(text: str) -> bytes:
+    if not text.strip():
+        raise UsageError(Reason.NOT_FOUND, "--public-key names no key: a variable that is empty?")
     try:
         return _usable("--public-key", PinnedKey(public_key=key_text.read_public_key(text))).public_key
     except InvalidDocumentError as error:
@@ -177,7 +179,7 @@ def _public_key(text: str) -> bytes:
 
 def _said(text: str) -> str:
     # A secret that was given in a public key's place is not repeated.
-    return f" {text}" if text and len(text) <= _SAID_CHARACTERS and "-----" not in text else ""
+    return f" {text}" if len(text) <= _SAID_CHARACTERS and "-----" not in text else ""
 
 
 def _usable(option: str, pin: PinnedKey) -> PinnedKey:

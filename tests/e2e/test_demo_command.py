@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,6 +63,8 @@ def test_it_shows_a_stopped_agent_a_verified_record_and_a_found_forgery(demo, tm
     assert "max_usd" in done.stdout
     assert "verified" in done.stdout
     assert "All of it held." in done.stdout
+    follow = next(line for line in done.stdout.splitlines() if line.startswith("  next "))
+    assert shutil.which(shlex.split(follow)[1]) is not None, "the program that comes next is there"
     assert "sk-ant-a-real-key" not in done.stdout + done.stderr
     assert list((tmp_path / "temporary").iterdir()) == []
 

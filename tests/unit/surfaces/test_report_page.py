@@ -279,6 +279,7 @@ def test_what_stands_there_already_is_not_overwritten(tmp_path: Path, report: Re
     for target in (mine, link, tmp_path):
         code, _, said = report(receipt, "--html", "--out", str(target))
         assert (code, "is there already and is no page of docket's" in said) == (2, True)
+        assert ("name a file in it" in said, "remove it" in said) == (target == tmp_path, target != tmp_path)
     assert mine.read_text() == "mine"
     missing = tmp_path / "no/where/run.html"
     assert report(receipt, "--html", "--out", str(missing))[0] != 0

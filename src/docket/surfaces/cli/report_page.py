@@ -43,7 +43,8 @@ def _encoded(pieces: Iterable[str]) -> Iterator[bytes]:
 
 def _check_replaceable(target: Path) -> None:
     detail = f"{target} is there already and is no page of docket's"
-    error = UsageError(Reason.ALREADY_EXISTS, detail, hint="remove it, or name another file")
+    hint = "name a file in it" if target.is_dir() else "remove it, or name another file"
+    error = UsageError(Reason.ALREADY_EXISTS, detail, hint=hint)
     if not target.is_file() or target.is_symlink():
         raise error
     with target.open("rb") as file:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import shutil
 import signal
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -87,6 +91,16 @@ def _sum_up(result: DemoResult) -> None:
         console.result(f"  stopped    after ${result.spent_usd} of ${result.cap_usd}; the agent was told why")
         console.result(f"  recorded   {result.calls} calls and {len(result.changed)} changed paths, in a receipt")
         console.result(f"  checked    {result.verdict}; with one byte changed: {result.forged_verdict}")
-        console.result("  next       docket run --max-usd 2 -- <your agent>")
+        console.result(f"  next       {console.plain(_called())} run --max-usd 2 -- <your agent>")
     kept = console.plain(result.folder) if result.kept else "nothing; docket demo --keep leaves the files"
     console.result(f"  kept       {kept}")
+
+
+def _called() -> str:
+    """Return how a shell in any folder starts this docket: a demo from a fresh clone is on nobody's PATH."""
+    if shutil.which("docket") is not None:
+        return "docket"
+    here = Path(sys.argv[0])
+    if here.name == "docket" and os.access(here, os.X_OK):
+        return shlex.quote(str(here.absolute()))
+    return f"{shlex.quote(sys.executable)} -m docket"

@@ -7359,13 +7359,13 @@ class Rollback {
       return fail("the record does not say which run of its project it is: it cannot be told from an older one");
     }
     const key = proof.signature?.public_key ?? UNSIGNED;
-    const named = isNamed(receipt, keys);
+    const [bySigner, bySeal] = named(receipt, keys);
     const ofProject = remembered.projects.filter((one) => one.project === proof.project);
-    // A key that the caller named is held against its own runs; what no named key vouches for against all.
+    // What a key signed that the caller named is held against that key's runs; all else against those of any.
     const known = ofProject
-      .filter((one) => !named || key === UNSIGNED || one.key === key)
+      .filter((one) => !bySigner || key === UNSIGNED || one.key === key)
       .reduce((highest, one) => (highest && highest.run >= one.run ? highest : one), undefined);
-    const older = (known && olderRun(receipt, proof, known)) ?? (named ? null : otherKey(key, ofProject));
+    const older = (known && olderRun(receipt, proof, known)) ?? (bySigner || bySeal ? null : otherKey(key, ofProject));
     const fault = older ?? smallerHead(receipt, ledger, remembered, proof.origin);
     if (fault !== null) return fail(fault);
     const before = known === undefined ? "the first of its project that this state knows" : `the highest before was ${known.run}`;
@@ -7373,11 +7373,11 @@ class Rollback {
   }
 }
 
-// Whether the caller named the key that is to vouch for the receipt; whether it does is told by other checks.
-function isNamed(receipt, { publicKeys, sealKeys }) {
+// Whether the caller named the key of the signature, and that of the seal; whether they hold is told by other checks.
+function named(receipt, { publicKeys, sealKeys }) {
   const signer = receipt.part("signature", "public_key");
   const seal = receipt.part("seal", "key_id");
-  return publicKeys.some((key) => toHex(key) === signer) || sealKeys.some((key) => fingerprint(key) === seal);
+  return [publicKeys.some((key) => toHex(key) === signer), sealKeys.some((key) => fingerprint(key) === seal)];
 }
 
 // Once runs of a project were signed, another key, or none, has to be named.

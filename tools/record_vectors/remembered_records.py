@@ -99,6 +99,13 @@ def _named() -> Iterator[Scenario]:
                    accepted=good)  # fmt: skip
     yield twin("state-seal-named-later-run", "what no key signed is held against all", CHECK, good,
                state=knows(run(4, PUBLIC)))  # fmt: skip
+    story = ledgers.idle(proof=facts(previous=PREVIOUS))
+    good = side(story, lambda receipt: signed(sealed(receipt, SEAL), SECRET), state=knows(run(2, OTHER_PUBLIC)),
+                verdict="verified", seal_keys=(SEAL.hex(),))  # fmt: skip
+    yield Scenario(name="state-sealed-key-changed", says="another key signed before, and that of the seal is named",
+                   accepted=good)  # fmt: skip
+    yield twin("state-sealed-later-run", "what a key signed that was not named is held against all", CHECK, good,
+               state=knows(run(4, OTHER_PUBLIC)))  # fmt: skip
 
 
 def _ledgers() -> Iterator[Scenario]:

@@ -3,8 +3,8 @@
 Rules:
 1. Without a state nothing is known of earlier runs, and the check is skipped.
 2. Of a project no lower run is accepted, no other receipt of the same run, and none that names the run which is known
-   as the one before by another digest. Only a receipt by a key that the caller named is held against that key's runs
-   alone: neither a signature that is left out nor a fresh key makes an old receipt new.
+   as the one before by another digest. Only a receipt that a key signed which the caller named is held against that
+   key's runs alone: neither a signature that is left out nor a fresh key makes an old receipt new.
 3. Once runs of a project were signed, one by another key or by none is accepted by a key that the caller named alone.
 4. Of an origin no smaller ledger is accepted, none with another root at the same size, and no larger one that does
    not begin with what is known.
@@ -37,8 +37,9 @@ def rollback(case: Case) -> Answer:
         return broken("the record does not say which run of its project it is: it cannot be told from an older one")
     run, head = found
     of_project = state.runs_of(run.project)
-    is_named = _is_named(case)
-    known = highest(one for one in of_project if not (is_named and run.key not in (UNSIGNED, one.key)))
+    by_signer, by_seal = _named(case)
+    known = highest(one for one in of_project if not (by_signer and run.key not in (UNSIGNED, one.key)))
+    is_named = by_signer or by_seal
     fault = None if known is None else _older_run(case, run, known)
     fault = (
         fault
@@ -52,11 +53,13 @@ def rollback(case: Case) -> Answer:
     return held(f"run {run.run} of its project, the highest before was {known.run}")
 
 
-def _is_named(case: Case) -> bool:
-    """Whether the caller named the key that is to vouch for the receipt; whether it does is told by other checks."""
-    named = {("signature", "public_key", pin.public_key.hex()) for pin in case.pins.signers}
-    named |= {("seal", "key_id", seal_key_id(pin.key)) for pin in case.pins.seals}
-    return any(case.receipt.part(kind, member) == key for kind, member, key in named)
+def _named(case: Case) -> tuple[bool, bool]:
+    """Whether the caller named the key of the signature, and that of the seal; whether they hold is told by others."""
+    signer, sealer = case.receipt.part("signature", "public_key"), case.receipt.part("seal", "key_id")
+    return (
+        any(pin.public_key.hex() == signer for pin in case.pins.signers),
+        any(seal_key_id(pin.key) == sealer for pin in case.pins.seals),
+    )
 
 
 def _other_key(run: KnownRun, of_project: tuple[KnownRun, ...]) -> str | None:

@@ -154,7 +154,7 @@ def test_what_others_can_reach_is_refused(tree: Path) -> None:
 def test_a_seal_key_that_is_none_is_refused(tree: Path) -> None:
     path = secret(tree.parent / "b.key", "0" * 63)
     refused = refusal(KeysAsked(seal_key=path), tree)
-    assert refused.detail == "the key of the seal: it is not 64 lower-case hexadecimal digits"
+    assert refused.detail == f"the key of the seal: {path}: it is not 64 lower-case hexadecimal digits"
     assert refusal(KeysAsked(seal_key=tree.parent / "no"), tree).reason == Reason.NOT_FOUND
 
 

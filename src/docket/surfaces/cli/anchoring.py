@@ -6,6 +6,9 @@ neither the receipt nor the exit code.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 from docket.engines.supervise.request import RunResult
 from docket.errors import DocketError, RefusedBeforeStartError
 from docket.formats.canonical import encode_document
@@ -21,14 +24,20 @@ from docket.surfaces.export.trailer import trailers_of
 GIT_TRAILER = "git-trailer"
 
 
-def try_anchors(anchors: tuple[str, ...]) -> None:
-    """Show that every file can be appended to; RefusedBeforeStartError for one that cannot."""
+def try_anchors(anchors: tuple[str, ...], tree: Path) -> None:
+    """Show that every file can be appended to; RefusedBeforeStartError for one that cannot.
+
+    One in the tree is warned of.
+    """
     for anchor in anchors:
-        if anchor != GIT_TRAILER:
-            try:
-                try_anchor(path_said(anchor))
-            except DocketError as error:
-                raise RefusedBeforeStartError(error.reason, f"--anchor: {error.detail}", hint=error.hint) from error
+        if anchor == GIT_TRAILER:
+            continue
+        try:
+            try_anchor(path_said(anchor))
+        except DocketError as error:
+            raise RefusedBeforeStartError(error.reason, f"--anchor: {error.detail}", hint=error.hint) from error
+        if Path(os.path.realpath(path_said(anchor))).is_relative_to(tree):
+            console.warn(console.plain(f"--anchor: {anchor} stands in the tree: the agent can write the heads in it"))
 
 
 def anchor_head(anchors: tuple[str, ...], result: RunResult, voucher: Voucher) -> None:

@@ -113,11 +113,13 @@ def _key_path(named: str) -> Path:
 
 
 def _seal_key(named: Path | None, tree: Path) -> bytes:
+    path = named
     try:
         path = own_seal_key(os.environ) if named is None else named
         return key_text.read_seal_key(read_key_file(path, key_text.MAX_KEY_FILE_BYTES, outside=tree))
     except DocketError as error:
-        raise RefusedBeforeStartError(error.reason, f"the key of the seal: {error.detail}", hint=error.hint) from error
+        detail = error.detail if path is None else fault_of(str(path), error)
+        raise RefusedBeforeStartError(error.reason, f"the key of the seal: {detail}", hint=error.hint) from error
 
 
 _PINS = (

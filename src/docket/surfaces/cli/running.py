@@ -117,7 +117,7 @@ def carry_out(asked: RunArguments) -> int:
     """Run the agent and return docket's exit code."""
     protect_supervisor()  # before a key is read
     request = build_request(asked)
-    try_anchors(asked.anchors)
+    try_anchors(asked.anchors, request.cwd)
     warn_of_unfinished(request.layout)
     adopt_orphans()
     progress = RunProgress(headline(request), quiet=asked.quiet)

@@ -198,7 +198,7 @@ def test_without_pyarrow_it_says_what_to_install(
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert run(["export", "usage", str(receipt), "--format", "parquet", "--out", str(out)]) == 75
     captured = capsysbinary.readouterr()
-    assert b"pip install 'docket[parquet]' installs pyarrow" in captured.err
+    assert b"pip install pyarrow, where docket is installed, or pipx inject docket pyarrow" in captured.err
     assert captured.out == b""
     assert not out.exists()
 

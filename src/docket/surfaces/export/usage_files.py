@@ -27,7 +27,7 @@ from docket.surfaces.export.otlp_values import nanoseconds
 from docket.surfaces.export.usage_rows import COLUMNS, INTEGER_COLUMNS, OPTIONAL_COLUMNS, UsageLine
 
 GROUP_ROWS = 10_000
-INSTALL = "pip install 'docket[parquet]' installs pyarrow"
+INSTALL = "pip install pyarrow, where docket is installed, or pipx inject docket pyarrow"
 _TIME = "time"
 _FORMULAS = ("=", "+", "-", "@")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -427,7 +427,7 @@ const decodeDocument = (bytes) => decode(bytes, false);
 
 // The value of bytes in canonical form.
 const decodeCanonical = (bytes) => decode(bytes, true);
-return { MAX_DEPTH, Plain, plain, isObject, isText, isInteger, compareTexts, encode, encodeTo, utf8, textOf, Scanner, decodeDocument, decodeCanonical };
+return { Plain, plain, isObject, isText, isInteger, compareTexts, encode, encodeTo, utf8, textOf, Scanner, decodeDocument, decodeCanonical };
 })();
 
 // sha256.mjs
@@ -969,7 +969,7 @@ function record(needed, optional = {}, { closed = true } = {}) {
     return null;
   };
 }
-return { anything, text, flag, integer, count, isDigest, digest, object, amount, isInstant, instant, nullable, constant, oneOf, array, mapping, record };
+return { anything, text, flag, integer, count, isDigest, digest, object, amount, instant, nullable, constant, oneOf, array, mapping, record };
 })();
 
 // proof_path.mjs
@@ -1085,8 +1085,8 @@ class PathReader {
       this.used = 0;
     }
     this.length = 0;
-    let index = past(bytes, at + 1);
     if (bytes[at] !== 91) return -1;
+    let index = past(bytes, at + 1);
     if (bytes[index] === 93) return index + 1;
     while (this.length < MAX_STEPS) {
       index = this.step(bytes, index, this.used + STEP_BYTES * this.length);
@@ -1482,7 +1482,7 @@ function marksOneByOne(bytes, from, to) {
   }
   return marks;
 }
-return { MAX_RECEIPT_BYTES, MAX_RECEIPT_VALUES, ReceiptReader, decodeReceipt };
+return { ReceiptReader, decodeReceipt };
 })();
 
 // case.mjs
@@ -1580,7 +1580,7 @@ class Course {
     }
   }
 }
-return { pass, fail, skip, NO_LEDGER, DAMAGED, OTHER_WRITER, Receipt, Case, watched, Course };
+return { pass, fail, skip, NO_LEDGER, DAMAGED, Receipt, Case, watched, Course };
 })();
 
 // effort.mjs
@@ -2218,7 +2218,7 @@ function familiesOf(receipt) {
   if (!read.has(receipt)) read.set(receipt, Families.of(receipt.part("price_table", "document")));
   return read.get(receipt);
 }
-return { priceOf, Families, rankOf, moreSpecificFirst, familiesOf };
+return { Families, rankOf, moreSpecificFirst, familiesOf };
 })();
 
 // merkle.mjs
@@ -4102,7 +4102,7 @@ function linesOf(hunk, side) {
   if (lines.some((line) => line === null || line.includes(10))) return null;
   return lines.every(isUtf8) ? null : lines.length;
 }
-return { MAX_DELTA_BYTES, readDelta };
+return { readDelta };
 })();
 
 // course/windows.mjs
@@ -4523,7 +4523,7 @@ function joined(parts, length) {
   }
   return made;
 }
-return { FOLD, GENESIS, MAX_LINE_BYTES, LedgerReader };
+return { FOLD, GENESIS, LedgerReader };
 })();
 
 // curve.mjs
@@ -4610,7 +4610,7 @@ function equationHolds(publicKey, signature, digest) {
   const [u, v, w] = times(littleEndian(signature.subarray(32)), BASE);
   return mod(x * w - u * z) === 0n && mod(y * w - v * z) === 0n;
 }
-return { P, ORDER, power, littleEndian, yOf, pointOf, isOfSmallOrder, equationHolds };
+return { P, ORDER, littleEndian, yOf, pointOf, isOfSmallOrder, equationHolds };
 })();
 
 // ed25519.mjs
@@ -4715,7 +4715,7 @@ async function signatureOfPiecesFault(publicKey, signature, message) {
 
 // What a key is called by where it is not written out: the first 16 digits of its SHA-256.
 const fingerprint = (key) => toHex(sha256(key)).slice(0, 16);
-return { keyFault, signatureFault, signatureOfFault, signatureOfPiecesFault, fingerprint };
+return { keyFault, signatureOfFault, signatureOfPiecesFault, fingerprint };
 })();
 
 // key_texts.mjs
@@ -4933,7 +4933,7 @@ async function checkpointFault({ note }, key) {
   if (name !== wanted || toHex(keyHash) !== toHex(noteKeyHash(wanted, key))) return "it carries no signature by the key";
   return signatureOfFault(key, value, utf8(note.text));
 }
-return { readHeadText, readHeadWords, readNote, readCheckpoints, checkpointFault };
+return { readHeadWords, readCheckpoints, checkpointFault };
 })();
 
 // checkpoints.mjs
@@ -6292,7 +6292,7 @@ function latencySummary(measured, totalRows) {
     p99_ms: rank(99),
   });
 }
-return { LATENCY_METHOD, latencySummary };
+return { latencySummary };
 })();
 
 // rebuild/calls.mjs
@@ -6751,7 +6751,7 @@ function decoded(decoder, bytes) {
     return null;
   }
 }
-return { TreeFold, shownPath };
+return { TreeFold };
 })();
 
 // rebuild/windows.mjs
@@ -7811,11 +7811,14 @@ async function readLedger(source, course) {
   return { events, hashes, head, tree, fileSha256: whole, damage, torn, sound, ended, ...found };
 }
 
-// `options` is {receipt, ledger, responses, deltas, checkpoints, heads, remembered, publicKeys, sealKeys, either,
-// required}, all but `receipt` optional: bytes; `heads` what readHeadWords gives, `remembered` what readState gives; `responses` a Map from path to bytes or a function that gives one for the paths that the
-// ledger names, `deltas` a Map from digest to bytes, each null where the folder is not there; the keys arrays of
-// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for. `ledger`, `deltas` and
-// `checkpoints` may be functions of the decoded receipt, whose form is not checked yet.
+// All of `options` but `receipt` may be left out:
+// - `receipt`, `ledger`: bytes, a Blob, or an iterable of pieces; `checkpoints`: bytes; each but `receipt` may be null.
+// - `responses`: a Map from path to bytes (or as above; null: there, and not to be read), or a function that gives one for
+//   the paths that the ledger names; `deltas`: a Map from digest to bytes. Null where the folder is not there.
+// - `ledger`, `deltas` and `checkpoints` may be functions of the decoded receipt, whose form is not checked yet.
+// - `heads`: each as readHeadWords gives it; `remembered`: what readState gives.
+// - `publicKeys`, `sealKeys`: arrays of bytes; `either`: one kind of them is enough.
+// - `required`: the word that `ok` asks for.
 async function verify(options) {
   const required = options.required ?? "consistent";
   let document;

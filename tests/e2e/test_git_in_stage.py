@@ -39,10 +39,6 @@ def work(base, tmp_path):
     found.opened.stage.close()
 
 
-def said_of(folder: Path) -> tuple[object, ...]:
-    return log(folder, "--all"), status(folder), git(folder, "show-ref"), git(folder, "reflog")
-
-
 def touch_all(folder: Path) -> None:
     """Let git find times that it does not know, so that its next look writes the index."""
     for name in ("one", "two", "dir/deep"):

@@ -220,10 +220,6 @@ def test_lines_that_change_places_or_are_repeated_or_left_out(tmp_path: Path) ->
             assert named(verdict, "ledger-chain").detail.startswith(f"event {at}: ")
 
 
-def event_line(members: bytes) -> bytes:
-    return b"{" + members + b"}\n"
-
-
 @pytest.mark.parametrize(
     ("line", "words"),
     [

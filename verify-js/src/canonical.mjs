@@ -8,7 +8,7 @@
 
 import { Refused } from "./refused.mjs";
 
-export const MAX_DEPTH = 64;
+const MAX_DEPTH = 64;
 
 export function Plain() {}
 Plain.prototype = Object.create(null);

@@ -14,7 +14,7 @@ export const skip = (detail) => ({ status: "skip", detail });
 
 export const NO_LEDGER = "no ledger was given";
 export const DAMAGED = "the ledger could not be read to its end";
-export const OTHER_WRITER = "the ledger is another writer's";
+const OTHER_WRITER = "the ledger is another writer's";
 
 // The receipt, whose shape was checked. `rows` are the usage rows as they stand in the document, `ours` whether the
 // document or its ledger names docket/fold/v1.

@@ -9,7 +9,7 @@ const MASK = 2n ** 255n - 1n;
 
 const mod = (value) => ((value % P) + P) % P;
 
-export function power(base, exponent) {
+function power(base, exponent) {
   let made = 1n;
   let square = mod(base);
   for (let left = exponent; left > 0n; left >>= 1n) {

@@ -17,7 +17,7 @@ export function keyFault(publicKey) {
 }
 
 // What is wrong with a signature, whatever it is of; null for one that may hold.
-export function signatureFault(signature) {
+function signatureFault(signature) {
   if (signature.length !== 64) return "a signature is 64 bytes";
   if (littleEndian(signature.subarray(32)) >= ORDER) return "the signature's number S is not below the group's order";
   if (yOf(signature.subarray(0, 32)) >= P) return "the signature's point R is in another spelling than its own";

@@ -14,7 +14,7 @@ const GLOB = /[*[]/;
 const PLACES_STEPS = 32;
 
 // A price in micro-dollars per million tokens; null for a text that is none.
-export function priceOf(text) {
+function priceOf(text) {
   const match = isText(text) ? PRICE.exec(text) : null;
   return match === null ? null : BigInt(match[1]) * MILLION + BigInt((match[2] ?? "").padEnd(6, "0"));
 }

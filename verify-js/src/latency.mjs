@@ -2,7 +2,7 @@
 
 import { plain } from "./canonical.mjs";
 
-export const LATENCY_METHOD = "nearest-rank";
+const LATENCY_METHOD = "nearest-rank";
 
 // The object over the measured latencies, or null where none was measured.
 export function latencySummary(measured, totalRows) {

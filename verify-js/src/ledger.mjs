@@ -11,7 +11,7 @@ import { isHexOf, sha256, toHex } from "./sha256.mjs";
 
 export const FOLD = "docket/fold/v1";
 export const GENESIS = toHex(sha256(new TextEncoder().encode("docket/genesis/v1")));
-export const MAX_LINE_BYTES = 16 * 1024 * 1024;
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
 
 const TOO_LONG = `a line of more than ${MAX_LINE_BYTES} bytes`;
 

@@ -24,7 +24,7 @@ function decoded(coded, what) {
 }
 
 // A body: {origin, size, root}, the root in hexadecimal.
-export function readHeadText(text) {
+function readHeadText(text) {
   const lines = text.split("\n");
   if (lines.length !== 4 || lines[3] !== "" || !NAME.test(lines[0])) {
     throw wrong("its text is not an origin, a size and a root, a line each");
@@ -51,7 +51,7 @@ function sizeOf(text) {
 }
 
 // The parts of a note: {text, signatures: [{name, keyHash, value}]}.
-export function readNote(text) {
+function readNote(text) {
   // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0009\u000b-\u001f]/.test(text)) throw wrong("it holds a control character");
   const at = text.lastIndexOf("\n\n");

@@ -109,8 +109,8 @@ export class PathReader {
       this.used = 0;
     }
     this.length = 0;
-    let index = past(bytes, at + 1);
     if (bytes[at] !== 91) return -1;
+    let index = past(bytes, at + 1);
     if (bytes[index] === 93) return index + 1;
     while (this.length < MAX_STEPS) {
       index = this.step(bytes, index, this.used + STEP_BYTES * this.length);

@@ -10,8 +10,8 @@ import { Window } from "./receipt_window.mjs";
 import { Refused } from "./refused.mjs";
 import { RowReader, UNKNOWN, WAIT } from "./row_reader.mjs";
 
-export const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;
-export const MAX_RECEIPT_VALUES = 6_000_000;
+const MAX_RECEIPT_BYTES = 256 * 1024 * 1024;
+const MAX_RECEIPT_VALUES = 6_000_000;
 
 // No token that a refusal is about reaches further.
 const LOOKAHEAD = 16;

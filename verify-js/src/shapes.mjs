@@ -23,7 +23,7 @@ const TIME = "([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\\.[0-9]{1,9})?Z";
 const INSTANT = new RegExp(`^${DAY}T${TIME}$`);
 
 // canonical.md, Instants: the form alone is looked at.
-export const isInstant = (value) => isText(value) && INSTANT.test(value);
+const isInstant = (value) => isText(value) && INSTANT.test(value);
 
 export const instant = (value, where) => when(isInstant(value), where, "an instant of RFC 3339 in UTC");
 

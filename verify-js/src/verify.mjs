@@ -56,11 +56,14 @@ async function readLedger(source, course) {
   return { events, hashes, head, tree, fileSha256: whole, damage, torn, sound, ended, ...found };
 }
 
-// `options` is {receipt, ledger, responses, deltas, checkpoints, heads, remembered, publicKeys, sealKeys, either,
-// required}, all but `receipt` optional: bytes; `heads` what readHeadWords gives, `remembered` what readState gives; `responses` a Map from path to bytes or a function that gives one for the paths that the
-// ledger names, `deltas` a Map from digest to bytes, each null where the folder is not there; the keys arrays of
-// bytes, `either` that one kind of them is enough; `required` the word that `ok` asks for. `ledger`, `deltas` and
-// `checkpoints` may be functions of the decoded receipt, whose form is not checked yet.
+// All of `options` but `receipt` may be left out:
+// - `receipt`, `ledger`: bytes, a Blob, or an iterable of pieces; `checkpoints`: bytes; each but `receipt` may be null.
+// - `responses`: a Map from path to bytes (or as above; null: there, and not to be read), or a function that gives one for
+//   the paths that the ledger names; `deltas`: a Map from digest to bytes. Null where the folder is not there.
+// - `ledger`, `deltas` and `checkpoints` may be functions of the decoded receipt, whose form is not checked yet.
+// - `heads`: each as readHeadWords gives it; `remembered`: what readState gives.
+// - `publicKeys`, `sealKeys`: arrays of bytes; `either`: one kind of them is enough.
+// - `required`: the word that `ok` asks for.
 export async function verify(options) {
   const required = options.required ?? "consistent";
   let document;

@@ -22,7 +22,6 @@ def nothing():
     return Breached(lambda: None)
 
 
-NOT_RUNNABLE = Reason.PROGRAM_NOT_RUNNABLE
 AGENT, CAP, SIGNAL, DOCKET = ExitSource.AGENT, ExitSource.CAP, ExitSource.SIGNAL, ExitSource.DOCKET
 
 

@@ -5,7 +5,7 @@ import { Refused } from "../refused.mjs";
 import { array, constant, count, flag, oneOf, record, text } from "../shapes.mjs";
 import { INSTANT, fromBase64, isPath, isUtf8, pathBytes } from "./grammar.mjs";
 
-export const MAX_DELTA_BYTES = 256 * 1024 * 1024;
+const MAX_DELTA_BYTES = 256 * 1024 * 1024;
 
 const ABSENT = "000000";
 const REPOSITORY = "160000";

@@ -82,7 +82,7 @@ export class TreeFold {
 }
 
 // Bytes that are no UTF-8 as they are shown: each byte that is no part of a character stands as \xNN.
-export function shownPath(coded) {
+function shownPath(coded) {
   const bytes = Uint8Array.from(atob(coded), (character) => character.charCodeAt(0));
   const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
   let shown = "";

@@ -108,6 +108,9 @@ class Staged:
         assert self.now() == {"committed": self.after, "refused": self.before, "closed": self.before}[standing]
         assert not list(self.lab.tree.glob(".docket-apply-*"))
         assert not list(self.lab.state.glob("workspace-tx/*/journal"))
+        if standing == "committed":
+            documents = [json.loads(path.read_bytes()) for path in self.lab.state.glob("workspace-tx/*/records/*.json")]
+            assert [document["committed"] for document in documents] == [True]
         return standing
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from test_transaction_killed import Staged, staged, steps
 
@@ -20,6 +22,7 @@ def check(it: Staged, at: int) -> bool:
     done = it.recovered()
     assert done.exit_code == 0, (at, done.said)
     listed = [line.split() for line in it.lab.docket("tx", "list").stdout.splitlines()]
+    assert recorded(it) == [line[0] for line in listed if line[1] == "committed"], at
     waiting = [line[0] for line in listed if line[1] in ("closed", "refused")]
     assert len(waiting) == 1, (at, listed)
     done = it.lab.docket("tx", "commit", waiting[0])
@@ -27,6 +30,12 @@ def check(it: Staged, at: int) -> bool:
     assert it.now() == it.after, at
     assert it.recovered().stdout == "nothing in this tree was interrupted\n"
     return any(line[1] == "committed" for line in listed)
+
+
+def recorded(it: Staged) -> list[str]:
+    """The transactions that landed and have one record of it."""
+    documents = [json.loads(path.read_bytes()) for path in it.lab.state.glob("workspace-tx/*/records/*.json")]
+    return [document["transaction"] for document in documents if document["committed"]]
 
 
 def test_a_kill_at_some_steps_after_a_part_landed(staged):

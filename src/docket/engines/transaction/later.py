@@ -6,7 +6,8 @@ Rules (spec/workspace.md, Commands and Later commits):
    nothing.
 3. What was discarded lands only where that is said. What was interrupted while it was open is discarded first; what
    was interrupted while it committed is recovery's alone.
-4. A later commit writes its own record in the transaction's folder, whether it landed or was refused.
+4. A later commit writes its own record in the transaction's folder, whether it landed or was refused. That it will is
+   written down before: the record of one that landed and was killed then is recovery's.
 5. Of a part that was chosen, the rest goes on as a successor, which is closed and has the stage.
 """
 
@@ -200,6 +201,7 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
         world.transactions.save_chosen(before.id, taken)
     else:
         world.transactions.forget_chosen(before.id)
+    world.transactions.promise_record(before.id)
     done = _done(request, asked, world)
     outcome = done.outcome
     successor = None
@@ -213,6 +215,7 @@ def _landed(request: LaterCommit, world: TransactionWorld, closed: ClosedTransac
         world.transactions.forget_chosen(before.id)
     record = _record(before, done, whole, successor)
     path = _written(replace(record, stage=visible(os.fsencode(stage))) if record.refusals else record, world)
+    world.transactions.settle_record(before.id)
     return LaterOutcome(
         outcome=outcome, taken=done.changes, merged=done.merged, stage=str(stage), record=str(path), successor=successor
     )
@@ -227,6 +230,7 @@ def _done(request: LaterCommit, asked: CommitRequest, world: TransactionWorld) -
     except DocketError:
         if world.transactions.load(request.transaction).status not in (Status.COMMITTING, Status.COMMITTED):
             world.transactions.forget_chosen(request.transaction)
+            world.transactions.settle_record(request.transaction)
         raise
 
 

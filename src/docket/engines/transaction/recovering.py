@@ -4,7 +4,7 @@ Rules (spec/workspace.md, Recovery):
 1. Nobody does this but who is asked for it. The transaction's lock and the base's are held meanwhile.
 2. What is said of the tree by the journal is checked first: it is this person's, of this base and of this plan.
 3. The end is in the state before the record says it, and the record before the journal goes; so that whoever dies in
-   between finds the same end again.
+   between finds the same end again. Where a later commit had ended and its record alone is missing, that is made.
 4. What an apply without a journal left in the tree is cleared away too, if it is asked for by the tree.
 """
 
@@ -37,7 +37,7 @@ from docket.stores.workspace.kept import KeptFolder
 from docket.stores.workspace.transactions import RECORDS, Damaged, Transactions
 
 LOCK_PATIENCE_SECONDS = 2.0
-NOT_BEGUN = "none"
+NOT_BEGUN, LANDED = "none", "landed"
 APPROVAL_UNKNOWN = "not-recorded"
 
 
@@ -74,8 +74,10 @@ def awaits_recovery(state: TransactionState, transactions: Transactions) -> bool
     """Whether a transaction's commit was cut short, in the tree or between its landing and its end."""
     if state.status is Status.COMMITTING:
         return standing_of(state) is Standing.INTERRUPTED_COMMIT
-    lacks = state.status is Status.COMMITTED and transactions.has_chosen(state.id)
-    return (lacks or has_journal(transactions.path(state.id))) and not transactions.is_locked(state.id)
+    if transactions.is_locked(state.id):
+        return False
+    lacks = transactions.has_chosen(state.id) or transactions.owes_record(state.id)
+    return (lacks and state.status is Status.COMMITTED) or has_journal(transactions.path(state.id))
 
 
 def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWorld) -> Recovered:
@@ -90,9 +92,9 @@ def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWor
         folder = world.transactions.path(transaction_id)
         if standing_of(state) is Standing.COMMITTING:
             raise UnavailableError(Reason.IN_USE, f"the commit of {transaction_id} is under way")
-        if state.status is not Status.COMMITTING and not has_journal(folder) and lacks_successor(state, world):
-            return _with_rest(Recovered(state=state, ended=None), asked, world)
         if state.status is not Status.COMMITTING and not has_journal(folder):
+            if lacks_successor(state, world) or lacks_record(state, world):
+                return _with_rest(Recovered(state=state, ended=None), asked, world)
             raise UnavailableError(Reason.NOTHING_CHANGED, f"no commit of {transaction_id} was interrupted")
         found = read_journal(folder)
         if found is not None and found[0].header.base != state.base:
@@ -111,14 +113,39 @@ def recover_transaction(transaction_id: str, asked: Asked, world: TransactionWor
 
 
 def _with_rest(done: Recovered, asked: Asked, world: TransactionWorld) -> Recovered:
-    """Hand over the rest of a part that landed; where nothing landed, nothing is chosen any more."""
+    """Hand over the rest of a part that landed, and record that it did; what did not land is chosen no more."""
     if asked.dry_run or not done.is_over:
         return done
     if done.state.status is not Status.COMMITTED:
         world.transactions.forget_chosen(done.state.id)
+        world.transactions.settle_record(done.state.id)
         return done
     successor = finish_succession(done.state, world)
-    return done if successor is None else replace(done, state=replace(done.state, successor=successor))
+    if successor is not None:
+        done = replace(done, state=replace(done.state, successor=successor))
+    if done.record is None and lacks_record(done.state, world):
+        done = replace(done, record=_recorded(done, world))
+    world.transactions.settle_record(done.state.id)
+    return done
+
+
+def lacks_record(state: TransactionState, world: TransactionWorld) -> bool:
+    """Whether a commit landed after its run, and nobody said that its record stands."""
+    return state.status is Status.COMMITTED and world.transactions.owes_record(state.id)
+
+
+def _recorded(done: Recovered, world: TransactionWorld) -> Path:
+    """Return the record of a commit that had ended, and make it where it is not there."""
+    record = replace(
+        _record(done.state, str(Standing.INTERRUPTED_COMMIT), done), recovery=LANDED, successor=done.state.successor
+    )
+    stamp = record.at.replace(":", "")
+    found = world.transactions.record_at(record.transaction, f"{stamp}-")
+    if found is not None:
+        return found
+    return world.transactions.write_record(
+        record.transaction, f"{stamp}-{LANDED}.json", encode_commit(world.vouch(record))
+    )
 
 
 def clear_leftovers(base: Path, *, dry_run: bool) -> tuple[Leftover, ...]:

@@ -56,8 +56,9 @@ class CommitRecord:
     """One commit: of a whole change set, or of one made of `of_diff_sha256` by a choice of paths or by merging.
 
     `was` is the transaction's status before; `successor` holds what was not chosen. `recovery` says in which direction
-    a commit that was interrupted was ended: `forward`, `back`, or `none` where nothing of it had begun. `merged` are
-    the texts that both sides had changed and that landed; `stage` is where the transaction's side of a refusal lies.
+    a commit that was interrupted was ended: `forward`, `back`, or `none` where nothing of it had begun, or `landed`
+    where it had ended and only this was missing. `merged` are the texts that both sides had changed and that landed;
+    `stage` is where the transaction's side of a refusal lies.
     """
 
     transaction: str

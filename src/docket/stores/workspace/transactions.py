@@ -40,6 +40,7 @@ from docket.stores.unfinished import names_in
 WORKSPACE_TX = "workspace-tx"
 STATE, LISTING, CHANGES, LOCK, RECORDS = "tx.json", "base.listing", "changes", "lock", "records"
 DIRECTORIES, STATUSES, DIGESTS, CHOSEN = "base.directories", "base.statuses", "base.digests", "chosen"
+DUE = "record.due"
 STAGE_PREFIX = "stage"
 MAX_LISTING_BYTES = 4 * 1024**3
 
@@ -160,20 +161,24 @@ class Transactions:
 
     def has_chosen(self, transaction_id: str) -> bool:
         """Whether there is such a thing, whatever it holds."""
-        try:
-            with self._disk.folder(self.path(transaction_id)) as folder:
-                return folder.identity(CHOSEN) is not None
-        except UnavailableError as error:
-            if error.reason == Reason.NOT_FOUND:
-                return False
-            raise
+        return self._has(transaction_id, CHOSEN)
 
     def forget_chosen(self, transaction_id: str) -> None:
         """The rest is handed over, or nothing landed."""
+        self._forget(transaction_id, CHOSEN)
+
+    def promise_record(self, transaction_id: str) -> None:
+        """Write down, before a commit, that it has a record of its own."""
         with self._disk.folder(self.path(transaction_id)) as folder:
-            if folder.identity(CHOSEN) is not None:
-                folder.remove(CHOSEN)
-                folder.sync()
+            publish(folder, DUE, b"")
+
+    def owes_record(self, transaction_id: str) -> bool:
+        """Whether a commit was to have a record, and nobody said that it has."""
+        return self._has(transaction_id, DUE)
+
+    def settle_record(self, transaction_id: str) -> None:
+        """The record stands, or there is nothing to be recorded."""
+        self._forget(transaction_id, DUE)
 
     def lock(self, transaction_id: str, *, wait_seconds: float = 0.0) -> FileLock:
         """Take a transaction's lock; UnavailableError(LOCKED) names who holds it."""
@@ -201,6 +206,15 @@ class Transactions:
             publish(records, name, document, overwrite=False)
         return self.path(transaction_id) / RECORDS / name
 
+    def record_at(self, transaction_id: str, begins: str) -> Path | None:
+        """Return a commit's own record whose name begins so, None where there is none."""
+        with self._disk.folder(self.path(transaction_id)) as folder:
+            if folder.identity(RECORDS) is None:
+                return None
+            with folder.folder(RECORDS) as records:
+                name = next((name for name in records.names() if name.startswith(begins)), None)
+        return None if name is None else self.path(transaction_id) / RECORDS / name
+
     def hand_over(self, transaction_id: str, successor_id: str) -> None:
         """Give a transaction's stage to another."""
         with (
@@ -218,6 +232,21 @@ class Transactions:
         path = self.path(transaction_id)
         with reported("remove", path):
             remove_tree(path)
+
+    def _has(self, transaction_id: str, name: str) -> bool:
+        try:
+            with self._disk.folder(self.path(transaction_id)) as folder:
+                return folder.identity(name) is not None
+        except UnavailableError as error:
+            if error.reason == Reason.NOT_FOUND:
+                return False
+            raise
+
+    def _forget(self, transaction_id: str, name: str) -> None:
+        with self._disk.folder(self.path(transaction_id)) as folder:
+            if folder.identity(name) is not None:
+                folder.remove(name)
+                folder.sync()
 
     def _change_set(self, transaction_id: str, name: str) -> ChangeSet | None:
         try:

@@ -23,6 +23,7 @@ def recovery_lines(done: Recovered, *, dry_run: bool) -> Iterator[str]:
     if done.state.successor is not None:
         yield f"{name}: what was chosen stands in the tree; the rest goes on as {done.state.successor}"
     if ended is None and done.state.status is Status.COMMITTED:
+        yield from () if done.record is None else (f"{name}: it had landed, and its record stands now",)
         return
     if ended is None:
         yield f"{name}: " + ("; ".join(done.left) or "nothing of the commit had begun; the tree is as it was")

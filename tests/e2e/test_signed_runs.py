@@ -163,6 +163,18 @@ def test_where_a_policys_key_lies_is_in_no_record(lab: RunLab) -> None:
     assert len(kept) > 5
 
 
+def test_a_policy_in_place_of_the_one_that_signs_is_told(lab: RunLab) -> None:
+    own, named = lab.root / "home/.config/docket/policy.toml", lab.root / "named.toml"
+    own.parent.mkdir(parents=True)
+    own.write_text("[proof]\nseal = true\n")
+    named.write_text("[caps]\nmax_model_calls = 3\n")
+    said = "docket: warning: nobody's key vouches for this run: --policy stands in place of your own policy"
+    assert said in lab.run("--policy", str(named), "--", "true").stderr
+    assert said not in lab.run("--policy", str(named), "--seal", "--", "true").stderr
+    own.write_text("[proof]\nseal = 3\n")  # what is wrong with it is told where it counts
+    assert said not in lab.run("--policy", str(named), "--", "true").stderr
+
+
 def test_what_cannot_sign_is_refused_before_anything_is_started(lab: RunLab) -> None:
     mark = lab.tree / "started"
     for flags in (("--sign", str(lab.root / "nothing")), ("--sign", "fd:77"), ("--seal-key", str(lab.root / "no"))):

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docket.errors import InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
+from docket.errors import DocketError, InvalidDocumentError, RefusedBeforeStartError, UnavailableError, UsageError
 from docket.formats.dataclass import dataclass
 from docket.formats.reason import Reason
 from docket.formats.relpath import RelPath
@@ -50,8 +51,7 @@ def decide_policy(tree: Path, named: Path | None, flags: Mapping[str, object]) -
     """
     overrides = Overrides.parse(flags)
     named_file = None if named is None else _read(named, must_exist=True)
-    config = config_folder()
-    user_path = None if config is None else config / USER_POLICY
+    user_path = _own_path()
     user_file = None if named is not None or user_path is None else _read(user_path, must_exist=False)
     tree_file = _read(tree / TREE_POLICY, must_exist=False)
     effective = effective_policy(PolicySources(named=named_file, user=user_file, tree=tree_file, overrides=overrides))
@@ -63,6 +63,20 @@ def decide_policy(tree: Path, named: Path | None, flags: Mapping[str, object]) -
         protected=protected_selectors([path for path in inside if path is not None]),
         remarks=(*effective.warnings, *remarks),
     )
+
+
+def own_policy_vouches() -> bool:
+    """Whether the person's own policy has runs signed or sealed; one that cannot be read does not."""
+    path = _own_path()
+    with suppress(DocketError):
+        own = None if path is None else _read(path, must_exist=False)
+        return own is not None and bool(own.policy.proof.sign or own.policy.proof.seal)
+    return False
+
+
+def _own_path() -> Path | None:
+    config = config_folder()
+    return None if config is None else config / USER_POLICY
 
 
 def _read(path: Path, *, must_exist: bool) -> PolicyFile | None:

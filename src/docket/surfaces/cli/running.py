@@ -20,11 +20,12 @@ from docket.host.isolation import adopt_orphans, protect_supervisor
 from docket.host.regular_file import read_regular_file
 from docket.host.signals import Signals
 from docket.rules.agents.registry import recognise
+from docket.rules.proof.vouching import NO_VOUCHER
 from docket.stores.layout import Layout
 from docket.surfaces.cli import console, wiring
 from docket.surfaces.cli.anchoring import anchor_head, try_anchors
 from docket.surfaces.cli.key_choice import KeysAsked, voucher_for
-from docket.surfaces.cli.policies import decide_policy, snapshot_limits
+from docket.surfaces.cli.policies import decide_policy, own_policy_vouches, snapshot_limits
 from docket.surfaces.cli.pool_access import check_pools, enter_pools
 from docket.surfaces.cli.pricebook import book_in_force
 from docket.surfaces.cli.progress import RunProgress
@@ -117,6 +118,8 @@ def carry_out(asked: RunArguments) -> int:
     """Run the agent and return docket's exit code."""
     protect_supervisor()  # before a key is read
     request = build_request(asked)
+    if asked.policy is not None and request.voucher == NO_VOUCHER and own_policy_vouches():
+        console.warn("nobody's key vouches for this run: --policy stands in place of your own policy, which names one")
     try_anchors(asked.anchors, request.cwd)
     warn_of_unfinished(request.layout)
     adopt_orphans()

@@ -14,4 +14,7 @@ def test_the_page_is_generated_from_the_commands():
     )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    assert module.PAGE.read_text(encoding="utf-8") == module.page()
+    page = module.PAGE.read_text(encoding="utf-8")
+    assert page == module.page()
+    cut = [line for line in page.splitlines() if line.startswith("  ") and line.endswith("...")]
+    assert cut == [], "a list of commands says each in a whole sentence"

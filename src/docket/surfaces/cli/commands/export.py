@@ -43,7 +43,7 @@ export.add_command(tlog_proof)
 export.add_command(trailer)
 
 
-@export.command("agent-trace")
+@export.command("agent-trace", short_help="Export whose lines a file has, as Agent Trace.")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--docket-dir", type=click.Path(path_type=Path), help="Where the project's evidence stands.")
 def agent_trace(files: tuple[Path, ...], docket_dir: Path | None) -> int:

@@ -28,7 +28,7 @@ from docket.surfaces.export.trailer import trailers_of
 _MAX_MESSAGE_BYTES = 1024 * 1024
 
 
-@click.command("tlog-proof")
+@click.command("tlog-proof", short_help="Prove that one event stands in a run's ledger.")
 @click.argument("receipt", shell_complete=receipts_like)
 @click.argument("seq", type=click.IntRange(min=0))
 @exporting.export_options
@@ -76,7 +76,7 @@ def _last_note(ledger: Path) -> str:
     return write_note(last.note)
 
 
-@click.command("trailer")
+@click.command("trailer", short_help="Print the git trailers that name a run.")
 @click.argument("receipt", required=False, shell_complete=receipts_like)
 @click.option("--commit-message", type=ANY_PATH, metavar="FILE", shell_complete=files_like,
               help="Add them to the commit message in FILE, as from a hook of git's.")  # fmt: skip

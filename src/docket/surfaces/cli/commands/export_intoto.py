@@ -24,7 +24,7 @@ from docket.surfaces.export.statement import PAYLOAD_TYPE, statement
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
-@click.command("intoto")
+@click.command("intoto", short_help="Export a run as an in-toto Statement.")
 @click.argument("receipt", required=False, shell_complete=receipts_like)
 @click.option("--sign", metavar="KEY", shell_complete=files_like,
               help="Sign it: a file of docket keygen's, or fd:N. The result is a DSSE envelope.")  # fmt: skip

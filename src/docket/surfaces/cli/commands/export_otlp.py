@@ -12,7 +12,7 @@ from docket.surfaces.cli.completing import receipts_like
 from docket.surfaces.export.otlp import traces
 
 
-@click.command("otlp")
+@click.command("otlp", short_help="Export a run as one OpenTelemetry trace.")
 @click.argument("receipt", required=False, shell_complete=receipts_like)
 @exporting.export_options
 def otlp(receipt: str | None, *, out: Path | None, **asked: Any) -> int:  # noqa: ANN401 - click's options, by name

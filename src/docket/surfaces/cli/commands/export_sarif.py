@@ -14,7 +14,7 @@ from docket.surfaces.export.record import json_line
 from docket.surfaces.export.sarif import sarif_log
 
 
-@click.command("sarif")
+@click.command("sarif", short_help="Export what docket explain finds, as SARIF.")
 @click.argument("receipt", required=False, shell_complete=receipts_like)
 @exporting.export_options
 def sarif(receipt: str | None, *, out: Path | None, **asked: Any) -> int:  # noqa: ANN401 - click's options, by name

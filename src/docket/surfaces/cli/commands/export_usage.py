@@ -37,7 +37,7 @@ class _Proven:
     record: VerifiedRecord
 
 
-@click.command("usage")
+@click.command("usage", short_help="Export what each priced part of a call cost.")
 @click.argument("receipts", nargs=-1, shell_complete=receipts_like)
 @click.option("--all", "every", is_flag=True, help="All runs of this project that have a receipt.")
 @click.option("--format", "kind", type=click.Choice(list(FORMATS)), default="jsonl", show_default=True,

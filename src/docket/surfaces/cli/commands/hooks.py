@@ -43,7 +43,7 @@ def hooks() -> None:
     """
 
 
-@hooks.command()
+@hooks.command(short_help="Put docket's hooks into agents' settings.")
 @_taking
 @click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")
 def install(agents: tuple[str, ...], *, project: bool, as_json: bool, dry_run: bool) -> int:
@@ -64,7 +64,7 @@ def install(agents: tuple[str, ...], *, project: bool, as_json: bool, dry_run: b
     return _carry_out(planned, as_json=as_json, dry_run=dry_run)
 
 
-@hooks.command()
+@hooks.command(short_help="Take docket's hooks out again.")
 @_taking
 @click.option("--dry-run", is_flag=True, help="Show what would be changed, and change nothing.")
 def uninstall(agents: tuple[str, ...], *, project: bool, as_json: bool, dry_run: bool) -> int:

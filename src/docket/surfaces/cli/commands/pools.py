@@ -85,7 +85,7 @@ def show(name: str, *, as_json: bool) -> int:
     return exits.OK
 
 
-@pools.command("set")
+@pools.command("set", short_help="Make a pool, or change its limits.")
 @click.argument("name", shell_complete=names_like)
 @click.option("--daily-usd", metavar="AMOUNT", help="Dollars a day (UTC), or none for no limit.")
 @click.option("--weekly-usd", metavar="AMOUNT", help="Dollars a week (Monday to Sunday, UTC), or none.")

@@ -82,7 +82,7 @@ def show(model: str | None, provider: str | None, path: Path | None, *, as_json:
     return _show(book, lines, as_json=as_json)
 
 
-@prices.command("import")
+@prices.command("import", short_help="Keep a file as your price table.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print every change as JSON.")

@@ -64,7 +64,7 @@ def doctor_command(max_bytes: int, docket_dir: Path | None, *, as_json: bool) ->
     return exits.FAILED if any(one.is_fault for one in examined.found) else exits.OK
 
 
-@click.command("tidy")
+@click.command("tidy", short_help="Remove what tool windows need no more.")
 @click.option("--apply", is_flag=True, help="Remove it; without this nothing changes.")
 @click.option("--json", "as_json", is_flag=True, help="Print what went, or would go, as JSON.")
 @_BUDGET

@@ -911,6 +911,7 @@ const when = (held, where, wanted) => (held ? null : `${where} is not ${wanted}`
 
 const anything = () => null;
 const text = (value, where) => when(isText(value), where, "a text");
+const formed = (form, words) => (value, where) => when(isText(value) && form.test(value), where, words);
 const flag = (value, where) => when(typeof value === "boolean", where, "true or false");
 const integer = (value, where) => when(isInteger(value), where, "an integer");
 const count = (value, where) => when(isInteger(value) && value >= 0, where, "a count");
@@ -929,6 +930,8 @@ const INSTANT = new RegExp(`^${DAY}T${TIME}$`);
 const isInstant = (value) => isText(value) && INSTANT.test(value);
 
 const instant = (value, where) => when(isInstant(value), where, "an instant of RFC 3339 in UTC");
+
+const SESSION_ID = /^[0-9A-Za-z_-]{1,64}$/;
 
 const nullable = (shape) => (value, where) => (value === null ? null : shape(value, where));
 const constant = (wanted) => (value, where) => when(value === wanted, where, shown(wanted));
@@ -969,7 +972,7 @@ function record(needed, optional = {}, { closed = true } = {}) {
     return null;
   };
 }
-return { anything, text, flag, integer, count, isDigest, digest, object, amount, instant, nullable, constant, oneOf, array, mapping, record };
+return { anything, text, formed, flag, integer, count, isDigest, digest, object, amount, instant, SESSION_ID, nullable, constant, oneOf, array, mapping, record };
 })();
 
 // proof_path.mjs
@@ -4792,7 +4795,6 @@ function readPublicKey(text) {
 
 // The 32 bytes of the key of a seal.
 function readSealKey(text) {
-  // eslint-disable-next-line no-control-regex
   if (!/^[\0-\x7f]*$/.test(text)) throw unusable("it is not text");
   const key = fromHex(stripped(text), 32);
   if (key === null) throw unusable("it is not 64 lower-case hexadecimal digits");
@@ -4879,7 +4881,6 @@ function sizeOf(text) {
 
 // The parts of a note: {text, signatures: [{name, keyHash, value}]}.
 function readNote(text) {
-  // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0009\u000b-\u001f]/.test(text)) throw wrong("it holds a control character");
   const at = text.lastIndexOf("\n\n");
   if (at < 0) throw wrong("no empty line parts a text from its signatures");
@@ -5061,13 +5062,12 @@ const { longSha256 } = $digests;
 const { fingerprint, signatureOfPiecesFault } = $ed25519;
 const { shown } = $refused;
 const { Sha256, fromHex, toHex } = $sha256;
+const { SESSION_ID } = $shapes;
 
 const SEAL = { name: "seal", other: "signature", alg: "hmac-sha256", keyMember: "key_id", digits: { key_id: 16, value: 64 } };
 const SIGNATURE = {
   name: "signature", other: "seal", alg: "ed25519", keyMember: "public_key", digits: { public_key: 64, value: 128 },
 };
-
-const SESSION = /^[0-9A-Za-z_-]{1,64}$/;
 
 const isHex = (value, digits) => isText(value) && value.length === digits && /^[0-9a-f]*$/.test(value);
 
@@ -5183,7 +5183,7 @@ function factsFault({ origin, project, run, previous, signature, seal }, session
   const key = signature?.public_key;
   if (key !== undefined && !isHex(key, 64)) return "proof.signature.public_key is not 64 lower-case hexadecimal digits";
   if (seal && !isHex(seal.key_id, 16)) return "proof.seal.key_id is not 16 lower-case hexadecimal digits";
-  if (!SESSION.test(session)) return "session.id is not 1 to 64 letters, digits, _ and -: an origin is made of it";
+  if (!SESSION_ID.test(session)) return "session.id is not 1 to 64 letters, digits, _ and -: an origin is made of it";
   const wanted = `docket.local/${key === undefined ? "unsigned" : fingerprint(fromHex(key, 32))}/${session}`;
   if (origin !== wanted) return `proof.origin is ${shown(origin)}, key and session give ${shown(wanted)}`;
   if (!isHex(project, 32)) return "proof.project is not 32 lower-case hexadecimal digits";
@@ -7321,7 +7321,7 @@ const { hexOf, longSha256 } = $digests;
 const { fingerprint } = $ed25519;
 const { Refused } = $refused;
 const { toHex } = $sha256;
-const { array, constant, count, digest, record, text } = $shapes;
+const { SESSION_ID, array, constant, count, digest, formed, record } = $shapes;
 
 const FORMAT = "docket/verifier-state/v1";
 const UNSIGNED = "unsigned";
@@ -7332,11 +7332,20 @@ const PUT_BACK = "after a project's state was put back to an older one, start a 
 
 const positive = (value, where) => count(value, where) ?? (value > 0 ? null : `${where} is 0`);
 
-const stateShape = record({
-  format: constant(FORMAT),
-  projects: array(record({ key: text, project: text, run: positive, session: text, receipt_sha256: digest })),
-  origins: array(record({ origin: text, size: positive, root: digest })),
+// An entry that no receipt can have taught is refused: passing it over would let an older receipt through.
+const runShape = record({
+  key: formed(/^(?:unsigned|[0-9a-f]{64})$/, "64 lower-case hexadecimal digits or unsigned"),
+  project: formed(/^[0-9a-f]{32}$/, "32 lower-case hexadecimal digits"),
+  run: positive,
+  session: formed(SESSION_ID, "1 to 64 letters, digits, _ and -"),
+  receipt_sha256: digest,
 });
+const originShape = record({
+  origin: formed(/^docket\.local\/(?:unsigned|[0-9a-f]{16})\/[0-9A-Za-z_-]{1,64}$/, "an origin, docket.local/KEY/SESSION"),
+  size: positive,
+  root: digest,
+});
+const stateShape = record({ format: constant(FORMAT), projects: array(runShape), origins: array(originShape) });
 
 // What a state remembers, of the bytes of its document; Refused where it is none.
 function readState(bytes) {

@@ -1,4 +1,4 @@
-"""Blanks, letters, keys and heads: verify-js reads them as docket does, whatever Unicode its platform knows."""
+"""Blanks, letters, keys, heads and states: verify-js reads them as docket does, whatever Unicode its platform knows."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from docket.errors import InvalidDocumentError
 from docket.formats.letters import is_printable, lowered
 from docket.formats.proof.checkpoint import read_head_words
 from docket.formats.proof.key_text import public_pem, read_public_key, read_seal_key, verifier_key
+from docket.formats.proof.verifier_state import read_state
 from verify_js.in_node import needs_node
 
 pytestmark = needs_node
@@ -80,3 +81,31 @@ def test_heads() -> None:
         return head if head == "refused" else {"origin": head.origin, "size": head.size, "root": head.root}
 
     assert node([["readHeadWords", text] for text in texts]) == [told(text) for text in texts]
+
+
+def test_states() -> None:
+    run = {"key": KEY.hex(), "project": "0c" * 16, "run": 1, "session": "a-B_9", "receipt_sha256": "ab" * 32}
+    head = {"origin": "docket.local/unsigned/a-B_9", "size": 1, "root": "ab" * 32}
+    good = [
+        {**run, "key": "unsigned"}, {**run, "session": "a" * 64}, {**run, "run": 2**53 - 1},
+        {**head, "origin": f"docket.local/{'0f' * 8}/a"},
+    ]  # fmt: skip
+    bad = [{**run, name: value} for name in run for value in ("", None, -1, 0, "A b", f"{run[name]}\n")]
+    bad += [{**run, "key": KEY.hex().upper()}, {**run, "session": "a" * 65}, {**run, "more": 1}, {**run, "run": True}]
+    bad += [{**head, name: value} for name in head for value in ("", None, -1, 0, "A b", f"{head[name]}\n")]
+    bad += [{**head, "origin": f"docket.local/{'0F' * 8}/a"}, {**head, "origin": "docket.local/a"}]
+
+    def state(entry: dict[str, Any]) -> dict[str, Any]:
+        lists = {"projects": [], "origins": []} | {"origins" if "origin" in entry else "projects": [entry]}
+        return {"format": "docket/verifier-state/v1", **lists}
+
+    texts = [json.dumps(state(entry)) for entry in [run, head, *good, *bad]]
+    accepted = len(good) + 2
+    found = node([["readState", text] for text in texts])
+    assert found[:accepted] == [
+        {name: state(entry)[name] for name in ("projects", "origins")} for entry in (run, head, *good)
+    ]
+    assert found[accepted:] == ["refused"] * len(bad)
+    assert [or_refused(lambda text=text: read_state(json.loads(text))) == "refused" for text in texts] == [
+        one == "refused" for one in found
+    ]

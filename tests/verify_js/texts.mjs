@@ -3,12 +3,15 @@
 import { createInterface } from "node:readline";
 
 import { stripped, wordsOf } from "../../verify-js/src/blanks.mjs";
+import { utf8 } from "../../verify-js/src/canonical.mjs";
 import { readPublicKey, readSealKey } from "../../verify-js/src/key_texts.mjs";
 import { isPrintable, lowered } from "../../verify-js/src/letters.mjs";
 import { readHeadWords } from "../../verify-js/src/notes.mjs";
 import { Refused } from "../../verify-js/src/refused.mjs";
+import { readState as readStateBytes } from "../../verify-js/src/rollback.mjs";
 
-const asked = { stripped, wordsOf, lowered, isPrintable, readPublicKey, readSealKey, readHeadWords };
+const readState = (text) => readStateBytes(utf8(text));
+const asked = { stripped, wordsOf, lowered, isPrintable, readPublicKey, readSealKey, readHeadWords, readState };
 
 for await (const line of createInterface({ input: process.stdin })) {
   const [name, text] = JSON.parse(line);

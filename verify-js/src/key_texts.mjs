@@ -70,7 +70,6 @@ export function readPublicKey(text) {
 
 // The 32 bytes of the key of a seal.
 export function readSealKey(text) {
-  // eslint-disable-next-line no-control-regex
   if (!/^[\0-\x7f]*$/.test(text)) throw unusable("it is not text");
   const key = fromHex(stripped(text), 32);
   if (key === null) throw unusable("it is not 64 lower-case hexadecimal digits");

@@ -6,13 +6,12 @@ import { longSha256 } from "./digests.mjs";
 import { fingerprint, signatureOfPiecesFault } from "./ed25519.mjs";
 import { shown } from "./refused.mjs";
 import { Sha256, fromHex, toHex } from "./sha256.mjs";
+import { SESSION_ID } from "./shapes.mjs";
 
 const SEAL = { name: "seal", other: "signature", alg: "hmac-sha256", keyMember: "key_id", digits: { key_id: 16, value: 64 } };
 const SIGNATURE = {
   name: "signature", other: "seal", alg: "ed25519", keyMember: "public_key", digits: { public_key: 64, value: 128 },
 };
-
-const SESSION = /^[0-9A-Za-z_-]{1,64}$/;
 
 const isHex = (value, digits) => isText(value) && value.length === digits && /^[0-9a-f]*$/.test(value);
 
@@ -128,7 +127,7 @@ function factsFault({ origin, project, run, previous, signature, seal }, session
   const key = signature?.public_key;
   if (key !== undefined && !isHex(key, 64)) return "proof.signature.public_key is not 64 lower-case hexadecimal digits";
   if (seal && !isHex(seal.key_id, 16)) return "proof.seal.key_id is not 16 lower-case hexadecimal digits";
-  if (!SESSION.test(session)) return "session.id is not 1 to 64 letters, digits, _ and -: an origin is made of it";
+  if (!SESSION_ID.test(session)) return "session.id is not 1 to 64 letters, digits, _ and -: an origin is made of it";
   const wanted = `docket.local/${key === undefined ? "unsigned" : fingerprint(fromHex(key, 32))}/${session}`;
   if (origin !== wanted) return `proof.origin is ${shown(origin)}, key and session give ${shown(wanted)}`;
   if (!isHex(project, 32)) return "proof.project is not 32 lower-case hexadecimal digits";

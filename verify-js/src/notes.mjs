@@ -52,7 +52,6 @@ function sizeOf(text) {
 
 // The parts of a note: {text, signatures: [{name, keyHash, value}]}.
 function readNote(text) {
-  // eslint-disable-next-line no-control-regex
   if (/[\u0000-\u0009\u000b-\u001f]/.test(text)) throw wrong("it holds a control character");
   const at = text.lastIndexOf("\n\n");
   if (at < 0) throw wrong("no empty line parts a text from its signatures");

@@ -6,7 +6,7 @@ import { hexOf, longSha256 } from "./digests.mjs";
 import { fingerprint } from "./ed25519.mjs";
 import { Refused } from "./refused.mjs";
 import { toHex } from "./sha256.mjs";
-import { array, constant, count, digest, record, text } from "./shapes.mjs";
+import { SESSION_ID, array, constant, count, digest, formed, record } from "./shapes.mjs";
 
 const FORMAT = "docket/verifier-state/v1";
 const UNSIGNED = "unsigned";
@@ -17,11 +17,20 @@ const PUT_BACK = "after a project's state was put back to an older one, start a 
 
 const positive = (value, where) => count(value, where) ?? (value > 0 ? null : `${where} is 0`);
 
-const stateShape = record({
-  format: constant(FORMAT),
-  projects: array(record({ key: text, project: text, run: positive, session: text, receipt_sha256: digest })),
-  origins: array(record({ origin: text, size: positive, root: digest })),
+// An entry that no receipt can have taught is refused: passing it over would let an older receipt through.
+const runShape = record({
+  key: formed(/^(?:unsigned|[0-9a-f]{64})$/, "64 lower-case hexadecimal digits or unsigned"),
+  project: formed(/^[0-9a-f]{32}$/, "32 lower-case hexadecimal digits"),
+  run: positive,
+  session: formed(SESSION_ID, "1 to 64 letters, digits, _ and -"),
+  receipt_sha256: digest,
 });
+const originShape = record({
+  origin: formed(/^docket\.local\/(?:unsigned|[0-9a-f]{16})\/[0-9A-Za-z_-]{1,64}$/, "an origin, docket.local/KEY/SESSION"),
+  size: positive,
+  root: digest,
+});
+const stateShape = record({ format: constant(FORMAT), projects: array(runShape), origins: array(originShape) });
 
 // What a state remembers, of the bytes of its document; Refused where it is none.
 export function readState(bytes) {

@@ -8,6 +8,7 @@ const when = (held, where, wanted) => (held ? null : `${where} is not ${wanted}`
 
 export const anything = () => null;
 export const text = (value, where) => when(isText(value), where, "a text");
+export const formed = (form, words) => (value, where) => when(isText(value) && form.test(value), where, words);
 export const flag = (value, where) => when(typeof value === "boolean", where, "true or false");
 export const integer = (value, where) => when(isInteger(value), where, "an integer");
 export const count = (value, where) => when(isInteger(value) && value >= 0, where, "a count");
@@ -26,6 +27,8 @@ const INSTANT = new RegExp(`^${DAY}T${TIME}$`);
 const isInstant = (value) => isText(value) && INSTANT.test(value);
 
 export const instant = (value, where) => when(isInstant(value), where, "an instant of RFC 3339 in UTC");
+
+export const SESSION_ID = /^[0-9A-Za-z_-]{1,64}$/;
 
 export const nullable = (shape) => (value, where) => (value === null ? null : shape(value, where));
 export const constant = (wanted) => (value, where) => when(value === wanted, where, shown(wanted));

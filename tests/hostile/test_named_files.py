@@ -37,6 +37,7 @@ RECEIPT_READERS: dict[str, list[str]] = {
 NO_RECEIPTS = {
     "none.json": "none.json",
     "folder": "is not a regular file",
+    ".": "is not a regular file",
     "fifo": "is not a regular file",
     "empty": "there is nothing in it",
     "sparse": "is larger than",
@@ -66,7 +67,7 @@ OPTIONS: dict[str, list[str]] = {
     "keygen": ["keygen", "@"],
     "--out": ["export", "otlp", "good.json", "--out", "@"],
 }
-NO_FILES = ("folder", "fifo", "/dev/zero", "loop", "")
+NO_FILES = ("folder", "fifo", "/dev/zero", "loop", ".", "")
 
 
 @pytest.fixture
@@ -142,6 +143,7 @@ def test_what_is_no_file_of_an_option(option: str, folder: Path, capsys: pytest.
         code, sentence = told(OPTIONS[option], named, capsys)
         assert code == 2, (option, named, sentence)
         assert named in sentence
+        assert named == "" or "empty?" not in sentence, (option, named, sentence)
 
 
 def test_a_receipt_in_the_place_of_a_ledger(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

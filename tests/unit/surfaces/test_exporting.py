@@ -135,7 +135,7 @@ def test_a_key_that_does_not_vouch_for_it_is_a_refusal(
         assert told.out == b""
         assert f"is not exported, for it fails {failing}: ".encode() in told.err
         assert run([*asked_of(kind, receipt), option, "none"]) == 2
-        assert f"error: {option}: ".encode() in capsysbinary.readouterr().err
+        assert f"error: {option}".encode() in capsysbinary.readouterr().err
 
 
 VERDICTS: dict[str, Callable[[Any], Any]] = {

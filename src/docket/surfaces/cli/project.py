@@ -65,8 +65,6 @@ def _beginning(path: Path) -> bytes:
 
 def file_named(option: str, path: Path, what: str) -> None:
     """Raise UsageError where what a person named as the file of an option, a `what`, is none."""
-    if path == Path():
-        raise UsageError(Reason.NOT_FOUND, f"{option} names no file: a variable that is empty?")
     if not os.path.lexists(path):
         raise UsageError(Reason.NOT_FOUND, f"{path}: there is no such {what}")
     if not os.path.isfile(path):  # noqa: PTH113 - Path's own raises where it may not look

@@ -64,8 +64,6 @@ def keygen(path: Path | None, *, force: bool, as_json: bool) -> int:
 
 def _named(path: Path) -> Path:
     """Return where a key is to stand; UsageError for the place of something that none can stand in."""
-    if path == Path():
-        raise UsageError(Reason.NOT_FOUND, "no file is named: a variable that is empty?")
     for taken in key_files(path).all:
         if os.path.lexists(taken) and not os.path.isfile(taken):  # noqa: PTH113 - Path's own raises where it may not look
             raise UsageError(Reason.NOT_A_FILE, f"{taken} is there, and is no file that a key could replace")

@@ -26,7 +26,6 @@ from docket.surfaces.cli.project import file_named, ledger_named, receipt_asked_
 from docket.surfaces.render.verdict import established, lines
 from docket.surfaces.render.wrapping import wrapped
 
-_NO_PATH = Path()
 COMMIT_FORMAT = "docket/workspace-commit/v1"
 _BEGINNING_BYTES = 4096
 _OF_RECEIPTS = ("checkpoints", "state", "heads", "seal_keys")
@@ -155,8 +154,6 @@ def _tell_unmet(verdict: Verdict, asked: VerifyRequest) -> None:
 def _verdict(asked: VerifyRequest, state: Path | None) -> Verdict:
     if state is None:
         return verify_receipt(asked)
-    if state == _NO_PATH:
-        raise UsageError(Reason.NOT_FOUND, "--state names no file: a variable that is empty?")
     from docket.engines.verify_state import verify_with_state  # noqa: PLC0415 - nothing else that verifies needs it
 
     try:
@@ -182,8 +179,6 @@ def _there(checkpoints: Path | None) -> Path | None:
 
 def _located(receipt: Path | None) -> Path:
     """Return the file that was named, or the receipt in this project's evidence that its number names."""
-    if receipt == _NO_PATH:
-        raise UsageError(Reason.NOT_FOUND, "no receipt is named: a variable that is empty?")
     if receipt is not None and (os.path.lexists(receipt) or not DOCKET_NUMBER.fullmatch(str(receipt).upper())):
         return receipt
     return receipt_asked_for(None if receipt is None else str(receipt), None)

@@ -53,7 +53,7 @@ def write_pair(files: KeyFiles, seed: bytes, public_key: bytes, *, overwrite: bo
     if not overwrite:
         taken = next((path for path in files.all if os.path.lexists(path)), None)
         if taken is not None:
-            kept = "it can sign as it is; " if taken == files.private else ""
+            kept = "a key of yours can sign as it is; " if taken == files.private else ""
             hint = f"{kept}--force writes over it, and nothing signs with the old key again"
             raise UnavailableError(Reason.ALREADY_EXISTS, f"{taken} exists", hint=hint)
     parent = Path(os.path.realpath(files.private.parent))

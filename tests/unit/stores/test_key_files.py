@@ -33,7 +33,7 @@ def test_no_name_that_is_taken_is_written_over(tmp_path: Path, name: str) -> Non
     with pytest.raises(UnavailableError) as raised:
         write_pair(files, SECRET_KEY, PUBLIC, overwrite=False)
     assert raised.value.reason == Reason.ALREADY_EXISTS
-    assert str(raised.value.hint).startswith("it can sign as it is; ") is (name == "a.key")
+    assert str(raised.value.hint).startswith("a key of yours can sign as it is; ") is (name == "a.key")
     assert [path.name for path in tmp_path.iterdir()] == [name]
     write_pair(files, SECRET_KEY, PUBLIC, overwrite=True)
     assert not (tmp_path / name).is_symlink()

@@ -702,10 +702,22 @@ const $chunks = (() => {
 const { hexOf, longSha256 } = $digests;
 
 const CHUNK_BYTES = 1 << 17;
+const WRONG = "a file is given as its bytes, a Blob, or pieces that are bytes";
 
 // The bytes in pieces of about one size, none of which is copied.
 function* slices(bytes) {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}
+
+// Pieces of bytes as one.
+function joined(parts) {
+  const made = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    made.set(part, at);
+    at += part.length;
+  }
+  return made;
 }
 
 async function* ofBlob(blob) {
@@ -716,13 +728,15 @@ async function* ofBlob(blob) {
 
 // Bytes may be another window's, whose classes are not ours.
 function bytesOf(piece) {
-  if (!ArrayBuffer.isView(piece)) throw new TypeError("a file is given as its bytes, a Blob, or pieces that are bytes");
+  if (!ArrayBuffer.isView(piece)) throw new TypeError(WRONG);
   return piece instanceof Uint8Array ? piece : new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
 }
 
 function piecesOf(source) {
   if (ArrayBuffer.isView(source)) return [source];
-  return typeof Blob === "function" && source instanceof Blob ? ofBlob(source) : source;
+  if (typeof Blob === "function" && source instanceof Blob) return ofBlob(source);
+  if (source?.[Symbol.asyncIterator] ?? source?.[Symbol.iterator]) return source;
+  throw new TypeError(WRONG);
 }
 
 // Calls `take` with each piece in order, none longer than that; pieces of an iterable may be overwritten once the next is
@@ -748,7 +762,7 @@ async function measured(source, most) {
   }
   return { size, digest: hexOf(hash) };
 }
-return { slices, eachChunk, measured };
+return { slices, joined, eachChunk, measured };
 })();
 
 // receipt_window.mjs
@@ -1049,8 +1063,9 @@ function packed(steps) {
 const DIGITS = new Uint8Array(256).fill(16);
 for (let digit = 0; digit < 16; digit += 1) DIGITS[digit.toString(16).charCodeAt(0)] = digit;
 
-const bytesOf = (text) => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
-const [SIDE, HASH, LEFT, RIGHT] = ['"side"', '"hash"', '"left"', '"right"'].map(bytesOf);
+// The bytes of a text that is ASCII.
+const asciiBytes = (text) => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
+const [SIDE, HASH, LEFT, RIGHT] = ['"side"', '"hash"', '"left"', '"right"'].map(asciiBytes);
 
 // Past the blanks from `at` on.
 function past(bytes, at) {
@@ -1149,7 +1164,7 @@ class PathReader {
     return wrong < 16 && bytes[value + 65] === 34 ? value + 66 : -1;
   }
 }
-return { merklePath, ProofPath, packed, past, begins, PathReader };
+return { merklePath, ProofPath, packed, asciiBytes, past, begins, PathReader };
 })();
 
 // row_reader.mjs
@@ -1161,7 +1176,7 @@ const $row_reader = (() => {
 // reads all but the path, and must find the mark as that row's path; whatever is not as it mostly is, is left to it.
 
 const { Plain, Scanner, isObject, textOf } = $canonical;
-const { PathReader, begins, merklePath, packed, past } = $proof_path;
+const { PathReader, asciiBytes, begins, merklePath, packed, past } = $proof_path;
 const { Refused } = $refused;
 
 // More of the text must come first.
@@ -1169,12 +1184,11 @@ const WAIT = Symbol("wait");
 // Here stands what the scanner has to read, or to refuse.
 const UNKNOWN = Symbol("unknown");
 
-const bytesOf = (text) => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
-const PATH = bytesOf('"merkle_path"');
+const PATH = asciiBytes('"merkle_path"');
 // No text that stands behind it makes another value of it.
-const MARK = bytesOf("null");
-const [QUOTE, COMMA, COLON, BACKSLASH] = bytesOf('",:\\');
-const [OPENS, CLOSES, OPENS_ARRAY, CLOSES_ARRAY] = bytesOf("{}[]");
+const MARK = asciiBytes("null");
+const [QUOTE, COMMA, COLON, BACKSLASH] = asciiBytes('",:\\');
+const [OPENS, CLOSES, OPENS_ARRAY, CLOSES_ARRAY] = asciiBytes("{}[]");
 
 // A slice of no more units is a text of its own; a longer one holds on to all that it was cut from.
 const SHORT = 12;
@@ -4354,6 +4368,7 @@ const $ledger = (() => {
 // Reading stops at the first line that breaks a rule; whoever makes the digest of the file makes it of all bytes.
 
 const { Plain, Scanner, textOf } = $canonical;
+const { joined } = $chunks;
 const { quickSha256 } = $digests;
 const { Hashes, MerkleTree } = $merkle;
 const { Refused } = $refused;
@@ -4424,7 +4439,7 @@ class LedgerReader {
     if (this.parts.length > 0 && stop > 0) {
       from = bytes.indexOf(LF) + 1;
       this.keep(bytes.subarray(0, from));
-      const line = joined(this.parts, this.partsBytes);
+      const line = joined(this.parts);
       this.forget();
       this.lines(line, 0, line.length);
     }
@@ -4515,16 +4530,6 @@ function asciiText(bytes, from, to) {
   } catch {
     return null;
   }
-}
-
-function joined(parts, length) {
-  const made = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    made.set(part, at);
-    at += part.length;
-  }
-  return made;
 }
 return { FOLD, GENESIS, LedgerReader };
 })();
@@ -4621,6 +4626,7 @@ const $ed25519 = (() => {
 // Ed25519 (RFC 8032) with nothing taken on trust (spec/receipt.md, Keys 4): what makes a key or a signature none is
 // asked here, before the platform is.
 
+const { joined } = $chunks;
 const { ORDER, P, equationHolds, isOfSmallOrder, littleEndian, pointOf, yOf } = $curve;
 const { longSha512 } = $digests;
 const { sha256, toHex } = $sha256;
@@ -4657,16 +4663,6 @@ async function platformHolds(subtle, publicKey, signature, message) {
 async function ownHolds(subtle, publicKey, signature, message) {
   const text = joined([signature.subarray(0, 32), publicKey, message]);
   return equationHolds(publicKey, signature, new Uint8Array(await subtle.digest("SHA-512", text)));
-}
-
-function joined(parts) {
-  const made = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    made.set(part, at);
-    at += part.length;
-  }
-  return made;
 }
 
 // The fault of the key that was asked about last: a file of checkpoints has thousands of signatures by one.

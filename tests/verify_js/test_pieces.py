@@ -47,6 +47,26 @@ def test_a_token_in_every_place_of_the_rows_is_read_alike() -> None:
     assert sum(one["cases"] for one in found) > 40_000
 
 
+def test_what_is_no_file_is_refused_in_one_sentence() -> None:
+    """Whatever a caller may take for one, a promise that was not waited for too: a fault of theirs is no verdict."""
+    asked = """
+        const { verify } = await import(process.argv[1]);
+        const said = new Set();
+        const promised = Promise.resolve(new Uint8Array(8));
+        for (const receipt of [undefined, null, 5, "{}", ["{}"], new ArrayBuffer(8), promised, {}]) {
+          const asked = verify({ receipt, ledger: null });
+          said.add(await asked.then(() => "a verdict", ({ name, message }) => `${name}: ${message}`));
+        }
+        console.log([...said].join("\\n"));
+    """
+    module = Path(__file__).parents[2] / "verify-js/docket-verify.mjs"
+    assert NODE is not None
+    done = subprocess.run(
+        [NODE, "--input-type=module", "-e", asked, str(module)], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "TypeError: a file is given as its bytes, a Blob, or pieces that are bytes\n", done.stderr
+
+
 def test_of_a_long_receipt_little_is_held_of_its_text() -> None:
     (found,) = read_in_pieces([{"rows": 2000}])
     assert found["rows"] == 2000

@@ -3,10 +3,22 @@
 import { hexOf, longSha256 } from "./digests.mjs";
 
 const CHUNK_BYTES = 1 << 17;
+const WRONG = "a file is given as its bytes, a Blob, or pieces that are bytes";
 
 // The bytes in pieces of about one size, none of which is copied.
 export function* slices(bytes) {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES);
+}
+
+// Pieces of bytes as one.
+export function joined(parts) {
+  const made = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    made.set(part, at);
+    at += part.length;
+  }
+  return made;
 }
 
 async function* ofBlob(blob) {
@@ -17,13 +29,15 @@ async function* ofBlob(blob) {
 
 // Bytes may be another window's, whose classes are not ours.
 function bytesOf(piece) {
-  if (!ArrayBuffer.isView(piece)) throw new TypeError("a file is given as its bytes, a Blob, or pieces that are bytes");
+  if (!ArrayBuffer.isView(piece)) throw new TypeError(WRONG);
   return piece instanceof Uint8Array ? piece : new Uint8Array(piece.buffer, piece.byteOffset, piece.byteLength);
 }
 
 function piecesOf(source) {
   if (ArrayBuffer.isView(source)) return [source];
-  return typeof Blob === "function" && source instanceof Blob ? ofBlob(source) : source;
+  if (typeof Blob === "function" && source instanceof Blob) return ofBlob(source);
+  if (source?.[Symbol.asyncIterator] ?? source?.[Symbol.iterator]) return source;
+  throw new TypeError(WRONG);
 }
 
 // Calls `take` with each piece in order, none longer than that; pieces of an iterable may be overwritten once the next is

@@ -303,11 +303,13 @@ function print(verdict, ledger, asJson) {
 }
 
 // An option and its value as one argument, so that a value may begin with a dash, as PEM does.
-function joined([first, second, ...rest]) {
-  if (first === undefined) return [];
-  const takes = first.startsWith("--") && OPTIONS[first.slice(2)]?.type === "string" && second !== undefined;
-  if (takes) return [`${first}=${second}`, ...joined(rest)];
-  return [first, ...(second === undefined ? [] : joined([second, ...rest]))];
+function joined(given) {
+  const made = [];
+  for (let at = 0; at < given.length; at += 1) {
+    const takes = OPTIONS[/^--(.+)$/.exec(given[at])?.[1]]?.type === "string" && at + 1 < given.length;
+    made.push(takes ? `${given[at]}=${given[(at += 1)]}` : given[at]);
+  }
+  return made;
 }
 
 // The verdict where a file cannot be read.

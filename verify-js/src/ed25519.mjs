@@ -1,6 +1,7 @@
 // Ed25519 (RFC 8032) with nothing taken on trust (spec/receipt.md, Keys 4): what makes a key or a signature none is
 // asked here, before the platform is.
 
+import { joined } from "./chunks.mjs";
 import { ORDER, P, equationHolds, isOfSmallOrder, littleEndian, pointOf, yOf } from "./curve.mjs";
 import { longSha512 } from "./digests.mjs";
 import { sha256, toHex } from "./sha256.mjs";
@@ -37,16 +38,6 @@ async function platformHolds(subtle, publicKey, signature, message) {
 async function ownHolds(subtle, publicKey, signature, message) {
   const text = joined([signature.subarray(0, 32), publicKey, message]);
   return equationHolds(publicKey, signature, new Uint8Array(await subtle.digest("SHA-512", text)));
-}
-
-function joined(parts) {
-  const made = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    made.set(part, at);
-    at += part.length;
-  }
-  return made;
 }
 
 // The fault of the key that was asked about last: a file of checkpoints has thousands of signatures by one.

@@ -4,6 +4,7 @@
 // Reading stops at the first line that breaks a rule; whoever makes the digest of the file makes it of all bytes.
 
 import { Plain, Scanner, textOf } from "./canonical.mjs";
+import { joined } from "./chunks.mjs";
 import { quickSha256 } from "./digests.mjs";
 import { Hashes, MerkleTree } from "./merkle.mjs";
 import { Refused } from "./refused.mjs";
@@ -74,7 +75,7 @@ export class LedgerReader {
     if (this.parts.length > 0 && stop > 0) {
       from = bytes.indexOf(LF) + 1;
       this.keep(bytes.subarray(0, from));
-      const line = joined(this.parts, this.partsBytes);
+      const line = joined(this.parts);
       this.forget();
       this.lines(line, 0, line.length);
     }
@@ -165,14 +166,4 @@ function asciiText(bytes, from, to) {
   } catch {
     return null;
   }
-}
-
-function joined(parts, length) {
-  const made = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    made.set(part, at);
-    at += part.length;
-  }
-  return made;
 }

@@ -70,8 +70,9 @@ export function packed(steps) {
 const DIGITS = new Uint8Array(256).fill(16);
 for (let digit = 0; digit < 16; digit += 1) DIGITS[digit.toString(16).charCodeAt(0)] = digit;
 
-const bytesOf = (text) => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
-const [SIDE, HASH, LEFT, RIGHT] = ['"side"', '"hash"', '"left"', '"right"'].map(bytesOf);
+// The bytes of a text that is ASCII.
+export const asciiBytes = (text) => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
+const [SIDE, HASH, LEFT, RIGHT] = ['"side"', '"hash"', '"left"', '"right"'].map(asciiBytes);
 
 // Past the blanks from `at` on.
 export function past(bytes, at) {

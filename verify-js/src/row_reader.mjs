@@ -5,7 +5,7 @@
 // reads all but the path, and must find the mark as that row's path; whatever is not as it mostly is, is left to it.
 
 import { Plain, Scanner, isObject, textOf } from "./canonical.mjs";
-import { PathReader, begins, merklePath, packed, past } from "./proof_path.mjs";
+import { PathReader, asciiBytes, begins, merklePath, packed, past } from "./proof_path.mjs";
 import { Refused } from "./refused.mjs";
 
 // More of the text must come first.
@@ -13,12 +13,11 @@ export const WAIT = Symbol("wait");
 // Here stands what the scanner has to read, or to refuse.
 export const UNKNOWN = Symbol("unknown");
 
-const bytesOf = (text) => Uint8Array.from(text, (unit) => unit.charCodeAt(0));
-const PATH = bytesOf('"merkle_path"');
+const PATH = asciiBytes('"merkle_path"');
 // No text that stands behind it makes another value of it.
-const MARK = bytesOf("null");
-const [QUOTE, COMMA, COLON, BACKSLASH] = bytesOf('",:\\');
-const [OPENS, CLOSES, OPENS_ARRAY, CLOSES_ARRAY] = bytesOf("{}[]");
+const MARK = asciiBytes("null");
+const [QUOTE, COMMA, COLON, BACKSLASH] = asciiBytes('",:\\');
+const [OPENS, CLOSES, OPENS_ARRAY, CLOSES_ARRAY] = asciiBytes("{}[]");
 
 // A slice of no more units is a text of its own; a longer one holds on to all that it was cut from.
 const SHORT = 12;

@@ -284,5 +284,6 @@ def test_a_key_is_made_and_told_in_its_forms(
     said = capsys.readouterr()
     assert "a run here will refuse it" in said.err
     assert "fingerprint  " in said.out
+    assert "docket run --sign " in said.err
     assert refusal(KeysAsked(sign="here.key"), tree).reason == Reason.KEY_EXPOSED
     assert main(["keygen", "here.key", "--force"]) == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 from pathlib import Path
 
 import click
@@ -59,6 +60,8 @@ def keygen(path: Path | None, *, force: bool, as_json: bool) -> int:
     console.result(f"public key   {console.plain(str(files.public))}, {console.plain(str(files.note))}")
     console.result(f"             {public_key.hex()}")
     console.result(f"fingerprint  {fingerprint(public_key)}")
+    private, public = (console.plain(shlex.quote(str(one))) for one in (files.private, files.public))
+    console.say(f"sign a run with docket run --sign {private}, and verify it with docket verify --public-key {public}")
     return exits.OK
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
 
 from docket.formats.digest import digest_of
 from golden_ledgers import samples
-from golden_ledgers.judging import Body, bodies, chained, first_failure, judged, lines_of, named, receipt_of
+from golden_ledgers.judging import Body, bodies, chained, first_failure, lines_of, named, receipt_of
 from verify_js.in_node import Pair, disagreements, needs_node, pair
 
 Make = Callable[[int], tuple[dict[str, Any], bytes | None]]
@@ -140,11 +141,17 @@ CASES: list[tuple[Make, str, str, str]] = [
 NAMES = [make.__name__ for make, *_ in CASES]
 
 
+@cache
+def shown(make: Make, number: int) -> Pair:
+    """The record, and what docket says of it."""
+    return pair(f"{number} {make.__name__}", *make(number))
+
+
 @pytest.mark.parametrize(("make", "few", "many", "fails"), CASES, ids=NAMES)
 def test_many_are_refused_and_few_are_compared(make: Make, few: str, many: str, fails: str) -> None:
-    assert first_failure(judged(*make(FEW))) == few
+    assert first_failure(shown(make, FEW).verdict) == few
 
-    verdict = judged(*make(MANY))
+    verdict = shown(make, MANY).verdict
 
     assert first_failure(verdict) == many
     assert named(verdict, fails).status == "fail"
@@ -152,7 +159,4 @@ def test_many_are_refused_and_few_are_compared(make: Make, few: str, many: str, 
 
 @needs_node
 def test_both_verifiers_say_the_same() -> None:
-    def pairs(number: int) -> list[Pair]:
-        return [pair(f"{number} {make.__name__}", *make(number)) for make, *_ in CASES]
-
-    assert disagreements([*pairs(FEW), *pairs(MANY)]) == []
+    assert disagreements([shown(make, number) for make, *_ in CASES for number in (FEW, MANY)]) == []

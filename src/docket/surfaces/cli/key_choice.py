@@ -38,6 +38,7 @@ _DESCRIPTOR = re.compile(r"fd:([0-9]{1,6})")
 _MADE = "docket keygen makes one, and --sign names its file"
 _LIST = 'a list is {"format": "docket/trust/v1", "signers": [...]}; one key by itself is for --public-key'
 _SAID_CHARACTERS = 100
+_LIKE_A_SECRET = re.compile(r"[A-Za-z0-9+/=_-]{40,}")
 _PUBLIC_SUFFIXES = (".pub", ".vkey")
 _NO_LIBRARY = f"{ed25519.MISSING_LIBRARY}: without it nothing can be signed"
 
@@ -181,7 +182,8 @@ def _public_key(text: str) -> bytes:
 
 def _said(text: str) -> str:
     # A secret that was given in a public key's place is not repeated.
-    return f" {text}" if len(text) <= _SAID_CHARACTERS and "-----" not in text else ""
+    is_secret = len(text) > _SAID_CHARACTERS or "-----" in text or _LIKE_A_SECRET.fullmatch(text)
+    return "" if is_secret else f" {text}"
 
 
 def _usable(option: str, pin: PinnedKey) -> PinnedKey:

@@ -108,8 +108,8 @@ def _examined(request: VerifyRequest) -> Examined:
 def _uncollected() -> Iterator[None]:
     """Collect no cycles for a while: what is read here has none, and each search for some would walk through it all."""
     was_enabled = gc.isenabled()
-    gc.disable()
-    try:
+    try:  # around the switch, too: an interrupt may come right behind it
+        gc.disable()
         yield
     finally:
         if was_enabled:

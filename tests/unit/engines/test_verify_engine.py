@@ -61,6 +61,24 @@ def test_garbage_is_collected_behind_it_as_before(files: tuple[Path, Path], enab
     assert (set(seen[:-1]), seen[-1]) == ({False}, enabled)
 
 
+def test_an_interrupt_right_behind_the_switch_leaves_it_as_it_was(
+    files: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch = gc.disable
+
+    def interrupted() -> None:
+        switch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gc, "disable", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            verify_receipt(VerifyRequest(receipt=read_receipt(files[0]), ledger_path=files[1]))
+        assert gc.isenabled()
+    finally:
+        gc.enable()
+
+
 @pytest.mark.parametrize(
     ("data", "words"),
     [

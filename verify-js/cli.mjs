@@ -323,6 +323,7 @@ async function main() {
   }
   if (positionals.length !== 1 || !["consistent", "verified"].includes(values.require)) throw new UsageError(USAGE);
   const [path] = positionals;
+  if (path === "") throw new UsageError("no receipt is named: a variable that is empty?");
   const keys = keysOf(values);
   if (values.ledger !== undefined) ledgerNamed(values.ledger);
   if (values.checkpoints !== undefined) fileNamed("--checkpoints", values.checkpoints);

@@ -112,6 +112,7 @@ def test_what_cannot_be_read_is_one_object_in_json_of_the_members_of_docket_veri
     ("arguments", "said"),
     [
         ((), "Usage:"),
+        (("",), "no receipt is named"),
         (("RECEIPT", "--ledger", "none.jsonl"), "--ledger: none.jsonl is not there"),
         (("RECEIPT", "--ledger", "/dev/zero"), "--ledger: /dev/zero is not a regular file"),
         (("RECEIPT", "--ledger", ""), "--ledger names no file"),

@@ -41,13 +41,15 @@ export class Receipt {
 // `tree.path(n)`), the digest of the file, why reading stopped, whether bytes follow the last LF, whether it could be
 // read to its end, whether session.end is last, the fold it names, whether that is docket/fold/v1, the first payload
 // that was refused or null, and the paths of the bodies that its replies say were kept.
-// `bodies` (path to bytes) and `deltas` (digest to bytes) are Maps, or null where their folder is not there;
+// `bodies` (path to bytes, a Blob or pieces) and `deltas` (digest to bytes) are Maps, or null where their folder is not there;
 // `checkpoints` are the bytes of that file or null, `heads` those that were written down, `remembered` what a state knows
-// of earlier runs or null; `keys` is {publicKeys, sealKeys, either}: arrays of bytes, and whether
-// one kind of them is enough.
+// of earlier runs or null; `keys` is {publicKeys, sealKeys, either}: arrays of bytes, and whether one kind of them is
+// enough.
 // `course.follow(key, Type)` gives the one follower of a key, so that several checks share what one pass derived.
 export class Case {
-  constructor({ receipt, ledger, course, bodies = null, deltas = null, checkpoints = null, heads = [], remembered = null, keys }) {
+  constructor({
+    receipt, ledger, course, keys, bodies = null, deltas = null, checkpoints = null, heads = [], remembered = null,
+  }) {
     this.receipt = receipt;
     this.ledger = ledger;
     this.course = course;

@@ -16,7 +16,7 @@ export class Hashes {
     this.count = 0;
   }
 
-  // The offset at which the next hash is to be written; `added` then counts it.
+  // The offset at which the next hash is to be written; whoever writes it adds one to `count`.
   room() {
     const offset = 32 * this.count;
     if (offset + 32 > this.bytes.length) {

@@ -104,7 +104,8 @@ async function judge(document, options, required) {
 const given = (value, known) => (typeof value === "function" ? value(known) : value);
 
 // What stands beside the ledger, and the keys that were named.
-function beside({ checkpoints, heads, remembered, deltas, responses, publicKeys = [], sealKeys = [], either = false }, document, ledger) {
+function beside(options, document, ledger) {
+  const { checkpoints, heads, remembered, deltas, responses, publicKeys = [], sealKeys = [], either = false } = options;
   return {
     bodies: ledger === null ? null : given(responses, [...ledger.keptPaths].filter(isText)),
     deltas: given(deltas, document),

@@ -22,7 +22,6 @@ from docket.formats.windows.key import ID_FORM, WindowKey
 from docket.formats.windows.names import REASON_FORM, Status
 
 MAX_RECORD_BYTES = 1024 * 1024
-MAX_SUMMARY = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

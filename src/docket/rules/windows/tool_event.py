@@ -17,10 +17,10 @@ from docket.formats.canonical import JsonObject, JsonValue
 from docket.formats.dataclass import dataclass
 from docket.formats.digest import Digest, sha256
 from docket.formats.windows.key import IN_TREE, MAX_TEXT, WindowKey, key_text
-from docket.formats.windows.records import MAX_SUMMARY
 
 DERIVED_MARK = "derived"
 _DERIVED_DIGITS = 16
+_MAX_SUMMARY = 200
 
 
 class Phase(StrEnum):
@@ -137,7 +137,7 @@ def summary_of(tool_input: JsonValue, *names: str) -> str | None:
         if isinstance(value, list) and value and all(isinstance(word, str) for word in value):
             value = " ".join(str(word) for word in value)
         if isinstance(value, str) and value.strip():
-            return key_text(value.strip().split("\n", 1)[0])[:MAX_SUMMARY]
+            return key_text(value.strip().split("\n", 1)[0])[:_MAX_SUMMARY]
     return None
 
 

@@ -45,7 +45,10 @@ def test_their_trace_says_where_times_are_approximate(theirs: Path, capsysbinary
     # Its demonstration tells of events by the time of day alone.
     approximate = {"key": "docket.time", "value": {"stringValue": "approximate"}}
     assert all(approximate in span["attributes"] for span in spans)
-    assert {"docket.call_refused", "docket.cap_exceeded"} <= {event["name"] for event in root["events"]}
+    # Whether the call beyond the cap is refused before its program is stopped is a matter of moments.
+    told = Counter(event["name"] for event in root["events"])
+    assert told["docket.call_refused"] == counts.get("model.denied", 0)
+    assert told["docket.cap_exceeded"] == counts["cap.exceeded"] > 0
     assert root["status"] == {"code": 2, "message": receipt["session"]["breached"]}
 
 

@@ -23,6 +23,8 @@ while True:
         print(error.code, json.load(error)["error"]["message"]); sys.exit(7)
     except Exception as error:  # a reply that breaks off is no OSError
         print(repr(error)); sys.exit(8)
+    except KeyboardInterrupt:  # that of the run, which ends
+        sys.exit(9)
 """
 
 

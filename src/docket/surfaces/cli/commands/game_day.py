@@ -13,7 +13,7 @@ import click
 from docket.errors import UsageError
 from docket.formats.reason import Reason
 from docket.host.clock import SystemClock
-from docket.rules.wording import count_of
+from docket.rules.wording import were
 from docket.surfaces.cli import console, exits
 from docket.surfaces.cli.completing import files_like, phases_like, recipes_like
 from docket.surfaces.cli.options import dollars
@@ -138,8 +138,8 @@ def _sum_up(day: GameDay, out: Path) -> None:
     found = len(day.findings)
     console.result("")
     if day.missing:
-        verb, whose = ("was", "its") if len(day.missing) == 1 else ("were", "their")
-        said = f"{count_of(len(day.missing), 'phase')} {verb} not run to {whose} end."
+        whose = "its" if len(day.missing) == 1 else "their"
+        said = f"{were(len(day.missing), 'phase')} not run to {whose} end."
         console.result(click.style(said, fg="yellow", bold=True))
     elif found:
         verb = "needs" if found == 1 else "need"
